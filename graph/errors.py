@@ -1,0 +1,63 @@
+"""What can go wrong in the social graph, as exceptions that carry a stable code.
+
+`Rejected` is for the expected: input that breaks a rule, found before anything is written. The others say that
+something around the graph failed.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ProblemCode(Enum):
+    """Why an input was rejected; the names are part of the GraphQL contract."""
+
+    INVALID = "INVALID"
+    LOGIN_TAKEN = "LOGIN_TAKEN"
+    LOGIN_INVALID = "LOGIN_INVALID"
+    PASSWORD_TOO_WEAK = "PASSWORD_TOO_WEAK"  # noqa: S105 - a code, not a password
+    WRONG_CREDENTIALS = "WRONG_CREDENTIALS"
+    TEXT_EMPTY = "TEXT_EMPTY"
+    TEXT_TOO_LONG = "TEXT_TOO_LONG"
+    NOT_FOUND = "NOT_FOUND"
+    NOT_ALLOWED = "NOT_ALLOWED"
+    TOO_MANY = "TOO_MANY"
+    TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+    IDEMPOTENCY_MISMATCH = "IDEMPOTENCY_MISMATCH"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One rule that an input breaks: a stable code, a sentence for people, the path inside the input."""
+
+    code: ProblemCode
+    message: str
+    field: tuple[str, ...] = ()
+
+
+class GraphError(Exception):
+    """The base of every error that the social graph raises on purpose."""
+
+
+class Rejected(GraphError):
+    """An expected failure: the input breaks rules, and nothing was written."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+
+    @classmethod
+    def because(cls, code: ProblemCode, message: str, *field: str) -> "Rejected":
+        """Build the rejection of one field for one reason."""
+        return cls(Problem(code, message, field))
+
+
+class BadPaging(GraphError):
+    """A page was asked for in a way that has no answer: bad first/last, or a foreign or broken cursor."""
+
+
+class StoreUnavailable(GraphError):
+    """The store did not answer. Nothing is known of a write under way; its retry with the same key is safe."""
+
+
+class NumbersExhausted(GraphError):
+    """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""

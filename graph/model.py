@@ -1,0 +1,187 @@
+"""The frozen records of the social graph, as they leave it.
+
+An *id* is the number of the fact that created the thing, and so also the time it came to be: 41 bits of
+milliseconds since 2020 and 12 bits of sequence (`graph.log`).
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+EPOCH_MS = int(EPOCH.timestamp() * 1000)
+SEQUENCE_BITS = 12
+MAX_NUMBER = 2**53 - 1
+
+
+def time_of(number: int) -> datetime:
+    """Tell when a fact was appended: the time inside its number, in UTC, to the millisecond."""
+    return EPOCH + timedelta(milliseconds=number >> SEQUENCE_BITS)
+
+
+def number_at(time: datetime) -> int:
+    """Give the lowest number that a fact of this time can have."""
+    return ((time - EPOCH) // timedelta(milliseconds=1)) << SEQUENCE_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person, as shown to others."""
+
+    id: int
+    login: str
+    name: str
+    bio: str = ""
+
+    @property
+    def joined_at(self) -> datetime:
+        """When the person signed up."""
+        return time_of(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many followers, followings and live posts a person has: cardinalities, never counters that drift."""
+
+    followers: int
+    following: int
+    posts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A point on the globe, in degrees."""
+
+    latitude: float
+    longitude: float
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A published post. `author` is the author's id."""
+
+    id: int
+    author: int
+    text: str
+    platform: str | None = None
+    location: Location | None = None
+
+    @property
+    def created_at(self) -> datetime:
+        """When the post was published."""
+        return time_of(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """One entry of a followers or following list: the other person's id and the number of the Followed fact."""
+
+    user: int
+    number: int
+
+    @property
+    def followed_at(self) -> datetime:
+        """When the follow began."""
+        return time_of(self.number)
+
+
+class FollowOutcome(Enum):
+    """What a follow or unfollow did for one id; the names are part of the GraphQL contract."""
+
+    FOLLOWED = "FOLLOWED"
+    ALREADY_FOLLOWING = "ALREADY_FOLLOWING"
+    UNFOLLOWED = "UNFOLLOWED"
+    NOT_FOLLOWING = "NOT_FOLLOWING"
+    NOT_FOUND = "NOT_FOUND"
+    SELF = "SELF"
+    LIMIT_REACHED = "LIMIT_REACHED"
+
+
+class RelationshipState(Enum):
+    """How a viewer and a subject stand to each other, seen from the viewer."""
+
+    SELF = "SELF"
+    NONE = "NONE"
+    FOLLOWING = "FOLLOWING"
+    FOLLOWED_BY = "FOLLOWED_BY"
+    MUTUAL = "MUTUAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """How `viewer` and `subject` (ids) stand to each other: derived from the viewer's own sets, never stored.
+
+    The two numbers are those of the Followed facts, or None where nobody follows.
+    """
+
+    viewer: int
+    subject: int
+    following_number: int | None = None
+    followed_by_number: int | None = None
+
+    @property
+    def state(self) -> RelationshipState:
+        """The relationship in one word."""
+        if self.viewer == self.subject:
+            return RelationshipState.SELF
+        if self.following and self.followed_by:
+            return RelationshipState.MUTUAL
+        if self.following:
+            return RelationshipState.FOLLOWING
+        return RelationshipState.FOLLOWED_BY if self.followed_by else RelationshipState.NONE
+
+    @property
+    def following(self) -> bool:
+        """Whether the viewer follows the subject."""
+        return self.following_number is not None
+
+    @property
+    def followed_by(self) -> bool:
+        """Whether the subject follows the viewer."""
+        return self.followed_by_number is not None
+
+    @property
+    def following_since(self) -> datetime | None:
+        """Since when the viewer follows the subject."""
+        return None if self.following_number is None else time_of(self.following_number)
+
+    @property
+    def followed_by_since(self) -> datetime | None:
+        """Since when the subject follows the viewer."""
+        return None if self.followed_by_number is None else time_of(self.followed_by_number)
+
+
+class TimelineKind(Enum):
+    """Whose posts a timeline shows: the owner's and those of everyone the owner follows, or the owner's alone."""
+
+    HOME = "HOME"
+    USER = "USER"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The name of a timeline: its owner's id and its kind. The posts are read page by page (`graph.timelines`)."""
+
+    owner: int
+    kind: TimelineKind
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some consecutive entries of a list, newest first, and whether the list goes on at either end."""
+
+    items: tuple[T, ...]
+    has_next: bool
+    has_previous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A log-in that has not ended: its id is in the token, its record in the store makes it revocable."""
+
+    id: str
+    user: int
+    expires_at: datetime

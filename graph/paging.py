@@ -1,0 +1,112 @@
+"""Cursors and the windows of pages: keyset paging over numbers, newest first.
+
+A cursor is a number with the kind of list it belongs to, so that it stays right when entries come and go and so
+that a cursor of another kind of list is refused instead of misread.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from graph.errors import BadPaging
+from graph.model import MAX_NUMBER, Page
+
+T = TypeVar("T")
+
+MAX_PAGE = 100
+
+
+class CursorKind(Enum):
+    """The kinds of list that a cursor can point into."""
+
+    POST = "post"
+    FOLLOW = "follow"
+    LOG = "log"
+
+
+def encode_cursor(kind: CursorKind, number: int) -> str:
+    """Make the opaque cursor of an entry."""
+    return base64.urlsafe_b64encode(f"{kind.value}:{number}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int:
+    """Read a cursor back to its number.
+
+    Raises BadPaging, naming the argument, if it is not a cursor or belongs to another kind of list.
+    """
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        raise BadPaging(f"'{argument}' is not a cursor of this API.") from None
+    name, _, digits = text.partition(":")
+    if not digits.isdecimal() or len(digits) > 16 or int(digits) > MAX_NUMBER or encode_cursor_of(name, digits) != cursor:
+        raise BadPaging(f"'{argument}' is not a cursor of this API.")
+    if name != kind.value:
+        raise BadPaging(f"'{argument}' is a {name} cursor; this list takes a {kind.value} cursor.")
+    return int(digits)
+
+
+def encode_cursor_of(name: str, digits: str) -> str:
+    """Encode an unchecked kind and number, to compare with what a client sent."""
+    return base64.urlsafe_b64encode(f"{name}:{int(digits)}".encode()).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which entries a page asks for: `count` of those with a number above `low` and below `high`, both exclusive.
+
+    `forward` pages (first) take the newest of them, the others (last) the oldest; both answer newest first.
+    """
+
+    count: int
+    forward: bool
+    low: int = 0
+    high: int = MAX_NUMBER + 1
+
+    @classmethod
+    def of(
+        cls,
+        kind: CursorKind,
+        *,
+        first: int | None = None,
+        after: str | None = None,
+        last: int | None = None,
+        before: str | None = None,
+    ) -> "Window":
+        """Check a connection's arguments and make them a window.
+
+        Raises BadPaging unless exactly one of first and last is given, from 1 to 100, and the cursors are of the kind.
+        """
+        if first is None and last is None:
+            raise BadPaging("Give 'first' or 'last': how many entries to return, from 1 to 100.")
+        if first is not None and last is not None:
+            raise BadPaging("Give either 'first' or 'last', not both.")
+        name, count = ("first", first) if first is not None else ("last", last)
+        if count is None or not 1 <= count <= MAX_PAGE:
+            raise BadPaging(f"'{name}' must be from 1 to {MAX_PAGE}, not {count}.")
+        high = MAX_NUMBER + 1 if after is None else decode_cursor(kind, after, "after")
+        low = 0 if before is None else decode_cursor(kind, before, "before")
+        return cls(count, name == "first", low, high)
+
+    @property
+    def bounded_above(self) -> bool:
+        """Whether a cursor bounds the page at its newest end."""
+        return self.high <= MAX_NUMBER
+
+    @property
+    def bounded_below(self) -> bool:
+        """Whether a cursor bounds the page at its oldest end."""
+        return self.low > 0
+
+    def page(self, found: Sequence[T]) -> Page[T]:
+        """Make the page from up to count + 1 entries found in the direction of paging.
+
+        The one entry too many is what makes `has_next` (or, backwards, `has_previous`) exact.
+        """
+        items, more = tuple(found[: self.count]), len(found) > self.count
+        if self.forward:
+            return Page(items, has_next=more, has_previous=self.bounded_above)
+        return Page(items[::-1], has_next=self.bounded_below, has_previous=more)
