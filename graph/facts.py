@@ -1,0 +1,108 @@
+"""The facts of the log: what happened, as frozen records, and their form in the store."""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import orjson
+
+from graph.model import time_of
+
+
+@dataclass(frozen=True, slots=True)
+class UserCreated:
+    """Somebody signed up. The nonce ties the fact to the claim of the login; no secret is in it."""
+
+    login: str
+    name: str
+    nonce: str
+    bio: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChanged:
+    """A person changed the fields that are not None."""
+
+    user: int
+    name: str | None = None
+    bio: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsEnded:
+    """These sessions of a person were logged out."""
+
+    user: int
+    sessions: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PostPublished:
+    """An author published a post, whose id is the fact's number."""
+
+    author: int
+    text: str
+    platform: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostDeleted:
+    """An author deleted a post of theirs."""
+
+    author: int
+    post: int
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """`follower` began to follow `followee`."""
+
+    follower: int
+    followee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfollowed:
+    """`follower` stopped following `followee`."""
+
+    follower: int
+    followee: int
+
+
+Event: TypeAlias = UserCreated | ProfileChanged | SessionsEnded | PostPublished | PostDeleted | Followed | Unfollowed
+
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (UserCreated, ProfileChanged, SessionsEnded, PostPublished, PostDeleted, Followed, Unfollowed)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An event with its number in the log, which is also its time."""
+
+    number: int
+    event: Event
+
+    @property
+    def at(self) -> datetime:
+        """When the fact was appended."""
+        return time_of(self.number)
+
+
+def encode_event(event: Event) -> str:
+    """Give an event's form in the store: its kind and its fields that are not None, as JSON."""
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    return orjson.dumps([type(event).__name__, {k: v for k, v in values.items() if v is not None}]).decode()
+
+
+def decode_event(text: str) -> Event:
+    """Read an event back. Raises ValueError for what no version up to this one has written."""
+    try:
+        kind, values = orjson.loads(text)
+        event: Event = KINDS[kind](**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"Not a fact of this version: {text[:200]}") from error
+    return event

@@ -1,0 +1,102 @@
+"""The store's keys: the data model as a table, and the only place where a key is spelled.
+
+`{…}` is the part that a cluster hashes: all keys of one person share a slot, and so do all keys of the log.
+
+=============================  ==============  ==================================================================
+key                            type            content
+=============================  ==============  ==================================================================
+`{log}`                        stream          facts, one entry each, its id the fact's number as `ms-sequence`
+`{log}:once:<user>:<key>`      string, TTL     idempotency: hash of the appended facts and their numbers
+`{log}:drained`                string          the drained mark: every fact up to this number is projected
+`{log}:trimmed`                string          highest number that retention has removed from the log
+`{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
+`{log}:dead`                   stream          facts that could not be projected, with the reason
+`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
+`attempts:{<login>}`           string, TTL     failed log-ins in a row
+`user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field
+`session:{u}`                  hash            session id → its expiry in seconds since 1970
+`following:{u}`                versioned set   whom u follows → number of the Followed fact
+`followers:{u}`                versioned set   who follows u → number of the Followed fact
+`posts:{u}`                    versioned set   post → post; member `f` → archive floor (0 at first)
+`cold:{u}`                     string          how many of u's live posts are in the archive
+`reach:{u}`                    string          absent, `growing:<n>` or `large`: whether fan-out pushes this author
+`post:{p}`                     hash            id, author, text, platform, latitude, longitude; or only `deleted`
+`home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `w<token>` →
+                                               +inf while warming; `a<author>` → -1 for authors merged at read
+=============================  ==============  ==================================================================
+
+A *versioned set* is a sorted set from member to the number that added it, a second one (`…:gone`) of tombstones
+from member to the number that removed it, and a tombstone floor in `…:gone` under the member `f`. An element
+changes only for a number above its version: its score, else its tombstone's, else the floor.
+"""
+
+LOG = "{log}"
+DRAINED = "{log}:drained"
+TRIMMED = "{log}:trimmed"
+SCRUBBED = "{log}:scrubbed"
+DEAD = "{log}:dead"
+
+
+def once(user: int | str, key: str) -> str:
+    """Name the record of one idempotent append."""
+    return f"{{log}}:once:{user}:{key}"
+
+
+def login(login: str) -> str:
+    """Name the claim and account of a folded login."""
+    return f"login:{{{login}}}"
+
+
+def attempts(login: str) -> str:
+    """Name the counter of failed log-ins in a row."""
+    return f"attempts:{{{login}}}"
+
+
+def user(user: int) -> str:
+    """Name a person's profile."""
+    return f"user:{{{user}}}"
+
+
+def sessions(user: int) -> str:
+    """Name a person's live sessions."""
+    return f"session:{{{user}}}"
+
+
+def following(user: int) -> str:
+    """Name the versioned set of whom a person follows."""
+    return f"following:{{{user}}}"
+
+
+def followers(user: int) -> str:
+    """Name the versioned set of a person's followers."""
+    return f"followers:{{{user}}}"
+
+
+def posts(author: int) -> str:
+    """Name the versioned set of an author's hot posts."""
+    return f"posts:{{{author}}}"
+
+
+def gone(versioned_set: str) -> str:
+    """Name the tombstones of a versioned set."""
+    return f"{versioned_set}:gone"
+
+
+def cold(author: int) -> str:
+    """Name the counter of an author's archived posts."""
+    return f"cold:{{{author}}}"
+
+
+def reach(author: int) -> str:
+    """Name the flag that says whether fan-out pushes this author."""
+    return f"reach:{{{author}}}"
+
+
+def post(post: int) -> str:
+    """Name a post's record or tombstone."""
+    return f"post:{{{post}}}"
+
+
+def home(viewer: int) -> str:
+    """Name the cache of a person's home timeline."""
+    return f"home:{{{viewer}}}"

@@ -1,0 +1,1 @@
+"""Lua scripts, one atomic step each; every header documents KEYS and ARGV."""

@@ -1,0 +1,261 @@
+"""The connection to Valkey or Redis, single or clustered: pipelines, scripts, and the shared read lane.
+
+Everything the graph does to the store is a list of commands sent in one round trip by `Store.send`, or a read that
+shares a round trip with the other reads of its event-loop tick (`Store.read`). A command is a tuple of its words;
+a script is called by `Script.call`, which makes such a tuple.
+
+Every write of the graph is idempotent, because a write that timed out may have been applied, and the client
+library repeats it by itself.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Self, TypeAlias
+
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.crc import key_slot
+from redis.exceptions import (
+    ConnectionError as StoreConnectionError,
+)
+from redis.exceptions import (
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import (
+    TimeoutError as StoreTimeoutError,
+)
+
+from graph.errors import StoreUnavailable
+
+Word: TypeAlias = str | int | float | bytes
+Command: TypeAlias = tuple[Word, ...]
+
+SOCKET_TIMEOUT = 5.0
+BLOCK_SECONDS = 2.0
+RETRIES = 3
+MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
+OUTAGES = (StoreConnectionError, StoreTimeoutError, RedisClusterException, OSError, TimeoutError)
+OUTAGE_REPLIES = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "MISCONF", "BUSY ")
+
+
+class SlotError(AssertionError):
+    """A command or script names keys of different cluster slots, which no cluster would accept."""
+
+
+class Script:
+    """A Lua script of `graph/scripts`: one atomic step. Its header documents KEYS and ARGV."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.source = resources.files("graph.scripts").joinpath(f"{name}.lua").read_text("utf-8")
+        self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+    def call(self, keys: Sequence[str], *arguments: Word) -> Command:
+        """Make the command that runs the script on these keys, all of one slot."""
+        return ("EVALSHA", self.sha, len(keys), *keys, *arguments)
+
+
+@cache
+def script(name: str) -> Script:
+    """Read a script once per process."""
+    return Script(name)
+
+
+def keys_of(command: Command) -> tuple[str, ...]:
+    """Tell which keys a command touches, for the commands that the graph uses."""
+    if command[0] == "EVALSHA":
+        return tuple(str(key) for key in command[3 : 3 + int(command[2])])
+    if command[0] in MANY_KEYS:
+        return tuple(str(key) for key in command[1:])
+    if command[0] in ("XGROUP", "XINFO"):
+        return (str(command[2]),)
+    if command[0] in ("XREADGROUP", "XREAD"):
+        return (str(command[command.index("STREAMS") + 1]),)
+    return (str(command[1]),) if len(command) > 1 else ()
+
+
+class Store:
+    """The store, shared by all of one process.
+
+    `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys lie in different
+    cluster slots raises SlotError even on a single server, so that tests find it.
+    """
+
+    def __init__(self, url: str, *, single_slot: bool = False) -> None:
+        self.url = url
+        self.single_slot = single_slot
+        self.round_trips = 0
+        self.commands = 0
+        self._client = connect(url)
+        self._waiting: list[tuple[list[Command], asyncio.Future[list[Any]]]] = []
+        self._flushes: set[asyncio.Task[None]] = set()
+
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands in one round trip; answer with their replies in order.
+
+        An error reply is raised (the first one), after all commands have run. Raises StoreUnavailable if the store
+        does not answer: then any of them may or may not have been applied.
+        """
+        replies = await self._exchange(commands)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise as_graph_error(reply)
+        return replies
+
+    async def run(self, *command: Word) -> Any:
+        """Send one command in a round trip of its own."""
+        return (await self.send([command]))[0]
+
+    async def read(self, commands: Sequence[Command]) -> list[Any]:
+        """Send reads together with all others of this event-loop tick, in one round trip.
+
+        Commands of one call keep their order; a cancelled caller disturbs nobody else. Raises like `send`.
+        """
+        if not commands:
+            return []
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[Any]] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._start_flush)
+        self._waiting.append((list(commands), future))
+        return await future
+
+    def _start_flush(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._flush())
+        self._flushes.add(task)
+        task.add_done_callback(self._flushes.discard)
+
+    async def _flush(self) -> None:
+        batch, self._waiting = self._waiting, []
+        try:
+            replies = await self._exchange([command for commands, _ in batch for command in commands])
+        except BaseException as error:
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error if isinstance(error, Exception) else StoreUnavailable("Closed."))
+            if not isinstance(error, Exception):
+                raise
+            return
+        start = 0
+        for commands, future in batch:
+            own = replies[start : start + len(commands)]
+            start += len(commands)
+            if future.done():
+                continue
+            error = next((reply for reply in own if isinstance(reply, Exception)), None)
+            if error is None:
+                future.set_result(own)
+            else:
+                future.set_exception(as_graph_error(error))
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands and answer with replies, of which some may be exceptions; the one way to the store."""
+        if self.single_slot:
+            for command in commands:
+                refuse_many_slots(command)
+        if not commands:
+            return []
+        replies = await self._pipeline(commands)
+        missing = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if missing:
+            await self._load_scripts()
+            again = await self._pipeline([commands[index] for index in missing])
+            for index, reply in zip(missing, again, strict=True):
+                replies[index] = reply
+        return replies
+
+    async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
+        self.round_trips += 1
+        self.commands += len(commands)
+        try:
+            if len(commands) == 1:
+                return [await self._one(commands[0])]
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return list(await pipeline.execute(raise_on_error=False))
+        except OUTAGES as error:
+            raise StoreUnavailable(f"The store does not answer: {error}") from error
+
+    async def _one(self, command: Command) -> Any:
+        try:
+            return await self._client.execute_command(*command)
+        except ResponseError as error:
+            return error
+
+    async def _load_scripts(self) -> None:
+        names = [entry.name.removesuffix(".lua") for entry in resources.files("graph.scripts").iterdir()]
+        sources = [script(name).source for name in names if not name.startswith("__")]
+        nodes: list[Any] = [self._client]
+        if isinstance(self._client, RedisCluster):
+            nodes = [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
+        try:
+            for node in nodes:
+                for source in sources:
+                    self.round_trips += 1
+                    self.commands += 1
+                    await node.execute_command("SCRIPT LOAD", source)
+        except OUTAGES as error:
+            raise StoreUnavailable(f"The store does not answer: {error}") from error
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the store answers."""
+        await self.run("EXISTS", "{log}")
+
+    def reader(self) -> Self:
+        """Give a second connection to the same store for blocking reads, so that they hold up nobody."""
+        return type(self)(self.url, single_slot=self.single_slot)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for task in list(self._flushes):
+            task.cancel()
+        await self._client.aclose()
+
+
+def connect(url: str) -> "Redis[str] | RedisCluster":
+    """Make a client for a store's URL without connecting yet: one server, or the nodes of a cluster.
+
+    Raises ValueError, naming the URL's scheme, for anything else.
+    """
+    options: dict[str, Any] = {
+        "decode_responses": True,
+        "protocol": 3,
+        "socket_timeout": SOCKET_TIMEOUT,
+        "socket_connect_timeout": SOCKET_TIMEOUT,
+    }
+    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES)
+    scheme, _, rest = url.partition("://")
+    if scheme in ("valkey+cluster", "redis+cluster"):
+        nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
+        startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
+        return RedisCluster(startup_nodes=startup, **options)
+    schemes = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
+    if scheme not in schemes:
+        raise ValueError(f"A store URL starts with one of {', '.join(schemes)}, valkey+cluster; not '{scheme}'.")
+    pool = BlockingConnectionPool.from_url(
+        f"{schemes[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
+    )
+    return Redis(connection_pool=pool)
+
+
+def refuse_many_slots(command: Command) -> None:
+    """Raise SlotError if the command's keys lie in more than one cluster slot."""
+    keys = keys_of(command)
+    if len({key_slot(key.encode()) for key in keys}) > 1:
+        raise SlotError(f"{command[0]} names keys of different slots: {', '.join(keys)}")
+
+
+def as_graph_error(error: Exception) -> Exception:
+    """Turn an error reply that means an outage into StoreUnavailable; leave the others as they are."""
+    if isinstance(error, RedisError) and (isinstance(error, OUTAGES) or str(error).startswith(OUTAGE_REPLIES)):
+        return StoreUnavailable(f"The store refuses for now: {error}")
+    return error
