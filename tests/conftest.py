@@ -1,0 +1,42 @@
+"""What every test shares: one real Valkey server for the whole run, emptied before each test that uses it."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from server.embedded import Durability, EmbeddedStore
+
+if TYPE_CHECKING:
+    from graph import Graph
+
+
+@pytest.fixture(scope="session")
+def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
+    """Run a Valkey server that keeps nothing on disk; durability has tests of its own."""
+    with EmbeddedStore(tmp_path_factory.mktemp("store"), Durability.RELAXED) as store:
+        with redis.Redis.from_url(store.url) as client:
+            client.config_set("appendonly", "no")
+        yield store
+
+
+@pytest.fixture
+def store_url(running_store: EmbeddedStore) -> str:
+    """Give the URL of an empty store."""
+    with redis.Redis.from_url(running_store.url) as client:
+        client.flushall()
+    return running_store.url
+
+
+@pytest.fixture
+async def graph(store_url: str) -> AsyncIterator["Graph"]:
+    """Open a social graph in an empty store, with cheap password hashes."""
+    from graph import Graph, Tuning
+
+    cheap = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
+    graph = await Graph.open(store_url, cheap)
+    try:
+        yield graph
+    finally:
+        await graph.close()

@@ -1,0 +1,214 @@
+"""The embedded store: one server a folder, whoever comes, goes or dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import redis
+
+from server.embedded import Durability, EmbeddedStore, EmbeddedStoreError
+
+HOLD = """
+import sys, time, pathlib
+from server.embedded import EmbeddedStore
+store = EmbeddedStore(pathlib.Path(sys.argv[1]))
+store.start()
+print(store.pid, flush=True)
+sys.stdin.read()
+store.stop()
+"""
+
+
+def client(store: EmbeddedStore) -> redis.Redis:
+    return redis.Redis.from_url(store.url, decode_responses=True)
+
+
+def answers(store: EmbeddedStore) -> bool:
+    try:
+        with client(store) as connection:
+            return bool(connection.ping())
+    except redis.ConnectionError:
+        return False
+
+
+class Holder:
+    """Another process that uses the store of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.server_pid = int(self.process.stdout.readline())
+
+    def leave(self) -> None:
+        self.process.communicate("")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_data_survives_a_clean_restart(tmp_path: Path) -> None:
+    """What was written before the stop is there after the next start, and the server is gone in between."""
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        connection.set("greeting", "你好")
+    assert not answers(store)
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert connection.get("greeting") == "你好"
+
+
+def test_every_write_is_on_disk_before_it_is_answered(tmp_path: Path) -> None:
+    """The server keeps an append-only file and syncs it always, unless relaxed durability was asked for."""
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert connection.config_get("append*")["appendonly"] == "yes"
+        assert connection.config_get("appendfsync")["appendfsync"] == "always"
+    with EmbeddedStore(tmp_path, Durability.RELAXED) as store, client(store) as connection:
+        assert connection.config_get("appendfsync")["appendfsync"] == "everysec"
+
+
+def test_a_joining_process_may_tighten_durability_but_not_relax_it(tmp_path: Path) -> None:
+    """Two processes that disagree get the stricter of both."""
+    with (
+        EmbeddedStore(tmp_path) as store,
+        EmbeddedStore(tmp_path, Durability.RELAXED),
+        client(store) as connection,
+    ):
+        assert connection.config_get("appendfsync")["appendfsync"] == "always"
+    with (
+        EmbeddedStore(tmp_path, Durability.RELAXED) as store,
+        EmbeddedStore(tmp_path),
+        client(store) as connection,
+    ):
+        assert connection.config_get("appendfsync")["appendfsync"] == "always"
+
+
+def test_the_server_is_killed_and_loses_nothing(tmp_path: Path) -> None:
+    """After a SIGKILL of the server itself, ensure() brings it back with every acknowledged write."""
+    with EmbeddedStore(tmp_path) as store:
+        assert store.ensure() is False
+        with client(store) as connection:
+            connection.set("count", 1)
+        os.kill(store.pid, signal.SIGKILL)
+        assert store.ensure() is True
+        with client(store) as connection:
+            assert connection.get("count") == "1"
+
+
+def test_two_processes_share_one_server_until_the_last_leaves(tmp_path: Path) -> None:
+    """A second process joins; the server stays when its starter leaves, and ends with the last."""
+    first = Holder(tmp_path)
+    with EmbeddedStore(tmp_path) as second:
+        assert second.pid == first.server_pid
+        first.leave()
+        assert answers(second)
+    assert not answers(second)
+
+
+def test_the_orphan_of_a_killed_process_is_adopted(tmp_path: Path) -> None:
+    """A SIGKILL of the only user leaves the server running; the next start uses it and ends it on leaving."""
+    killed = Holder(tmp_path)
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        connection.set("left", "behind")
+        killed.kill()
+        assert store.pid == killed.server_pid
+    killed = Holder(tmp_path)
+    killed.kill()
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert store.pid == killed.server_pid
+        assert connection.get("left") == "behind"
+    assert not answers(store)
+
+
+def test_an_orphan_that_cannot_be_reached_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose socket was deleted is ended and replaced, without losing what it had acknowledged."""
+    monkeypatch.setattr("server.embedded.PATIENCE", 0.5)
+    killed = Holder(tmp_path)
+    with client(EmbeddedStore(tmp_path)) as connection:
+        connection.set("safe", "yes")
+    killed.kill()
+    EmbeddedStore(tmp_path).socket.unlink()
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        assert store.pid != killed.server_pid
+        assert connection.get("safe") == "yes"
+
+
+def test_a_server_in_use_that_is_silent_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process uses a server that does not answer, a second one says so and leaves it alone."""
+    monkeypatch.setattr("server.embedded.PATIENCE", 0.5)
+    holder = Holder(tmp_path)
+    os.kill(holder.server_pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(EmbeddedStoreError, match="in use and does not answer"):
+            EmbeddedStore(tmp_path).start()
+    finally:
+        os.kill(holder.server_pid, signal.SIGCONT)
+        holder.leave()
+
+
+def test_many_starts_at_once_make_one_server(tmp_path: Path) -> None:
+    """Eight users that start in the same moment find the same server; it ends when all have left."""
+    stores = [EmbeddedStore(tmp_path) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(EmbeddedStore.start, stores))
+        assert len({store.pid for store in stores}) == 1
+        list(pool.map(EmbeddedStore.stop, stores))
+    assert not answers(stores[0])
+
+
+def test_coming_and_going_never_meets_a_dying_server(tmp_path: Path) -> None:
+    """Users that come and go at any moment always find a server that answers while they stay."""
+
+    def visit(_: int) -> bool:
+        with EmbeddedStore(tmp_path, Durability.RELAXED) as store:
+            return answers(store)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(visit, range(40)))
+
+
+@pytest.mark.parametrize("name", ["a b", "数据", "100% #?&", "x" * 120])
+def test_any_folder_name_works(tmp_path: Path, name: str) -> None:
+    """Spaces, other scripts, characters special in URLs, and paths longer than a socket's may be."""
+    with EmbeddedStore(tmp_path / name) as store:
+        assert answers(store)
+        assert len(os.fsencode(store.socket)) <= 100
+
+
+def test_the_data_is_for_its_owner_only(tmp_path: Path) -> None:
+    """Neither the store's folder nor its socket can be opened by other users of the machine."""
+    with EmbeddedStore(tmp_path / "new") as store:
+        assert store.folder.stat().st_mode & 0o077 == 0
+        assert store.socket.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
+    """The message names the folder that cannot be used."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EmbeddedStoreError, match="file cannot be used"):
+        EmbeddedStore(tmp_path / "file").start()
+
+
+def test_a_broken_data_file_is_reported_with_the_log(tmp_path: Path) -> None:
+    """A server that cannot read its data ends at once; the error shows the end of its log."""
+    with EmbeddedStore(tmp_path) as store, client(store) as connection:
+        connection.set("key", "value")
+    for part in (store.folder / "appendonlydir").glob("*.incr.aof"):
+        part.write_bytes(b"rubbish\r\n" + part.read_bytes())
+    with pytest.raises(EmbeddedStoreError, match="Bad file format"):
+        EmbeddedStore(tmp_path).start()
+
+
+def test_a_start_is_quick(tmp_path: Path) -> None:
+    """A first start takes well under two seconds."""
+    begun = time.monotonic()
+    with EmbeddedStore(tmp_path):
+        assert time.monotonic() - begun < 2
