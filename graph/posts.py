@@ -1,0 +1,90 @@
+"""Posts: publish, delete, look up."""
+
+from collections.abc import Sequence
+
+from graph import keys
+from graph.errors import ProblemCode, Rejected
+from graph.facts import PostDeleted, PostPublished
+from graph.log import Commit, Log, Once
+from graph.model import Location, Post
+from graph.store import Store
+from graph.validation import Check
+
+
+class Posts:
+    """The posts of the graph."""
+
+    def __init__(self, store: Store, log: Log, commit: Commit) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+
+    async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
+        """Look posts up by id; None for those that never were or were deleted. One round trip."""
+        rows = await self._store.read([("HGETALL", keys.post(post)) for post in ids])
+        return [as_post(row) for row in rows]
+
+    async def publish(
+        self,
+        author: int,
+        text: str,
+        *,
+        platform: str | None = None,
+        location: Location | None = None,
+        idempotency_key: str | None = None,
+    ) -> Post:
+        """Publish a post; when it returns, the first followers have it, and the log will bring it to the others.
+
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND if a repeated key names a
+        post that was deleted since. Four round trips, and one more for every 500 of the first followers.
+        """
+        check = Check()
+        text = check.text(text)
+        platform = check.platform(platform)
+        check.location(location)
+        key = check.idempotency_key(idempotency_key)
+        check.done()
+        latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
+        event = PostPublished(author, text, platform, latitude, longitude)
+        [fact] = await self._commit([event], Once(author, key) if key is not None else None)
+        if key is not None and (await self.get_many([fact.number]))[0] is None:
+            raise Rejected.because(ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey")
+        return published_post(fact.number, event)
+
+    async def delete(self, viewer: int, post: int) -> None:
+        """Delete a post of the viewer's; no read shows it from then on. Repeating it is fine while the log remembers.
+
+        Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips.
+        """
+        [row] = await self._store.read([("HGETALL", keys.post(post))])
+        if "deleted" in row:
+            fact = await self._log.get(int(row["deleted"]))
+            if fact is None or not isinstance(fact.event, PostDeleted) or fact.event.author != viewer:
+                raise not_found()
+            return
+        found = as_post(row)
+        if found is None:
+            raise not_found()
+        if found.author != viewer:
+            raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
+        await self._commit([PostDeleted(viewer, post)])
+
+
+def as_post(row: dict[str, str]) -> Post | None:
+    """Read a post's row; None for a tombstone or nothing."""
+    if "author" not in row:
+        return None
+    location = Location(float(row["latitude"]), float(row["longitude"])) if "latitude" in row else None
+    return Post(int(row["id"]), int(row["author"]), row["text"], row.get("platform"), location)
+
+
+def published_post(number: int, event: PostPublished) -> Post:
+    """Make the post that a PostPublished fact is about."""
+    located = event.latitude is not None and event.longitude is not None
+    location = Location(float(event.latitude or 0), float(event.longitude or 0)) if located else None
+    return Post(number, event.author, event.text, event.platform, location)
+
+
+def not_found() -> Rejected:
+    """Make the rejection of an id that names no post."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "There is no such post.", "id")

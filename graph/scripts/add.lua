@@ -1,0 +1,19 @@
+#!lua
+-- Add elements to a versioned set, each only if its number is above the element's version.
+-- KEYS: 1 the set   2 its tombstones   3 optional: a home cache to forget if anything changed
+-- ARGV: pairs of member and number
+-- Returns 1 or 0 for each pair: whether it was applied.
+local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
+local applied, changed = {}, false
+for i = 1, #ARGV, 2 do
+  local version = redis.call('ZSCORE', KEYS[1], ARGV[i]) or redis.call('ZSCORE', KEYS[2], ARGV[i]) or floor
+  if tonumber(ARGV[i + 1]) > tonumber(version) then
+    redis.call('ZADD', KEYS[1], ARGV[i + 1], ARGV[i])
+    redis.call('ZREM', KEYS[2], ARGV[i])
+    applied[#applied + 1], changed = 1, true
+  else
+    applied[#applied + 1] = 0
+  end
+end
+if changed and KEYS[3] then redis.call('UNLINK', KEYS[3]) end
+return applied

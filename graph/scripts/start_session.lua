@@ -1,0 +1,18 @@
+#!lua
+-- Record a session and drop those that have expired; beyond the most that may live, the next to expire make way.
+-- KEYS: 1 session:{u}   ARGV: 1 session   2 its expiry   3 now, both in seconds   4 most sessions of one person
+local ends = redis.call('HGETALL', KEYS[1])
+local live = {}
+for i = 1, #ends, 2 do
+  if tonumber(ends[i + 1]) <= tonumber(ARGV[3]) then
+    redis.call('HDEL', KEYS[1], ends[i])
+  elseif ends[i] ~= ARGV[1] then
+    live[#live + 1] = {tonumber(ends[i + 1]), ends[i]}
+  end
+end
+table.sort(live, function(a, b) return a[1] < b[1] end)
+for i = 1, #live - tonumber(ARGV[4]) + 1 do redis.call('HDEL', KEYS[1], live[i][2]) end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('EXPIREAT', KEYS[1], ARGV[2], 'GT')
+redis.call('EXPIREAT', KEYS[1], ARGV[2], 'NX')
+return 1

@@ -1,0 +1,41 @@
+"""Sessions: a record in the store for every log-in, so that a token can be revoked at once."""
+
+import secrets
+import time
+from datetime import UTC, datetime, timedelta
+
+from graph import keys
+from graph.facts import SessionsEnded
+from graph.log import Commit
+from graph.model import Session
+from graph.store import Store, script
+
+MAX_SESSIONS = 100
+
+
+class Sessions:
+    """The live sessions of people; each lives for `ttl` at most."""
+
+    def __init__(self, store: Store, commit: Commit, ttl: timedelta) -> None:
+        self._store = store
+        self._commit = commit
+        self._ttl = ttl
+
+    async def start(self, user: int) -> Session:
+        """Open a session and prune expired ones; beyond a hundred, those next to expire end. One round trip."""
+        now = int(time.time())
+        ends = now + int(self._ttl.total_seconds())
+        session = secrets.token_urlsafe(16)
+        await self._store.send([script("start_session").call([keys.sessions(user)], session, ends, now, MAX_SESSIONS)])
+        return Session(session, user, datetime.fromtimestamp(ends, UTC))
+
+    async def is_live(self, user: int, session: str) -> bool:
+        """Tell whether a session has neither ended nor expired. One round trip."""
+        [ends] = await self._store.read([("HGET", keys.sessions(user), session)])
+        return ends is not None and int(ends) > time.time()
+
+    async def end(self, user: int, session: str | None = None) -> None:
+        """Log one session out, or all that are open. Their tokens stop working at once. Two to three round trips."""
+        ended = [session] if session is not None else await self._store.run("HKEYS", keys.sessions(user))
+        if ended:
+            await self._commit([SessionsEnded(user, sorted(ended))])

@@ -1,0 +1,189 @@
+"""People: sign-up, passwords, profiles, look-ups and counts."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from graph import keys
+from graph.errors import ProblemCode, Rejected
+from graph.facts import ProfileChanged, UserCreated
+from graph.log import Commit, Log, Once
+from graph.model import Counts, User
+from graph.store import Command, Store, script
+from graph.validation import Check, encodable, folded_login
+
+CLAIM_SECONDS = 15 * 60
+ATTEMPTS_SECONDS = 15 * 60
+FREE_ATTEMPTS = 10
+CONCURRENT_HASHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HashingCost:
+    """What one argon2id hash costs: passes, memory in KiB, lanes."""
+
+    time: int = 3
+    memory_kib: int = 65536
+    parallelism: int = 4
+
+
+class Users:
+    """The people of the graph. Passwords are hashed with argon2id, off the event loop, a few at a time."""
+
+    def __init__(self, store: Store, log: Log, commit: Commit, cost: HashingCost) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+        self._hasher = PasswordHasher(cost.time, cost.memory_kib, cost.parallelism)
+        self._hashing = asyncio.Semaphore(CONCURRENT_HASHES)
+        self._decoy: str | None = None
+
+    async def get_many(self, ids: Sequence[int]) -> list[User | None]:
+        """Look people up by id. One round trip."""
+        rows = await self._store.read([("HGETALL", keys.user(user)) for user in ids])
+        return [as_user(row) for row in rows]
+
+    async def ids_of_logins(self, logins: Sequence[str]) -> list[int | None]:
+        """Look ids up by login, in any case; None for nobody. One round trip, O(1) a login."""
+        folded = [folded_login(login) for login in logins]
+        known = [login for login in folded if login]
+        replies = await self._store.read([("HGET", keys.login(login), "user") for login in known])
+        found = dict(zip(known, replies, strict=True))
+        return [int(found[login]) if login and found[login] else None for login in folded]
+
+    async def counts(self, ids: Sequence[int]) -> list[Counts]:
+        """Count followers, followings and live posts: cardinalities of the sets. One round trip, O(1) a person."""
+        commands: list[Command] = []
+        for user in ids:
+            commands += [
+                ("ZCARD", keys.followers(user)),
+                ("ZCARD", keys.following(user)),
+                ("ZCARD", keys.posts(user)),
+                ("GET", keys.cold(user)),
+            ]
+        replies = await self._store.read(commands)
+        rows = [replies[i : i + 4] for i in range(0, len(replies), 4)]
+        return [
+            Counts(followers, following, max(0, posts - 1) + int(cold or 0))
+            for followers, following, posts, cold in rows
+        ]
+
+    async def sign_up(self, login: str, password: str, name: str | None = None) -> User:
+        """Create a person. Of concurrent sign-ups with one login exactly one wins; a repetition after a crash is safe.
+
+        Raises Rejected: LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN. Three to four round trips and a hash.
+        """
+        check = Check()
+        folded = check.login(login)
+        check.password(password)
+        display = check.name(name) if name is not None else folded
+        check.done()
+        if (await self.ids_of_logins([folded]))[0] is not None:
+            raise login_taken()
+        nonce = await self._claim(folded, password)
+        user = await self._settle(folded, UserCreated(folded, display, nonce))
+        if user is None:
+            raise login_taken()
+        return user
+
+    async def _claim(self, login: str, password: str) -> str:
+        secret = await self._hash(password)
+        [reply] = await self._store.send([
+            script("claim_login").call([keys.login(login)], secret, secrets.token_hex(16), CLAIM_SECONDS)
+        ])
+        if reply[0] == "claimed":
+            return str(reply[1])
+        if reply[0] == "pending" and await self._matches(reply[1], password):
+            return str(reply[2])
+        raise login_taken()
+
+    async def _settle(self, login: str, event: UserCreated) -> User | None:
+        """Commit a claimed sign-up; None if the account went to another sign-up."""
+        try:
+            [fact] = await self._commit([event], Once("-", event.nonce, CLAIM_SECONDS))
+        except Rejected:
+            return None
+        [outcome] = await self._store.send([
+            script("settle_login").call([keys.login(login)], event.nonce, fact.number, secrets.token_hex(16))
+        ])
+        return User(fact.number, login, event.name, event.bio) if outcome == "won" else None
+
+    async def check_password(self, login: str, password: str) -> User:
+        """Give the person whose login and password these are.
+
+        Raises Rejected: WRONG_CREDENTIALS, without telling which of the two was wrong, or TOO_MANY_ATTEMPTS after
+        ten failures in a row within a quarter of an hour. Three round trips and a hash.
+        """
+        folded = folded_login(login)
+        if folded is None or not encodable(password):
+            raise wrong_credentials()
+        [failed, held] = await self._store.read([
+            ("GET", keys.attempts(folded)),
+            ("HMGET", keys.login(folded), "secret", "user"),
+        ])
+        if int(failed or 0) >= FREE_ATTEMPTS:
+            raise Rejected.because(
+                ProblemCode.TOO_MANY_ATTEMPTS, "Too many failed log-ins. Try again in a quarter of an hour.", "login"
+            )
+        secret, user = held
+        if not await self._matches(secret if user else None, password):
+            await self._store.send([
+                ("INCR", keys.attempts(folded)),
+                ("EXPIRE", keys.attempts(folded), ATTEMPTS_SECONDS),
+            ])
+            raise wrong_credentials()
+        if failed:
+            await self._store.run("DEL", keys.attempts(folded))
+        [found] = await self.get_many([int(user)])
+        if found is None:
+            raise wrong_credentials()
+        return found
+
+    async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
+        """Change the fields that are not None. Raises Rejected (INVALID, NOT_FOUND). Three round trips."""
+        check = Check()
+        name = None if name is None else check.name(name)
+        bio = None if bio is None else check.bio(bio)
+        check.done()
+        if name is not None or bio is not None:
+            await self._commit([ProfileChanged(user, name, bio)])
+        [found] = await self.get_many([user])
+        if found is None:
+            raise Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
+        return found
+
+    async def _hash(self, password: str) -> str:
+        async with self._hashing:
+            return await asyncio.to_thread(self._hasher.hash, password)
+
+    async def _matches(self, secret: str | None, password: str) -> bool:
+        """Compare a password; where there is no secret, take as long to say no."""
+        if not secret:
+            self._decoy = self._decoy or await self._hash(secrets.token_hex(16))
+        async with self._hashing:
+            return await asyncio.to_thread(self._verify, secret or self._decoy or "", password) and bool(secret)
+
+    def _verify(self, secret: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(secret, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def as_user(row: dict[str, str]) -> User | None:
+    """Read a profile's row."""
+    return User(int(row["id"]), row["login"], row.get("name", ""), row.get("bio", "")) if "id" in row else None
+
+
+def login_taken() -> Rejected:
+    """Make the rejection of a login that somebody else has."""
+    return Rejected.because(ProblemCode.LOGIN_TAKEN, "This login is taken.", "login")
+
+
+def wrong_credentials() -> Rejected:
+    """Make the rejection of a log-in, which does not tell what was wrong."""
+    return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "There is no account with this login and password.")

@@ -1,0 +1,126 @@
+"""The rules for what people type: checked before anything is written, all problems of one input at once."""
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+from graph.errors import Problem, ProblemCode, Rejected
+from graph.model import Location
+
+LOGIN = re.compile(r"[A-Za-z0-9_]{2,30}")
+KEY = re.compile(r"[\x20-\x7e]{1,128}")
+MAX_NAME = 50
+MAX_BIO = 300
+MAX_TEXT = 1000
+MAX_PLATFORM = 30
+MIN_PASSWORD = 8
+MAX_PASSWORD = 128
+ALLOWED_CONTROLS = "\t\n\r"
+
+
+def folded_login(login: str) -> str | None:
+    """Fold a login's case, or give None if it cannot be one: two to thirty ASCII letters, digits, underscores."""
+    return login.lower() if LOGIN.fullmatch(login) else None
+
+
+@dataclass(slots=True)
+class Check:
+    """Collects the problems of one input; `done` raises them all together."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def fail(self, code: ProblemCode, message: str, *path: str) -> None:
+        """Note a problem of the field at this path."""
+        self.problems.append(Problem(code, message, path))
+
+    def done(self) -> None:
+        """Raise Rejected if anything was noted."""
+        if self.problems:
+            raise Rejected(*self.problems)
+
+    def login(self, login: str) -> str:
+        """Check and fold a login."""
+        folded = folded_login(login)
+        if folded is None:
+            self.fail(
+                ProblemCode.LOGIN_INVALID, "A login has 2 to 30 characters, out of a-z, 0-9 and the underscore.", "login"
+            )
+        return folded or ""
+
+    def password(self, password: str) -> str:
+        """Check a new password's length: 8 to 128 characters."""
+        if len(password) < MIN_PASSWORD:
+            self.fail(
+                ProblemCode.PASSWORD_TOO_WEAK, f"A password has at least {MIN_PASSWORD} characters.", "password"
+            )
+        elif len(password) > MAX_PASSWORD:
+            self.fail(ProblemCode.INVALID, f"A password has at most {MAX_PASSWORD} characters.", "password")
+        elif not encodable(password):
+            self.fail(ProblemCode.INVALID, "The password has a lone surrogate: it is not valid Unicode.", "password")
+        return password
+
+    def name(self, name: str) -> str:
+        """Check and normalise a display name: 1 to 50 characters on one line."""
+        return self._line(name, "name", 1, MAX_NAME)
+
+    def bio(self, bio: str) -> str:
+        """Check and normalise a biography: up to 300 characters."""
+        return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
+
+    def text(self, text: str) -> str:
+        """Check and normalise a post's text: 1 to 1000 characters after trimming."""
+        cleaned = self._words(text, "text", ProblemCode.TEXT_TOO_LONG, MAX_TEXT)
+        if not cleaned and not self.problems:
+            self.fail(ProblemCode.TEXT_EMPTY, "A post needs some text; white space alone is none.", "text")
+        return cleaned
+
+    def platform(self, platform: str | None) -> str | None:
+        """Check and normalise the name of the platform a post was written on: 1 to 30 characters on one line."""
+        return None if platform is None else self._line(platform, "platform", 1, MAX_PLATFORM)
+
+    def location(self, location: Location | None) -> Location | None:
+        """Check a location: latitude from -90 to 90, longitude from -180 to 180 degrees."""
+        if location is not None:
+            for name, value, limit in (("latitude", location.latitude, 90), ("longitude", location.longitude, 180)):
+                if not math.isfinite(value) or abs(value) > limit:
+                    self.fail(
+                        ProblemCode.INVALID, f"A {name} is from -{limit} to {limit} degrees.", "location", name
+                    )
+        return location
+
+    def idempotency_key(self, key: str | None) -> str | None:
+        """Check an idempotency key: 1 to 128 printable ASCII characters."""
+        if key is not None and not KEY.fullmatch(key):
+            self.fail(
+                ProblemCode.INVALID, "An idempotency key has 1 to 128 printable ASCII characters.", "idempotencyKey"
+            )
+        return key
+
+    def _line(self, value: str, name: str, least: int, most: int) -> str:
+        cleaned = self._words(value, name, ProblemCode.INVALID, most)
+        if any(character in cleaned for character in "\t\n\r\u2028\u2029"):
+            self.fail(ProblemCode.INVALID, f"The {name} must be on one line.", name)
+        elif len(cleaned) < least and not any(problem.field == (name,) for problem in self.problems):
+            self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name)
+        return cleaned
+
+    def _words(self, value: str, name: str, too_long: ProblemCode, most: int) -> str:
+        if not encodable(value):
+            self.fail(ProblemCode.INVALID, f"The {name} has a lone surrogate: it is not valid Unicode.", name)
+            return ""
+        cleaned = unicodedata.normalize("NFC", value).strip()
+        if any(ord(character) < 32 and character not in ALLOWED_CONTROLS or character == "\x7f" for character in cleaned):
+            self.fail(ProblemCode.INVALID, f"The {name} has control characters.", name)
+        elif len(cleaned) > most:
+            self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)
+        return cleaned
+
+
+def encodable(value: str) -> bool:
+    """Tell whether a string is valid Unicode, that is, has no lone surrogate."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
