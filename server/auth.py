@@ -1,0 +1,78 @@
+"""Access tokens: who asks, proven by a signature. Whether the session still lives is asked of the store.
+
+A token is a JWT signed with HS256 that must hold the person (`sub`), the session (`sid`) and its end (`exp`).
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import jwt
+
+from graph.model import MAX_NUMBER, Session
+from resolvers.context import Viewer
+
+ALGORITHM = "HS256"
+MAX_TOKEN = 2000
+
+
+class BadToken(Exception):
+    """A token that proves nothing; the message says why, without repeating the token."""
+
+
+class Tokens:
+    """Makes and checks access tokens: the first key signs, every key verifies, so keys can be rotated."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = tuple(keys)
+
+    def issue(self, session: Session) -> str:
+        """Make the access token of a session; it ends when the session does."""
+        claims = {
+            "sub": str(session.user),
+            "sid": session.id,
+            "iat": int(time.time()),
+            "exp": int(session.expires_at.timestamp()),
+        }
+        return jwt.encode(claims, self._keys[0], ALGORITHM)
+
+    def verify(self, token: str) -> Viewer:
+        """Tell who a token stands for. Raises BadToken for a forged, malformed or expired one."""
+        if len(token) > MAX_TOKEN:
+            raise BadToken("The access token is malformed.")
+        for key in self._keys:
+            try:
+                claims = jwt.decode(token, key, [ALGORITHM], {"require": ["exp", "sid", "sub"]})
+            except jwt.InvalidSignatureError:
+                continue
+            except jwt.ExpiredSignatureError:
+                raise BadToken("The access token has expired: log in again.") from None
+            except (jwt.InvalidTokenError, ValueError, OverflowError):
+                raise BadToken("The access token is malformed.") from None
+            return _viewer(claims["sub"], claims["sid"], claims["exp"])
+        raise BadToken("The access token was not issued here, or its key was retired: log in again.")
+
+    def viewer(self, authorization: object) -> Viewer | None:
+        """Read an Authorization header, or its like of a socket's first message; None means anonymous.
+
+        Raises BadToken for everything that is there but is not a good bearer token.
+        """
+        if authorization is None:
+            return None
+        words = authorization.split() if isinstance(authorization, str) else []
+        if len(words) != 2 or words[0].lower() != "bearer":
+            raise BadToken("Authorization must be 'Bearer' and an access token.")
+        return self.verify(words[1])
+
+
+def _viewer(user: object, session: object, end: object) -> Viewer:
+    """Check the claims of a token that was signed with our key: a key may be shared with other programs."""
+    if not isinstance(user, str) or not re.fullmatch(r"[1-9][0-9]{0,15}", user) or int(user) > MAX_NUMBER:
+        raise BadToken("The access token names no person.")
+    if not isinstance(session, str) or not re.fullmatch(r"[\w-]{1,64}", session, re.ASCII):
+        raise BadToken("The access token names no session.")
+    try:
+        return Viewer(int(user), session, datetime.fromtimestamp(float(str(end)), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise BadToken("The access token has no valid end.") from None

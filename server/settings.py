@@ -1,0 +1,268 @@
+"""Settings: what the environment says, checked once at the start. Every name is prefixed with `FANLINE_`.
+
+`Settings.load` reads any mapping, so a test needs no real environment. A setting that does not exist, that
+belongs to a later version, or that is unsafe in production is an error with a sentence that says what to do.
+"""
+
+import difflib
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import platformdirs
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from strawberry.http.websocket_origin import normalize_allowed_origins
+
+from graph import Tuning
+from server.embedded import Durability
+
+PREFIX = "FANLINE_"
+KEY_BYTES = 32
+STORE_SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix", "valkey+cluster", "redis+cluster")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+LATER = ("ARCHIVE_URL", "HOT_POSTS", "PUSH_LIMIT", "RATE_LIMIT", "MAX_COST", "TRUSTED_DOCUMENTS")
+
+
+class SettingsError(Exception):
+    """A setting is wrong; the message names it and says what it may be."""
+
+
+class Env(Enum):
+    """Who can reach the process: its developers, or the world."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class TimelineMode(Enum):
+    """How home timelines come to be: written when a post is published, or merged when they are read."""
+
+    PUSH = "push"
+    PULL = "pull"
+
+
+def _duration(value: object) -> object:
+    """Read `90s`, `15m`, `24h` or `30 d`; leave anything else to pydantic."""
+    match = re.fullmatch(r"(\d+)\s*([smhd])", value.strip()) if isinstance(value, str) else None
+    return timedelta(**{UNITS[match[2]]: int(match[1])}) if match else value
+
+
+def _list(value: object) -> object:
+    """Read entries separated by commas or white space."""
+    return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
+Count = Annotated[int, Field(gt=0)]
+
+
+class Settings(BaseSettings):
+    """How this process runs. Construct it with keywords in tests; `load` is for the real environment."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", enable_decoding=False, hide_input_in_errors=True
+    )
+
+    data_dir: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("fanline")),
+        description="The folder of the embedded store and of the generated secret.",
+    )
+    store_url: str | None = Field(
+        default=None,
+        description="A Valkey or Redis server; if not set, an embedded one runs in the data folder.",
+    )
+    secret: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
+        default=(),
+        repr=False,
+        description="Keys of access tokens, 32 bytes or more each, separated by commas: the first signs, all "
+        "verify. If not set, one is made in the data folder; production requires it.",
+    )
+    env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
+    timeline_mode: TimelineMode = Field(
+        default=TimelineMode.PUSH,
+        description="Home timelines are written on publishing, or merged on reading.",
+    )
+    home_size: Count = Field(default=800, description="Posts kept in a cached home timeline.")
+    sync_followers: Count = Field(default=1000, description="Followers served before publishing answers.")
+    hibernate_after: Duration = Field(
+        default=timedelta(days=7), description="Life of a home timeline not read."
+    )
+    log_retention: Duration = Field(
+        default=timedelta(hours=24), description="How far back the log can be replayed."
+    )
+    max_following: Count = Field(default=5000, description="How many people one person can follow.")
+    durability: Durability = Field(
+        default=Durability.SAFE,
+        description="The embedded store: `safe` syncs before it answers, `relaxed` each second.",
+    )
+    session_ttl: Duration = Field(default=timedelta(days=30), description="Life of a session and its token.")
+    max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
+    allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
+        default=(),
+        description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",
+    )
+    introspection: bool | None = Field(
+        default=None, description="Whether the schema can be asked for; if not set, not in production."
+    )
+    playground: bool | None = Field(
+        default=None, description="Whether the playground is open; if not set, not in production."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take keywords only: `load` is what reads an environment."""
+        return (init_settings,)
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ, **given: Any) -> "Settings":
+        """Read the settings from an environment; keywords win over it. Raises SettingsError."""
+        present = {
+            name: value for name, value in environ.items() if name.startswith(PREFIX) and value.strip()
+        }
+        _refuse_unknown(name.removeprefix(PREFIX) for name in present)
+        source = EnvSettingsSource(cls)
+        source.env_vars = {name.lower(): value.strip() for name, value in present.items()}
+        try:
+            return cls(**{**source(), **given})
+        except ValidationError as error:
+            raise SettingsError("\n".join(_sentences(error))) from None
+
+    @field_validator("data_dir", mode="after")
+    @classmethod
+    def _expand(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("store_url", mode="after")
+    @classmethod
+    def _known_store(cls, value: str | None) -> str | None:
+        if value is not None and urlsplit(value).scheme not in STORE_SCHEMES:
+            schemes = ", ".join(f"{scheme}://" for scheme in STORE_SCHEMES)
+            raise ValueError(f"must begin with one of {schemes}")
+        return value
+
+    @field_validator("secret", mode="after")
+    @classmethod
+    def _long_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(key.encode()) < KEY_BYTES for key in value):
+            raise ValueError(
+                f"each key must have at least {KEY_BYTES} bytes; `openssl rand -base64 48` makes one"
+            )
+        return value
+
+    @field_validator("allowed_origins", mode="after")
+    @classmethod
+    def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted(normalize_allowed_origins(value)))
+
+    @field_validator("env", "durability", "timeline_mode", mode="before")
+    @classmethod
+    def _built(cls, value: object) -> object:
+        if value in ("hybrid", "strict"):
+            raise ValueError(f"`{value}` belongs to a later version")
+        return value.lower() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _safe_in_production(self) -> "Settings":
+        if self.production and not self.secret:
+            raise ValueError("in production, FANLINE_SECRET must be set: `openssl rand -base64 48` makes one")
+        if self.production and "*" in self.allowed_origins:
+            raise ValueError("in production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
+        return self
+
+    @property
+    def production(self) -> bool:
+        """Whether the world can reach this process."""
+        return self.env is Env.PRODUCTION
+
+    @property
+    def shows_schema(self) -> bool:
+        """Whether introspection and `/schema.graphql` are open."""
+        return not self.production if self.introspection is None else self.introspection
+
+    @property
+    def shows_playground(self) -> bool:
+        """Whether `/playground` is open."""
+        return not self.production if self.playground is None else self.playground
+
+    @property
+    def tuning(self) -> Tuning:
+        """What of these settings concerns the social graph."""
+        return Tuning(
+            home_size=self.home_size,
+            sync_followers=self.sync_followers,
+            push_limit=math.inf if self.timeline_mode is TimelineMode.PUSH else 0,
+            hibernate_after=self.hibernate_after,
+            log_retention=self.log_retention,
+            max_following=self.max_following,
+            session_ttl=self.session_ttl,
+        )
+
+    def keys(self) -> tuple[str, ...]:
+        """Give the keys of access tokens: the setting's, or those of the data folder, made on the first call.
+
+        The file holds one key a line; two processes that make it at once get the same. Raises SettingsError.
+        """
+        if self.secret:
+            return self.secret
+        path = self.data_dir / "secret"
+        try:
+            if not path.exists():
+                _make_secret(path)
+            keys = tuple(path.read_text(encoding="ascii").split())
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The secret in {path} cannot be read or made: {error}.") from error
+        if not keys or any(len(key) < KEY_BYTES for key in keys):
+            raise SettingsError(f"{path} must hold keys of at least {KEY_BYTES} bytes, one a line.")
+        return keys
+
+
+def _make_secret(path: Path) -> None:
+    """Write a new key whole under another name, then link it into place unless somebody else was first."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"secret.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+    finally:
+        draft.unlink()
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    """Find misspelt settings, and those that only a later version knows."""
+    known = [name.upper() for name in Settings.model_fields]
+    for name in names:
+        if name in LATER:
+            raise SettingsError(f"{PREFIX}{name} belongs to a later version of Fanline; remove it.")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
+            raise SettingsError(f"{PREFIX}{name} is not a setting.{hint}")
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors(include_url=False, include_input=False):
+        message = problem["msg"].removeprefix("Value error, ")
+        name = f"{PREFIX}{str(problem['loc'][0]).upper()}: " if problem["loc"] else ""
+        yield f"{name}{message}."

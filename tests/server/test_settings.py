@@ -1,0 +1,122 @@
+"""Settings: every mistake is found at the start and named, nothing unsafe runs in production."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from server.embedded import Durability
+from server.settings import Env, Settings, SettingsError, TimelineMode
+
+KEY = "k" * 32
+
+
+def test_an_empty_environment_gives_a_development_server_with_an_embedded_store() -> None:
+    """Nothing has to be set to run."""
+    settings = Settings.load({})
+    assert settings.env is Env.DEVELOPMENT
+    assert settings.store_url is None
+    assert settings.durability is Durability.SAFE
+    assert settings.shows_playground
+    assert settings.shows_schema
+
+
+def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
+    """The prefix is FANLINE_; lists are separated by commas, durations have a unit."""
+    settings = Settings.load(
+        {
+            "FANLINE_DATA_DIR": str(tmp_path),
+            "FANLINE_STORE_URL": "valkeys://user:word@store:6380/2",
+            "FANLINE_SECRET": f"{KEY}, {KEY}2",
+            "FANLINE_ENV": "production",
+            "FANLINE_TIMELINE_MODE": "pull",
+            "FANLINE_HIBERNATE_AFTER": "36h",
+            "FANLINE_SESSION_TTL": "7 d",
+            "FANLINE_HOME_SIZE": "50",
+            "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
+            "FANLINE_PLAYGROUND": "true",
+            "OTHER": "ignored",
+        }
+    )
+    assert settings.keys() == (KEY, f"{KEY}2")
+    assert settings.production
+    assert settings.timeline_mode is TimelineMode.PULL
+    assert settings.allowed_origins == ("https://a.example", "https://b.example")
+    assert settings.shows_playground
+    assert not settings.shows_schema
+    assert settings.tuning.push_limit == 0
+    assert settings.tuning.home_size == 50
+    assert settings.tuning.hibernate_after == timedelta(hours=36)
+    assert settings.tuning.session_ttl == timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("STORE_URI", "redis://x", "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
+        ("STORE_URL", "http://x", "FANLINE_STORE_URL: must begin with one of valkey://"),
+        ("SECRET", "short", "FANLINE_SECRET: each key must have at least 32 bytes"),
+        ("SECRET", f"{KEY},short", "FANLINE_SECRET: each key must have at least 32 bytes"),
+        ("ENV", "staging", "FANLINE_ENV: Input should be 'development' or 'production'"),
+        ("HOME_SIZE", "0", "FANLINE_HOME_SIZE: Input should be greater than 0"),
+        ("HOME_SIZE", "many", "FANLINE_HOME_SIZE: Input should be a valid integer"),
+        ("SESSION_TTL", "soon", "FANLINE_SESSION_TTL: "),
+        ("SESSION_TTL", "0s", "FANLINE_SESSION_TTL: "),
+        ("TIMELINE_MODE", "hybrid", "FANLINE_TIMELINE_MODE: `hybrid` belongs to a later version"),
+        ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` belongs to a later version"),
+        ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
+        ("ARCHIVE_URL", "sqlite+aiosqlite:///x", "FANLINE_ARCHIVE_URL belongs to a later version"),
+        ("ENV", "production", "in production, FANLINE_SECRET must be set"),
+    ],
+)
+def test_a_wrong_setting_is_named(name: str, value: str, sentence: str) -> None:
+    """The message names the setting and says what it may be, without showing its value."""
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({f"FANLINE_{name}": value})
+    assert sentence in str(caught.value)
+    assert "short" not in str(caught.value)
+
+
+def test_production_does_not_open_the_api_to_every_origin() -> None:
+    """A wildcard is for development."""
+    with pytest.raises(SettingsError, match="must name origins"):
+        Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET": KEY, "FANLINE_ALLOWED_ORIGINS": "*"})
+
+
+def test_keys_are_never_printed() -> None:
+    """Neither repr nor str of the settings shows a key."""
+    assert KEY not in repr(Settings(secret=(KEY,)))
+
+
+def test_a_key_is_made_once_for_a_data_folder(tmp_path: Path) -> None:
+    """It is long, only its owner can read it, and the next start finds the same."""
+    settings = Settings(data_dir=tmp_path / "new")
+    (key,) = settings.keys()
+    assert len(key) >= 32
+    assert stat.S_IMODE(os.stat(tmp_path / "new" / "secret").st_mode) == 0o600
+    assert Settings(data_dir=tmp_path / "new").keys() == (key,)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["secret"]
+
+
+def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
+    """Whoever is first makes the key; nobody reads half of it."""
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda _: Settings(data_dir=tmp_path).keys(), range(64)))
+    assert len(set(found)) == 1
+
+
+def test_the_file_of_keys_can_hold_several_for_rotation(tmp_path: Path) -> None:
+    """The first line signs, all verify."""
+    (tmp_path / "secret").write_text(f"{KEY}new\n{KEY}old\n")
+    assert Settings(data_dir=tmp_path).keys() == (f"{KEY}new", f"{KEY}old")
+
+
+@pytest.mark.parametrize("content", ["", "short\n", "schlüssel" * 9])
+def test_a_spoilt_file_of_keys_is_reported(tmp_path: Path, content: str) -> None:
+    """It is not replaced silently: that would end every session."""
+    (tmp_path / "secret").write_text(content)
+    with pytest.raises(SettingsError, match="secret"):
+        Settings(data_dir=tmp_path).keys()
