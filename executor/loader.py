@@ -6,7 +6,7 @@ waiters hanging.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -32,7 +32,7 @@ class Loader(DataLoader[K, V], Generic[K, V]):
 
     def __init__(
         self,
-        batch: Callable[[list[K]], Coroutine[Any, Any, Sequence[V | Exception]]],
+        batch: Callable[[list[K]], Awaitable[Sequence[V | Exception]]],
         *,
         get_cache_key: Callable[[K], Hashable] | None = None,
     ) -> None:

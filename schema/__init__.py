@@ -1,1 +1,48 @@
-"""schema"""
+"""The GraphQL schema: types, names and descriptions. What the fields answer is in `resolvers`."""
+
+from datetime import datetime
+
+import strawberry
+from strawberry.printer import print_schema
+from strawberry.schema.config import StrawberryConfig
+
+from schema.mutation import Mutation
+from schema.post import Post
+from schema.query import Query
+from schema.relationship import Relationship
+from schema.scalars import DATE_TIME
+from schema.subscription import (
+    AuthorAdded,
+    AuthorRemoved,
+    Checkpoint,
+    Gap,
+    PostAdded,
+    PostRemoved,
+    Subscription,
+)
+from schema.timeline import Timeline
+from schema.user import User
+
+schema = strawberry.Schema(
+    query=Query,
+    mutation=Mutation,
+    subscription=Subscription,
+    types=[
+        User,
+        Post,
+        Timeline,
+        Relationship,
+        PostAdded,
+        PostRemoved,
+        AuthorAdded,
+        AuthorRemoved,
+        Checkpoint,
+        Gap,
+    ],
+    config=StrawberryConfig(scalar_map={datetime: DATE_TIME}),
+)
+
+
+def sdl() -> str:
+    """Print the schema as SDL: what `schema.graphql` holds."""
+    return print_schema(schema) + "\n"

@@ -1,0 +1,109 @@
+"""Connections: the arguments that ask for a page, and the records behind connections, edges and page ends.
+
+An edge has no record of its own: a post stands for its `PostEdge`, and a follow for its `FollowEdge`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import strawberry
+
+from graph.model import Follow, Page, Post
+from graph.paging import CursorKind, encode_cursor
+from resolvers.context import Context
+
+First: TypeAlias = Annotated[
+    int | None,
+    strawberry.argument(
+        description="How many of the newest entries to return, from 1 to 100. Give this or `last`."
+    ),
+]
+After: TypeAlias = Annotated[
+    str | None,
+    strawberry.argument(description="Only entries that come after this cursor, which means older ones."),
+]
+Last: TypeAlias = Annotated[
+    int | None,
+    strawberry.argument(
+        description="How many of the oldest entries to return, from 1 to 100. Give this or `first`."
+    ),
+]
+Before: TypeAlias = Annotated[
+    str | None,
+    strawberry.argument(description="Only entries that come before this cursor, which means newer ones."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PageEnds:
+    """Where a page begins and ends, and whether the list goes on there."""
+
+    has_next_page: bool
+    has_previous_page: bool
+    start_cursor: str | None
+    end_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PostPage:
+    """A page of a timeline. `drained` is the drained mark from before the page was read."""
+
+    page: Page[Post]
+    drained: int
+
+    @property
+    def edges(self) -> tuple[Post, ...]:
+        """The posts, each standing for its edge."""
+        return self.page.items
+
+    @property
+    def nodes(self) -> tuple[Post, ...]:
+        """The posts."""
+        return self.page.items
+
+    @property
+    def page_info(self) -> PageEnds:
+        """The ends of the page, with post cursors."""
+        return ends(self.page, CursorKind.POST, [post.id for post in self.page.items])
+
+    @property
+    def live_cursor(self) -> str:
+        """The cursor from which a subscription misses nothing that the page does not hold."""
+        return encode_cursor(CursorKind.LOG, self.drained)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowPage:
+    """A page of a person's followers, or of those whom the person follows."""
+
+    owner: int
+    incoming: bool
+    page: Page[Follow]
+
+    @property
+    def edges(self) -> tuple[Follow, ...]:
+        """The follows, each standing for its edge."""
+        return self.page.items
+
+    @property
+    def page_info(self) -> PageEnds:
+        """The ends of the page, with follow cursors."""
+        return ends(self.page, CursorKind.FOLLOW, [follow.number for follow in self.page.items])
+
+
+def ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
+    """Describe the ends of a page whose entries have these numbers."""
+    cursors = [encode_cursor(kind, number) for number in (*numbers[:1], *numbers[-1:])]
+    start, end = cursors if cursors else (None, None)
+    return PageEnds(page.has_next, page.has_previous, start, end)
+
+
+def post_cursors(posts: Sequence[Post], context: Context) -> list[str]:
+    """Give the cursors of posts."""
+    return [encode_cursor(CursorKind.POST, post.id) for post in posts]
+
+
+def follow_cursors(follows: Sequence[Follow], context: Context) -> list[str]:
+    """Give the cursors of follows."""
+    return [encode_cursor(CursorKind.FOLLOW, follow.number) for follow in follows]

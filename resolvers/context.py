@@ -1,0 +1,72 @@
+"""What resolvers know of the request they answer: who asks, the social graph, and what was loaded so far."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from executor.fields import Batches
+from graph import Graph
+from graph.model import Session
+from resolvers.errors import Unauthenticated
+from resolvers.loaders import Loaders
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who asks, as their token says: the person's id, the session's id, and when the token ends."""
+
+    user: int
+    session: str
+    expires_at: datetime
+
+
+class Context:
+    """The context of one request, or of one subscription: fresh for each of its events.
+
+    `issue_token` makes the access token of a session. `drained` is the drained mark, or what will give it:
+    a server that has started to read it beside the session check spares a round trip; without it, the mark
+    is read when it is needed. Build it inside a running event loop.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        viewer: Viewer | None,
+        issue_token: Callable[[Session], str],
+        drained: Awaitable[int] | int | None = None,
+    ) -> None:
+        self.graph = graph
+        self.viewer = viewer
+        self.issue_token = issue_token
+        self._drained = drained
+        self.loaders = Loaders(graph, self.viewer_id)
+        self.batches = Batches()
+
+    @property
+    def viewer_id(self) -> int | None:
+        """The id of the person who asks; None if anonymous."""
+        return None if self.viewer is None else self.viewer.user
+
+    def require_viewer(self) -> Viewer:
+        """Give the viewer. Raises Unauthenticated if there is none."""
+        if self.viewer is None:
+            raise Unauthenticated
+        return self.viewer
+
+    async def drained(self) -> int:
+        """Give a drained mark older than every page that this request has read: ask before reading one.
+
+        It is read once. One round trip, or none if the server has begun to read it.
+        """
+        if isinstance(self._drained, int):
+            return self._drained
+        reading = asyncio.ensure_future(self.graph.log.drained() if self._drained is None else self._drained)
+        self._drained = reading
+        return await asyncio.shield(reading)
+
+    def forget(self) -> None:
+        """Drop all that was loaded: after a write, and before each event of a subscription."""
+        self._drained = None
+        self.loaders = Loaders(self.graph, self.viewer_id)
+        self.batches = Batches()

@@ -1,0 +1,111 @@
+"""The dataloaders of one request: every look-up in the social graph goes through one of these.
+
+Each is fresh with its `Context`. What is asked for in one go of the event loop leaves as one call of the
+graph, and the graph sends the calls of one go in one round trip; so all resolvers go through a loader, even
+for a key that nobody else asks for, or a layer would need two trips.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import TypeAlias, TypeVar
+
+from executor.loader import Loader
+from graph import Graph
+from graph.model import Counts, Follow, Page, Post, Relationship, User
+from graph.paging import Window
+
+V = TypeVar("V")
+
+Asked: TypeAlias = tuple[int, Window]
+
+
+class Loaders:
+    """One loader for each kind of look-up. `viewer` is the id of the one who asks, None if anonymous."""
+
+    def __init__(self, graph: Graph, viewer: int | None) -> None:
+        self._graph = graph
+        self._viewer = viewer
+
+    @cached_property
+    def users(self) -> Loader[int, User | None]:
+        """People by id."""
+        return Loader(self._graph.users.get_many)
+
+    @cached_property
+    def logins(self) -> Loader[str, int | None]:
+        """Ids of people by login, in any case of letters."""
+        return Loader(self._graph.users.ids_of_logins)
+
+    @cached_property
+    def counts(self) -> Loader[int, Counts]:
+        """How many followers, followings and posts people have, by id."""
+        return Loader(self._graph.users.counts)
+
+    @cached_property
+    def posts(self) -> Loader[int, Post | None]:
+        """Posts by id; None for those that never were or are deleted."""
+        return Loader(self._graph.posts.get_many)
+
+    @cached_property
+    def relationships(self) -> Loader[int, Relationship]:
+        """How the viewer and other people stand to each other, by the others' ids. Needs a viewer."""
+        return Loader(self._load_relationships)
+
+    @cached_property
+    def followers(self) -> Loader[Asked, Page[Follow]]:
+        """Pages of followers, by person and window."""
+        return Loader(by_window(self._graph.follows.followers))
+
+    @cached_property
+    def following(self) -> Loader[Asked, Page[Follow]]:
+        """Pages of those whom people follow, by person and window."""
+        return Loader(by_window(self._graph.follows.following))
+
+    @cached_property
+    def home_timelines(self) -> Loader[Asked, Page[Post]]:
+        """Pages of home timelines, by owner and window; their posts are primed."""
+        return Loader(self._load_home_timelines)
+
+    @cached_property
+    def user_timelines(self) -> Loader[Asked, Page[Post]]:
+        """Pages of people's own posts, by author and window; the posts are primed."""
+        return Loader(self._load_user_timelines)
+
+    async def _load_relationships(self, subjects: Sequence[int]) -> list[Relationship]:
+        if self._viewer is None:
+            raise ValueError("There is no viewer to relate to.")
+        return await self._graph.relationships.between(self._viewer, subjects)
+
+    async def _load_home_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
+        pages = await asyncio.gather(*(self._graph.timelines.home(owner, window) for owner, window in asked))
+        return self._primed(pages)
+
+    async def _load_user_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
+        return self._primed(await by_window(self._graph.timelines.user)(asked))
+
+    def _primed(self, pages: list[Page[Post]]) -> list[Page[Post]]:
+        for post in chain.from_iterable(page.items for page in pages):
+            self.posts.prime(post.id, post)
+        return pages
+
+
+def by_window(
+    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]],
+) -> Callable[[Sequence[Asked]], Awaitable[list[Page[V]]]]:
+    """Turn a look-up of people's pages of one window into one of any windows: a call for each."""
+
+    async def load_all(asked: Sequence[Asked]) -> list[Page[V]]:
+        people: dict[Window, list[int]] = {}
+        for person, window in asked:
+            people.setdefault(window, []).append(person)
+        answers = await asyncio.gather(*(load(ids, window) for window, ids in people.items()))
+        pages = {
+            (person, window): page
+            for (window, ids), found in zip(people.items(), answers, strict=True)
+            for person, page in zip(ids, found, strict=True)
+        }
+        return [pages[key] for key in asked]
+
+    return load_all

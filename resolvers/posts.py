@@ -1,0 +1,35 @@
+"""Posts: look-up by id, and their authors."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import strawberry
+
+from graph.model import Post, User
+from resolvers import ids
+from resolvers.context import Context
+
+
+async def post(
+    context: Context,
+    *,
+    id: Annotated[strawberry.ID, strawberry.argument(description="The post's global id.")],
+) -> Post | None:
+    """Find a post. One round trip; raises BadInput for a malformed id."""
+    found = ids.number(ids.Kind.POST, id)
+    return None if found is None else await context.loaders.posts.load(found)
+
+
+def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
+    """Give posts' global ids."""
+    return [ids.encode(ids.Kind.POST, post.id) for post in posts]
+
+
+def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
+    """Give the node of a post's edge: the post."""
+    return posts
+
+
+async def authors(posts: Sequence[Post], context: Context) -> list[User | None]:
+    """Give posts' authors. One round trip."""
+    return await context.loaders.users.load_many(post.author for post in posts)

@@ -1,0 +1,26 @@
+"""The root of queries."""
+
+import strawberry
+
+from executor.fields import single
+from resolvers import nodes, posts, users
+from schema.node import Node
+from schema.post import Post
+from schema.user import User
+
+
+@strawberry.type(description="What can be asked for.")
+class Query:
+    """Has no value of its own."""
+
+    viewer: User | None = single(users.viewer, description="The person who is logged in; null if nobody is.")
+    node: Node | None = single(
+        nodes.node,
+        description="Whatever has this global id; null if there is nothing, or nothing that concerns "
+        "the viewer.",
+    )
+    nodes: list[Node | None] = single(
+        nodes.nodes, description="Whatever has these global ids, in their order, with null as in `node`."
+    )
+    user: User | None = single(users.user, description="A person by id or login; null if there is none.")
+    post: Post | None = single(posts.post, description="A post; null if there is none or it was deleted.")
