@@ -1,1 +1,93 @@
-"""graph"""
+"""The social graph: people, posts, follows and timelines in the store.
+
+It has nothing to do with GraphQL, which it does not know: the name means who follows whom. Outsiders hold one
+`Graph` and reach everything through it.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argon2 import PasswordHasher
+
+from graph.facts import Event, Fact
+from graph.feed import Feed
+from graph.follows import Follows
+from graph.log import Log, Once
+from graph.posts import Posts
+from graph.projections import Projections
+from graph.relationships import Relationships
+from graph.sessions import Sessions
+from graph.store import Store
+from graph.timelines.cache import HomeCache
+from graph.timelines.page import Timelines
+from graph.timelines.reach import Reach
+from graph.users import Users
+from graph.worker import Worker
+
+__all__ = ["Graph", "Tuning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The numbers that shape a graph. `push_limit`: infinity is push, zero is pull, anything between hybrid."""
+
+    home_size: int = 800
+    sync_followers: int = 1000
+    push_limit: float = math.inf
+    hibernate_after: timedelta = timedelta(days=7)
+    log_retention: timedelta = timedelta(hours=24)
+    max_following: int = 5000
+    session_ttl: timedelta = timedelta(days=30)
+    argon2_time_cost: int = 3
+    argon2_memory_kib: int = 65536
+    argon2_parallelism: int = 4
+
+
+class Graph:
+    """The social graph on one store. Nothing connects before the first use."""
+
+    def __init__(self, store: Store, tuning: Tuning | None = None) -> None:
+        tuning = tuning or Tuning()
+        self.tuning = tuning
+        self.store = store
+        self.log = Log(store)
+        hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
+        self.users = Users(store, self.commit, hasher)
+        self.sessions = Sessions(store, self.commit, tuning.session_ttl)
+        self.posts = Posts(store, self.log, self.commit)
+        self.follows = Follows(store, self.commit, tuning.max_following)
+        self.relationships = Relationships(store)
+        cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
+        self.timelines = Timelines(store, self.posts, cache)
+        reach = Reach(store, cache, tuning.push_limit)
+        self.projections = Projections(store, self.log, cache, reach, tuning.sync_followers)
+        self.feed = Feed(store, self.log, self.posts, self.follows)
+
+    @classmethod
+    async def open(cls, url: str, tuning: Tuning | None = None, store: Callable[[str], Store] = Store) -> "Graph":
+        """Open the graph in the store at this URL. Raises ValueError for a URL that names no store."""
+        return cls(store(url), tuning)
+
+    async def commit(self, events: Sequence[Event], once: Once | None = None) -> list[Fact]:
+        """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
+        facts = await self.log.append(events, once)
+        await self.projections.project(facts, whole=False)
+        return facts
+
+    async def import_history(self, events: Sequence[Event], times: Sequence[datetime]) -> list[Fact]:
+        """Append events of the past, in order of time, and project them wholly: for seeding a new store."""
+        facts = await self.log.append(events, times=times)
+        await self.projections.project(facts, whole=True)
+        return facts
+
+    def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:
+        """Make a worker that projects this graph's log."""
+        return Worker(self.store, self.log, self.projections, self.tuning.log_retention, claim_after=claim_after)
+
+    async def close(self) -> None:
+        """Stop what runs in the background and close the connections."""
+        await asyncio.gather(self.feed.close(), self.timelines.close())
+        await self.store.close()

@@ -61,3 +61,7 @@ class StoreUnavailable(GraphError):
 
 class NumbersExhausted(GraphError):
     """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""
+
+
+class SessionOver(GraphError):
+    """The session of a live stream was logged out; the stream ends."""

@@ -56,6 +56,11 @@ class Follows:
                 outcomes.append(if_absent if score is None else if_present)
         return outcomes, count
 
+    async def followed_by(self, viewer: int) -> dict[int, int]:
+        """Read whom a viewer follows, each with the number of the Followed fact. One round trip, O(following)."""
+        [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
+        return {int(user): int(score) for user, score in rows}
+
     async def followers(self, users: Sequence[int], window: Window) -> list[Page[Follow]]:
         """Read a page of each person's followers, newest first. One round trip."""
         return await self._pages(keys.followers, users, window)

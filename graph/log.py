@@ -7,7 +7,7 @@ time, all in one, and exact in a double. The stream entry's id is derived from i
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -38,11 +38,15 @@ Commit: TypeAlias = Callable[..., Awaitable[list[Fact]]]
 
 
 class Log:
-    """Appends facts and reads them back. `seen` is the highest number that this process knows."""
+    """Appends facts and reads them back.
+
+    `seen` is the highest number that this process knows, `known_drained` the drained mark as it last read it.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.seen = 0
+        self.known_drained = 0
 
     async def append(
         self, events: Sequence[Event], once: Once | None = None, times: Sequence[datetime] | None = None
@@ -60,11 +64,18 @@ class Log:
         stamps = ["" if times is None else milliseconds(times[i]) for i in range(len(events))]
         digest = hashlib.sha256("\n".join(bodies).encode()).hexdigest()[:32]
         words: list[Word] = [word for pair in zip(stamps, bodies, strict=True) for word in pair]
-        [reply] = await self._store.send([
-            script("append").call(
-                [keys.LOG, keys.once(once.user, once.key)], self.seen, digest, once.seconds, EPOCH_MS, *words
-            )
-        ])
+        [reply] = await self._store.send(
+            [
+                script("append").call(
+                    [keys.LOG, keys.once(once.user, once.key)],
+                    self.seen,
+                    digest,
+                    once.seconds,
+                    EPOCH_MS,
+                    *words,
+                )
+            ]
+        )
         outcome, *numbers = reply
         if outcome == "mismatch":
             raise Rejected.because(
@@ -78,15 +89,22 @@ class Log:
         self.seen = max(self.seen, facts[-1].number)
         return facts
 
-    async def read(self, after: int, upto: int, count: int = READ_CHUNK) -> list[Fact]:
-        """Read facts in (after, upto], oldest first, at most `count`. One round trip.
+    async def replay(self, after: int, upto: int) -> AsyncGenerator[Fact]:
+        """Yield the facts in (after, upto], oldest first. One round trip for every 500.
 
         Entries that this version cannot read are left out; the worker keeps them as dead letters.
         """
-        if upto <= after:
-            return []
-        [entries] = await self._store.read([("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(upto), "COUNT", count)])
-        return [fact for fact in map(readable, entries) if fact is not None]
+        while after < upto:
+            [entries] = await self._store.read(
+                [("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(upto), "COUNT", READ_CHUNK)]
+            )
+            for entry in entries:
+                fact = readable(entry)
+                if fact is not None:
+                    yield fact
+            if len(entries) < READ_CHUNK:
+                return
+            after = number_of(entries[-1][0])
 
     async def get(self, number: int) -> Fact | None:
         """Read one fact, or None if the log does not hold it. One round trip."""
@@ -102,6 +120,7 @@ class Log:
     async def drained(self) -> int:
         """Tell the drained mark: everything up to it is projected. An older value is safe too. One round trip."""
         [reply] = await self._store.read([("GET", keys.DRAINED)])
+        self.known_drained = max(self.known_drained, int(reply or 0))
         return int(reply or 0)
 
     async def trimmed(self) -> int:
@@ -126,9 +145,10 @@ def number_of(entry: str) -> int:
     return max(0, int(ms) - EPOCH_MS) * SEQUENCES + int(sequence)
 
 
-def readable(entry: tuple[str, dict[str, str]]) -> Fact | None:
-    """Read a stream entry, or None if this version cannot."""
+def readable(entry: tuple[str, list[str] | None]) -> Fact | None:
+    """Read a stream entry, or None if this version cannot or the entry is no longer there."""
     try:
-        return Fact(number_of(entry[0]), decode_event(entry[1]["fact"]))
-    except (KeyError, ValueError):
+        [_, body] = entry[1] or []
+        return Fact(number_of(entry[0]), decode_event(body))
+    except ValueError:
         return None

@@ -42,7 +42,12 @@ def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int
     except (binascii.Error, ValueError):
         raise BadPaging(f"'{argument}' is not a cursor of this API.") from None
     name, _, digits = text.partition(":")
-    if not digits.isdecimal() or len(digits) > 16 or int(digits) > MAX_NUMBER or encode_cursor_of(name, digits) != cursor:
+    if (
+        not digits.isdecimal()
+        or len(digits) > 16
+        or int(digits) > MAX_NUMBER
+        or encode_cursor_of(name, digits) != cursor
+    ):
         raise BadPaging(f"'{argument}' is not a cursor of this API.")
     if name != kind.value:
         raise BadPaging(f"'{argument}' is a {name} cursor; this list takes a {kind.value} cursor.")

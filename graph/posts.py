@@ -24,6 +24,10 @@ class Posts:
         rows = await self._store.read([("HGETALL", keys.post(post)) for post in ids])
         return [as_post(row) for row in rows]
 
+    async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
+        """Tell of each post whether it was deleted. One round trip."""
+        return [bool(reply) for reply in await self._store.read([("HEXISTS", keys.post(p), "deleted") for p in ids])]
+
     async def publish(
         self,
         author: int,
@@ -48,7 +52,9 @@ class Posts:
         event = PostPublished(author, text, platform, latitude, longitude)
         [fact] = await self._commit([event], Once(author, key) if key is not None else None)
         if key is not None and (await self.get_many([fact.number]))[0] is None:
-            raise Rejected.because(ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey")
+            raise Rejected.because(
+                ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey"
+            )
         return published_post(fact.number, event)
 
     async def delete(self, viewer: int, post: int) -> None:

@@ -20,10 +20,12 @@ class Relationships:
         """
         if not subjects:
             return []
-        following, followers = await self._store.read([
-            ("ZMSCORE", keys.following(viewer), *subjects),
-            ("ZMSCORE", keys.followers(viewer), *subjects),
-        ])
+        following, followers = await self._store.read(
+            [
+                ("ZMSCORE", keys.following(viewer), *subjects),
+                ("ZMSCORE", keys.followers(viewer), *subjects),
+            ]
+        )
         return [
             Relationship(viewer, subject, number(forth), number(back))
             for subject, forth, back in zip(subjects, following, followers, strict=True)

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
@@ -37,6 +37,7 @@ from graph.errors import StoreUnavailable
 
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
+C = TypeVar("C", Redis, RedisCluster)
 
 SOCKET_TIMEOUT = 5.0
 BLOCK_SECONDS = 2.0
@@ -137,24 +138,21 @@ class Store:
         batch, self._waiting = self._waiting, []
         try:
             replies = await self._exchange([command for commands, _ in batch for command in commands])
-        except BaseException as error:
+        except Exception as error:
             for _, future in batch:
                 if not future.done():
-                    future.set_exception(error if isinstance(error, Exception) else StoreUnavailable("Closed."))
-            if not isinstance(error, Exception):
-                raise
+                    future.set_exception(error)
             return
+        except asyncio.CancelledError:
+            for _, future in batch:
+                future.cancel()
+            raise
         start = 0
         for commands, future in batch:
             own = replies[start : start + len(commands)]
             start += len(commands)
-            if future.done():
-                continue
-            error = next((reply for reply in own if isinstance(reply, Exception)), None)
-            if error is None:
-                future.set_result(own)
-            else:
-                future.set_exception(as_graph_error(error))
+            if not future.done():
+                settle(future, own)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands and answer with replies, of which some may be exceptions; the one way to the store."""
@@ -221,7 +219,16 @@ class Store:
         await self._client.aclose()
 
 
-def connect(url: str) -> "Redis[str] | RedisCluster":
+def settle(future: asyncio.Future[list[Any]], replies: list[Any]) -> None:
+    """Answer a read with its replies, or with the first error among them."""
+    failed = next((reply for reply in replies if isinstance(reply, Exception)), None)
+    if failed is None:
+        future.set_result(replies)
+    else:
+        future.set_exception(as_graph_error(failed))
+
+
+def connect(url: str) -> Redis | RedisCluster:
     """Make a client for a store's URL without connecting yet: one server, or the nodes of a cluster.
 
     Raises ValueError, naming the URL's scheme, for anything else.
@@ -237,21 +244,29 @@ def connect(url: str) -> "Redis[str] | RedisCluster":
     if scheme in ("valkey+cluster", "redis+cluster"):
         nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
         startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
-        return RedisCluster(startup_nodes=startup, **options)
+        return with_raw_replies(RedisCluster(startup_nodes=startup, **options))
     schemes = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
     if scheme not in schemes:
         raise ValueError(f"A store URL starts with one of {', '.join(schemes)}, valkey+cluster; not '{scheme}'.")
     pool = BlockingConnectionPool.from_url(
         f"{schemes[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
     )
-    return Redis(connection_pool=pool)
+    return with_raw_replies(Redis(connection_pool=pool))
+
+
+def with_raw_replies(client: C) -> C:
+    """Leave replies as the protocol gives them, except those that the client itself needs for a cluster."""
+    callbacks: Any = client.response_callbacks
+    for name in [name for name in callbacks if not str(name).upper().startswith(("CLUSTER", "COMMAND"))]:
+        del callbacks[name]
+    return client
 
 
 def refuse_many_slots(command: Command) -> None:
     """Raise SlotError if the command's keys lie in more than one cluster slot."""
     keys = keys_of(command)
     if len({key_slot(key.encode()) for key in keys}) > 1:
-        raise SlotError(f"{command[0]} names keys of different slots: {', '.join(keys)}")
+        raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
 
 
 def as_graph_error(error: Exception) -> Exception:

@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -11,7 +10,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from graph import keys
 from graph.errors import ProblemCode, Rejected
 from graph.facts import ProfileChanged, UserCreated
-from graph.log import Commit, Log, Once
+from graph.log import Commit, Once
 from graph.model import Counts, User
 from graph.store import Command, Store, script
 from graph.validation import Check, encodable, folded_login
@@ -22,23 +21,13 @@ FREE_ATTEMPTS = 10
 CONCURRENT_HASHES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class HashingCost:
-    """What one argon2id hash costs: passes, memory in KiB, lanes."""
-
-    time: int = 3
-    memory_kib: int = 65536
-    parallelism: int = 4
-
-
 class Users:
     """The people of the graph. Passwords are hashed with argon2id, off the event loop, a few at a time."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, cost: HashingCost) -> None:
+    def __init__(self, store: Store, commit: Commit, hasher: PasswordHasher) -> None:
         self._store = store
-        self._log = log
         self._commit = commit
-        self._hasher = PasswordHasher(cost.time, cost.memory_kib, cost.parallelism)
+        self._hasher = hasher
         self._hashing = asyncio.Semaphore(CONCURRENT_HASHES)
         self._decoy: str | None = None
 
@@ -92,9 +81,9 @@ class Users:
 
     async def _claim(self, login: str, password: str) -> str:
         secret = await self._hash(password)
-        [reply] = await self._store.send([
-            script("claim_login").call([keys.login(login)], secret, secrets.token_hex(16), CLAIM_SECONDS)
-        ])
+        [reply] = await self._store.send(
+            [script("claim_login").call([keys.login(login)], secret, secrets.token_hex(16), CLAIM_SECONDS)]
+        )
         if reply[0] == "claimed":
             return str(reply[1])
         if reply[0] == "pending" and await self._matches(reply[1], password):
@@ -107,9 +96,9 @@ class Users:
             [fact] = await self._commit([event], Once("-", event.nonce, CLAIM_SECONDS))
         except Rejected:
             return None
-        [outcome] = await self._store.send([
-            script("settle_login").call([keys.login(login)], event.nonce, fact.number, secrets.token_hex(16))
-        ])
+        [outcome] = await self._store.send(
+            [script("settle_login").call([keys.login(login)], event.nonce, fact.number, secrets.token_hex(16))]
+        )
         return User(fact.number, login, event.name, event.bio) if outcome == "won" else None
 
     async def check_password(self, login: str, password: str) -> User:
@@ -121,20 +110,26 @@ class Users:
         folded = folded_login(login)
         if folded is None or not encodable(password):
             raise wrong_credentials()
-        [failed, held] = await self._store.read([
-            ("GET", keys.attempts(folded)),
-            ("HMGET", keys.login(folded), "secret", "user"),
-        ])
+        [failed, held] = await self._store.read(
+            [
+                ("GET", keys.attempts(folded)),
+                ("HMGET", keys.login(folded), "secret", "user"),
+            ]
+        )
         if int(failed or 0) >= FREE_ATTEMPTS:
             raise Rejected.because(
-                ProblemCode.TOO_MANY_ATTEMPTS, "Too many failed log-ins. Try again in a quarter of an hour.", "login"
+                ProblemCode.TOO_MANY_ATTEMPTS,
+                "Too many failed log-ins. Try again in a quarter of an hour.",
+                "login",
             )
         secret, user = held
         if not await self._matches(secret if user else None, password):
-            await self._store.send([
-                ("INCR", keys.attempts(folded)),
-                ("EXPIRE", keys.attempts(folded), ATTEMPTS_SECONDS),
-            ])
+            await self._store.send(
+                [
+                    ("INCR", keys.attempts(folded)),
+                    ("EXPIRE", keys.attempts(folded), ATTEMPTS_SECONDS),
+                ]
+            )
             raise wrong_credentials()
         if failed:
             await self._store.run("DEL", keys.attempts(folded))

@@ -44,7 +44,9 @@ class Check:
         folded = folded_login(login)
         if folded is None:
             self.fail(
-                ProblemCode.LOGIN_INVALID, "A login has 2 to 30 characters, out of a-z, 0-9 and the underscore.", "login"
+                ProblemCode.LOGIN_INVALID,
+                "A login has 2 to 30 characters, out of a-z, 0-9 and the underscore.",
+                "login",
             )
         return folded or ""
 
@@ -52,7 +54,9 @@ class Check:
         """Check a new password's length: 8 to 128 characters."""
         if len(password) < MIN_PASSWORD:
             self.fail(
-                ProblemCode.PASSWORD_TOO_WEAK, f"A password has at least {MIN_PASSWORD} characters.", "password"
+                ProblemCode.PASSWORD_TOO_WEAK,
+                f"A password has at least {MIN_PASSWORD} characters.",
+                "password",
             )
         elif len(password) > MAX_PASSWORD:
             self.fail(ProblemCode.INVALID, f"A password has at most {MAX_PASSWORD} characters.", "password")
@@ -82,10 +86,16 @@ class Check:
     def location(self, location: Location | None) -> Location | None:
         """Check a location: latitude from -90 to 90, longitude from -180 to 180 degrees."""
         if location is not None:
-            for name, value, limit in (("latitude", location.latitude, 90), ("longitude", location.longitude, 180)):
+            for name, value, limit in (
+                ("latitude", location.latitude, 90),
+                ("longitude", location.longitude, 180),
+            ):
                 if not math.isfinite(value) or abs(value) > limit:
                     self.fail(
-                        ProblemCode.INVALID, f"A {name} is from -{limit} to {limit} degrees.", "location", name
+                        ProblemCode.INVALID,
+                        f"A {name} is from -{limit} to {limit} degrees.",
+                        "location",
+                        name,
                     )
         return location
 
@@ -93,7 +103,9 @@ class Check:
         """Check an idempotency key: 1 to 128 printable ASCII characters."""
         if key is not None and not KEY.fullmatch(key):
             self.fail(
-                ProblemCode.INVALID, "An idempotency key has 1 to 128 printable ASCII characters.", "idempotencyKey"
+                ProblemCode.INVALID,
+                "An idempotency key has 1 to 128 printable ASCII characters.",
+                "idempotencyKey",
             )
         return key
 
@@ -110,7 +122,9 @@ class Check:
             self.fail(ProblemCode.INVALID, f"The {name} has a lone surrogate: it is not valid Unicode.", name)
             return ""
         cleaned = unicodedata.normalize("NFC", value).strip()
-        if any(ord(character) < 32 and character not in ALLOWED_CONTROLS or character == "\x7f" for character in cleaned):
+        if any(
+            (ord(character) < 32 and character not in ALLOWED_CONTROLS) or character == "\x7f" for character in cleaned
+        ):
             self.fail(ProblemCode.INVALID, f"The {name} has control characters.", name)
         elif len(cleaned) > most:
             self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)

@@ -1,15 +1,16 @@
 """What every test shares: one real Valkey server for the whole run, emptied before each test that uses it."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from functools import partial
 
 import pytest
 import redis
 
+from graph import Graph, Tuning
+from graph.store import Store
 from server.embedded import Durability, EmbeddedStore
 
-if TYPE_CHECKING:
-    from graph import Graph
+CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +31,9 @@ def store_url(running_store: EmbeddedStore) -> str:
 
 
 @pytest.fixture
-async def graph(store_url: str) -> AsyncIterator["Graph"]:
-    """Open a social graph in an empty store, with cheap password hashes."""
-    from graph import Graph, Tuning
-
-    cheap = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
-    graph = await Graph.open(store_url, cheap)
+async def graph(store_url: str) -> AsyncIterator[Graph]:
+    """Open a social graph in an empty store: cheap password hashes, and every command fit for a cluster."""
+    graph = await Graph.open(store_url, CHEAP, partial(Store, single_slot=True))
     try:
         yield graph
     finally:

@@ -1,0 +1,331 @@
+"""The live feed: one reader of the log in each process, and the streams that subscribe to it.
+
+A stream joins the feed at its head, brings its picture of whom the viewer follows to that point, replays what the
+client missed from the log, and goes on live; so there is no hole and no repetition where the two meet.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TypeAlias
+
+from graph import keys
+from graph.errors import SessionOver, StoreUnavailable
+from graph.facts import Fact, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed
+from graph.follows import Follows
+from graph.log import Log, entry_id, number_of, readable
+from graph.model import Post, time_of
+from graph.posts import Posts, published_post
+from graph.store import BLOCK_SECONDS, Store
+
+QUIET_SECONDS = 15.0
+PAUSE_SECONDS = 0.2
+READ_AT_ONCE = 500
+HYDRATE_AT_ONCE = 100
+MAX_WAITING_FACTS = 1000
+
+logger = logging.getLogger("fanline.feed")
+
+
+class GapReason(Enum):
+    """Why a stream missed something; the names are part of the GraphQL contract."""
+
+    RETENTION = "RETENTION"
+    SLOW_CONSUMER = "SLOW_CONSUMER"
+
+
+@dataclass(frozen=True, slots=True)
+class PostAdded:
+    """A post joined the viewer's home timeline."""
+
+    number: int
+    post: Post
+
+    @property
+    def at(self) -> datetime:
+        """When it was published."""
+        return time_of(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class PostRemoved:
+    """A post of the viewer's home timeline was deleted. `post` and `author` are ids."""
+
+    number: int
+    post: int
+    author: int
+
+    @property
+    def at(self) -> datetime:
+        """When it was deleted."""
+        return time_of(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorAdded:
+    """The viewer followed somebody: earlier posts join the timeline, so clients refetch. `user` is the id."""
+
+    number: int
+    user: int
+
+    @property
+    def at(self) -> datetime:
+        """When the follow began."""
+        return time_of(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorRemoved:
+    """The viewer unfollowed somebody: all posts of this author leave the timeline. `user` is the id."""
+
+    number: int
+    user: int
+
+    @property
+    def at(self) -> datetime:
+        """When the follow ended."""
+        return time_of(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Nothing happened up to this number: a fresher place to resume from."""
+
+    number: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something was missed, and why. What follows is complete from `number` on."""
+
+    number: int
+    at: datetime
+    reason: GapReason
+
+
+HomeEvent: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | Checkpoint | Gap
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """The facts that wait for one slow or fast stream: bounded, and cut off when the bound is passed."""
+
+    facts: deque[Fact] = field(default_factory=deque)
+    cut_off: bool = False
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def offer(self, facts: Iterable[Fact]) -> None:
+        """Add facts; beyond the bound drop them all and remember it."""
+        if not self.cut_off:
+            self.facts.extend(facts)
+        if len(self.facts) > MAX_WAITING_FACTS:
+            self.cut_off = True
+            self.facts.clear()
+        self.arrived.set()
+
+    def take(self) -> list[Fact]:
+        """Take what waits."""
+        taken = [self.facts.popleft() for _ in range(min(len(self.facts), HYDRATE_AT_ONCE))]
+        if not self.facts and not self.cut_off:
+            self.arrived.clear()
+        return taken
+
+
+class Feed:
+    """Follows the log once for all streams of a process. `quiet_seconds` is the time between checkpoints."""
+
+    def __init__(
+        self, store: Store, log: Log, posts: Posts, follows: Follows, *, quiet_seconds: float = QUIET_SECONDS
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._posts = posts
+        self._follows = follows
+        self._quiet = quiet_seconds
+        self._streams: set[Waiting] = set()
+        self._head = 0
+        self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+
+    async def home(
+        self, viewer: int, after: int | None = None, session: str | None = None
+    ) -> AsyncGenerator[HomeEvent]:
+        """Stream what happens to the viewer's home timeline, in log order, nothing twice; a Checkpoint comes first.
+
+        With `after`, what was missed since that number is replayed first; if the log no longer holds it, or never
+        reached it, one Gap says so. A client that applies every event holds the home timeline. Raises SessionOver
+        when the session is logged out. The streams of a process share one connection; joining costs five trips.
+        """
+        while True:
+            position = after or 0
+            async with aclosing(self._joined(viewer, after, session)) as stream:
+                async for event in stream:
+                    position = event.number
+                    yield event
+            yield Gap(position, datetime.now(UTC), GapReason.SLOW_CONSUMER)
+            after = None
+
+    async def _joined(self, viewer: int, after: int | None, session: str | None) -> AsyncGenerator[HomeEvent]:
+        """Stream until the reader proves too slow."""
+        await self._run()
+        drained = await self._log.drained()
+        waiting = Waiting()
+        self._streams.add(waiting)
+        joined = self._head
+        try:
+            stream = HomeStream(viewer, session, await self._follows.followed_by(viewer))
+            async for fact in self._log.replay(min(drained, joined), joined):
+                stream.apply(fact)
+            position = joined if after is None else after
+            yield Checkpoint(position, datetime.now(UTC))
+            if after is not None and not await self._held(after):
+                position = joined
+                yield Gap(position, datetime.now(UTC), GapReason.RETENTION)
+            async with aclosing(self._catch_up(stream, position, joined)) as missed:
+                async for event in missed:
+                    yield event
+            async with aclosing(self._go_live(stream, waiting, max(position, joined))) as live:
+                async for event in live:
+                    yield event
+        finally:
+            self._streams.discard(waiting)
+
+    async def _held(self, number: int) -> bool:
+        """Tell whether the log still holds everything after this number, and has reached it."""
+        return await self._log.trimmed() <= number <= await self._log.last()
+
+    async def _catch_up(self, stream: "HomeStream", position: int, joined: int) -> AsyncGenerator[HomeEvent]:
+        chunk: list[Fact] = []
+        async with aclosing(self._log.replay(position, joined)) as replayed:
+            async for fact in replayed:
+                chunk.append(fact)
+                if len(chunk) == HYDRATE_AT_ONCE:
+                    for event in await self._living(stream.missed(chunk)):
+                        yield event
+                    chunk = []
+        for event in await self._living(stream.missed(chunk)):
+            yield event
+        if position < joined and await self._log.trimmed() > position:
+            yield Gap(joined, datetime.now(UTC), GapReason.RETENTION)
+
+    async def _go_live(self, stream: "HomeStream", waiting: Waiting, position: int) -> AsyncGenerator[HomeEvent]:
+        while True:
+            try:
+                await asyncio.wait_for(waiting.arrived.wait(), self._quiet)
+            except TimeoutError:
+                yield Checkpoint(position, datetime.now(UTC))
+                continue
+            if waiting.cut_off:
+                return
+            facts = [fact for fact in waiting.take() if fact.number > position]
+            for event in await self._living(stream.happened(facts)):
+                yield event
+            if facts:
+                position = facts[-1].number
+
+    async def _living(self, events: Sequence[HomeEvent]) -> list[HomeEvent]:
+        """Leave out posts that were deleted since. One round trip if there are posts."""
+        posts = [event.post.id for event in events if isinstance(event, PostAdded)]
+        if not posts:
+            return list(events)
+        deleted = {post for post, gone in zip(posts, await self._posts.are_deleted(posts), strict=True) if gone}
+        return [event for event in events if not (isinstance(event, PostAdded) and event.post.id in deleted)]
+
+    async def _run(self) -> None:
+        """Start the reader of the log unless it runs."""
+        async with self._starting:
+            if self._task is None or self._task.done():
+                self._head = max(self._head, await self._log.last())
+                self._task = asyncio.get_running_loop().create_task(self._follow_log())
+
+    async def _follow_log(self) -> None:
+        reader = self._store.reader()
+        try:
+            while True:
+                try:
+                    await self._read_on(reader)
+                except StoreUnavailable as outage:
+                    logger.warning("The live feed waits for the store: %s", outage)
+                    await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            await reader.close()
+
+    async def _read_on(self, reader: Store) -> None:
+        reply = await reader.run(
+            "XREAD",
+            "COUNT",
+            READ_AT_ONCE,
+            "BLOCK",
+            int(BLOCK_SECONDS * 1000),
+            "STREAMS",
+            keys.LOG,
+            entry_id(self._head),
+        )
+        if not reply:
+            return
+        entries = reply[keys.LOG]
+        facts = [fact for fact in map(readable, entries) if fact is not None]
+        self._head = number_of(entries[-1][0])
+        for waiting in self._streams:
+            waiting.offer(facts)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+
+class HomeStream:
+    """What one stream knows: its viewer and whom the viewer follows, kept up by the viewer's own facts."""
+
+    def __init__(self, viewer: int, session: str | None, followed: dict[int, int]) -> None:
+        self._viewer = viewer
+        self._session = session
+        self._followed = followed
+
+    def apply(self, fact: Fact) -> None:
+        """Bring whom the viewer follows up to this fact, by number."""
+        event = fact.event
+        if isinstance(event, Followed) and event.follower == self._viewer:
+            self._followed[event.followee] = max(fact.number, self._followed.get(event.followee, 0))
+        elif (
+            isinstance(event, Unfollowed)
+            and event.follower == self._viewer
+            and self._followed.get(event.followee, fact.number) < fact.number
+        ):
+            del self._followed[event.followee]
+
+    def missed(self, facts: Iterable[Fact]) -> list[HomeEvent]:
+        """Tell what facts of the past meant, seen by whom the viewer follows now."""
+        return [event for fact in facts for event in self._meaning(fact)]
+
+    def happened(self, facts: Iterable[Fact]) -> list[HomeEvent]:
+        """Tell what facts mean as they come."""
+        events: list[HomeEvent] = []
+        for fact in facts:
+            self.apply(fact)
+            events += self._meaning(fact)
+        return events
+
+    def _meaning(self, fact: Fact) -> Iterable[HomeEvent]:
+        event = fact.event
+        if isinstance(event, PostPublished) and self._shows(event.author):
+            yield PostAdded(fact.number, published_post(fact.number, event))
+        elif isinstance(event, PostDeleted) and self._shows(event.author):
+            yield PostRemoved(fact.number, event.post, event.author)
+        elif isinstance(event, Followed) and event.follower == self._viewer:
+            yield AuthorAdded(fact.number, event.followee)
+        elif isinstance(event, Unfollowed) and event.follower == self._viewer:
+            yield AuthorRemoved(fact.number, event.followee)
+        elif isinstance(event, SessionsEnded) and event.user == self._viewer and self._session in event.sessions:
+            raise SessionOver("This session was logged out.")
+
+    def _shows(self, author: int) -> bool:
+        return author == self._viewer or author in self._followed

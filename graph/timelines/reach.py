@@ -1,0 +1,79 @@
+"""Reach: whether fan-out pushes an author's posts into followers' caches, or reads merge them.
+
+The state belongs to the author and is kept in the store, so that processes with different limits cannot disagree:
+absent (pushed), growing, or large (merged). Push is a limit of infinity, pull a limit of zero, hybrid a number of
+followers between.
+"""
+
+from collections.abc import AsyncIterator
+
+from graph import keys
+from graph.paging import Window
+from graph.store import Store, script
+from graph.timelines.cache import HomeCache
+
+FOLLOWERS_PER_CHUNK = 500
+LARGE = "large"
+
+
+class Reach:
+    """Decides between push and merge for each author, by the number of followers against `limit`."""
+
+    def __init__(self, store: Store, cache: HomeCache, limit: float) -> None:
+        self._store = store
+        self._cache = cache
+        self._limit = limit
+
+    async def settle(self, author: int, post: int, reach: str, followers: int) -> str:
+        """Bring an author's reach in line with the limit, while projecting a post; give the reach that holds now.
+
+        Part of the projection of the post, so that a crash half way is mended by projecting it again.
+        """
+        if followers > self._limit:
+            return reach if reach == LARGE else await self._grow(author, post, reach)
+        if reach and followers <= self._limit / 2:
+            await self._store.run("DEL", keys.reach(author))
+            return ""
+        return reach
+
+    async def _grow(self, author: int, post: int, reach: str) -> str:
+        """Mark the author in every follower's cache; then, unless shrunk meanwhile, fan-out may leave the author out.
+
+        Two round trips, and two for every 500 followers.
+        """
+        growing = f"growing:{post}"
+        if reach == "" and not await self._store.run("SET", keys.reach(author), growing, "NX"):
+            return ""
+        if reach not in ("", growing):
+            return reach
+        async for viewers in follower_chunks(self._store, author):
+            await self._cache.mark(author, viewers)
+        return str((await self._store.send([script("become_large").call([keys.reach(author)], growing)]))[0])
+
+
+async def follower_chunks(store: Store, author: int, most: float = float("inf")) -> AsyncIterator[list[int]]:
+    """Yield an author's followers, newest follow first, in chunks of at most 500; one round trip each.
+
+    Keyed by the number of the follow, so that follows and unfollows meanwhile shift nothing.
+    """
+    high, left = Window(1, forward=True).high, most
+    while left > 0:
+        count = int(min(FOLLOWERS_PER_CHUNK, left))
+        rows = await store.run(
+            "ZRANGE",
+            keys.followers(author),
+            f"({high}",
+            "-inf",
+            "BYSCORE",
+            "REV",
+            "LIMIT",
+            0,
+            count,
+            "WITHSCORES",
+        )
+        if rows:
+            yield [int(follower) for follower, _ in rows]
+            high = int(rows[-1][1])
+        if len(rows) < count:
+            return
+        left -= count
