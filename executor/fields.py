@@ -50,9 +50,7 @@ class Batches:
     def __init__(self) -> None:
         self._loaders: dict[Hashable, Loader[Any, Any]] = {}
 
-    def load(
-        self, resolver: BatchResolver, parent: object, context: object, arguments: Arguments
-    ) -> Awaitable[Any]:
+    def load(self, resolver: BatchResolver, parent: object, context: object, arguments: Arguments) -> Awaitable[Any]:
         """Ask for one parent's value together with the others of this layer."""
         key = (resolver, freeze(arguments))
         loader = self._loaders.get(key)
@@ -85,9 +83,7 @@ def batched(resolver: BatchResolver, *, description: str, **options: Any) -> Any
             return _raised(values[0])
 
     _disguise(resolve, resolver, leading=2)
-    return strawberry.field(
-        resolver=resolve, description=description, metadata={"batch": resolver}, **options
-    )
+    return strawberry.field(resolver=resolve, description=description, metadata={"batch": resolver}, **options)
 
 
 def single(resolver: SingleResolver, *, description: str, **options: Any) -> Any:
@@ -97,9 +93,7 @@ def single(resolver: SingleResolver, *, description: str, **options: Any) -> Any
         return resolver(info.context, **_given(arguments))
 
     _disguise(resolve, resolver, leading=1)
-    return strawberry.field(
-        resolver=resolve, description=description, metadata={"single": resolver}, **options
-    )
+    return strawberry.field(resolver=resolve, description=description, metadata={"single": resolver}, **options)
 
 
 def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
@@ -117,9 +111,7 @@ def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
                 yield event
 
     _disguise(resolve, resolver, leading=1)
-    return strawberry.subscription(
-        resolver=resolve, description=description, metadata={"live": resolver}, **options
-    )
+    return strawberry.subscription(resolver=resolve, description=description, metadata={"live": resolver}, **options)
 
 
 def _disguise(resolve: Callable[..., Any], resolver: Callable[..., Any], *, leading: int) -> None:

@@ -15,9 +15,7 @@ from resolvers.context import Context
 
 First: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(
-        description="How many of the newest entries to return, from 1 to 100. Give this or `last`."
-    ),
+    strawberry.argument(description="How many of the newest entries to return, from 1 to 100. Give this or `last`."),
 ]
 After: TypeAlias = Annotated[
     str | None,
@@ -25,9 +23,7 @@ After: TypeAlias = Annotated[
 ]
 Last: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(
-        description="How many of the oldest entries to return, from 1 to 100. Give this or `first`."
-    ),
+    strawberry.argument(description="How many of the oldest entries to return, from 1 to 100. Give this or `first`."),
 ]
 Before: TypeAlias = Annotated[
     str | None,

@@ -3,7 +3,7 @@
 Expected failures of mutations are not here: they are `graph.errors.Rejected`, and become `userErrors`.
 """
 
-from graph.errors import BadPaging, StoreUnavailable
+from graph.errors import BadPaging, SessionOver, StoreUnavailable
 
 
 class BadInput(Exception):
@@ -21,6 +21,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (BadInput, "BAD_USER_INPUT"),
     (BadPaging, "BAD_USER_INPUT"),
     (Unauthenticated, "UNAUTHENTICATED"),
+    (SessionOver, "UNAUTHENTICATED"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),
 )
 

@@ -66,9 +66,4 @@ def _encode(raw: str) -> str:
 
 
 def _is_number(digits: str) -> bool:
-    return (
-        digits.isdecimal()
-        and len(digits) <= 16
-        and digits == str(int(digits))
-        and 0 < int(digits) <= MAX_NUMBER
-    )
+    return digits.isdecimal() and len(digits) <= 16 and digits == str(int(digits)) and 0 < int(digits) <= MAX_NUMBER

@@ -9,9 +9,7 @@ class UserBy:
     """Exactly one field is set: the others are None or UNSET."""
 
     id: strawberry.ID | None = strawberry.field(description="The person's global id.", default=UNSET)
-    login: str | None = strawberry.field(
-        description="The person's login, in any case of letters.", default=UNSET
-    )
+    login: str | None = strawberry.field(description="The person's login, in any case of letters.", default=UNSET)
 
 
 @strawberry.input(description="A point on the globe.")
@@ -30,9 +28,7 @@ class SignUpInput:
         description="The handle: 2 to 30 of `a-z`, `0-9` and `_`. Letters are folded to lower case."
     )
     password: str = strawberry.field(description="8 to 128 characters.")
-    name: str | None = strawberry.field(
-        description="The name to show, 1 to 50 characters; the login if left out."
-    )
+    name: str | None = strawberry.field(description="The name to show, 1 to 50 characters; the login if left out.")
 
 
 @strawberry.input(description="Who logs in.")
@@ -53,9 +49,7 @@ class LogOutInput:
     )
 
 
-@strawberry.input(
-    description="What to change in the viewer's profile. What is left out or null stays as it is."
-)
+@strawberry.input(description="What to change in the viewer's profile. What is left out or null stays as it is.")
 class UpdateProfileInput:
     """Unchecked; None means unchanged."""
 
@@ -84,9 +78,7 @@ class PublishPostInput:
 class DeletePostInput:
     """An undecoded id."""
 
-    id: strawberry.ID = strawberry.field(
-        description="The post's global id. The post must be the viewer's own."
-    )
+    id: strawberry.ID = strawberry.field(description="The post's global id. The post must be the viewer's own.")
 
 
 @strawberry.input(description="Whom to follow.")

@@ -106,9 +106,7 @@ def answering(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
 async def sign_up(
     context: Context,
     *,
-    input: Annotated[
-        inputs.SignUpInput, strawberry.argument(description="The new person's login and password.")
-    ],
+    input: Annotated[inputs.SignUpInput, strawberry.argument(description="The new person's login and password.")],
 ) -> SessionStarted:
     """Sign a new person up and in."""
     user = await context.graph.users.sign_up(input.login, input.password, input.name)
@@ -146,9 +144,7 @@ async def update_profile(
 ) -> ProfileUpdated:
     """Change the viewer's name or bio."""
     viewer = context.require_viewer()
-    return ProfileUpdated(
-        user=await context.graph.users.update_profile(viewer.user, name=input.name, bio=input.bio)
-    )
+    return ProfileUpdated(user=await context.graph.users.update_profile(viewer.user, name=input.name, bio=input.bio))
 
 
 @answering(PostPublished)
@@ -226,9 +222,7 @@ async def change_follows(
     )
     if FollowOutcome.LIMIT_REACHED not in outcomes.values():
         return FollowsChanged(results=results, viewer=viewer.user)
-    problem = Problem(
-        ProblemCode.TOO_MANY, "You would follow too many people. Nobody was followed.", ("userIds",)
-    )
+    problem = Problem(ProblemCode.TOO_MANY, "You would follow too many people. Nobody was followed.", ("userIds",))
     return FollowsChanged(results=results, user_errors=(problem,))
 
 

@@ -2,17 +2,15 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import strawberry
-from graph.feed import AuthorAdded, AuthorRemoved, Checkpoint, Gap, PostAdded, PostRemoved
 
+from graph.feed import AuthorAdded, AuthorRemoved, HomeEvent, PostAdded, PostRemoved
 from graph.model import Post, User
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids
 from resolvers.context import Context
-
-Event: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | Checkpoint | Gap
 
 
 async def home_timeline(
@@ -25,19 +23,20 @@ async def home_timeline(
             "From now on if left out."
         ),
     ] = None,
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[HomeEvent, None]:
     """Yield the events of the viewer's home timeline in log order: first what was missed, then live.
 
-    Raises Unauthenticated, and BadPaging for a broken or foreign cursor.
+    Raises Unauthenticated, BadPaging for a broken or foreign cursor, and SessionOver once the viewer has
+    logged out.
     """
     viewer = context.require_viewer()
     number = None if after is None else decode_cursor(CursorKind.LOG, after)
-    async with aclosing(context.graph.feed.home(viewer.user, number)) as events:
+    async with aclosing(context.graph.feed.home(viewer.user, number, viewer.session)) as events:
         async for event in events:
             yield event
 
 
-def cursors(events: Sequence[Event], context: Context) -> list[str]:
+def cursors(events: Sequence[HomeEvent], context: Context) -> list[str]:
     """Give the cursors that a client resumes from after events."""
     return [encode_cursor(CursorKind.LOG, event.number) for event in events]
 

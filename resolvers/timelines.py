@@ -47,7 +47,5 @@ async def posts(
         TimelineKind.HOME: context.loaders.home_timelines,
         TimelineKind.USER: context.loaders.user_timelines,
     }
-    pages = await asyncio.gather(
-        *(loaders[timeline.kind].load((timeline.owner, window)) for timeline in timelines)
-    )
+    pages = await asyncio.gather(*(loaders[timeline.kind].load((timeline.owner, window)) for timeline in timelines))
     return [PostPage(page, drained) for page in pages]

@@ -21,9 +21,7 @@ async def viewer(context: Context) -> User | None:
 async def user(
     context: Context,
     *,
-    by: Annotated[
-        UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")
-    ],
+    by: Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")],
 ) -> User | None:
     """Find a person by global id (one round trip) or login (two). Raises BadInput for a malformed id."""
     if by.id is not None:
@@ -98,6 +96,5 @@ async def total_counts(pages: Sequence[FollowPage], context: Context) -> list[in
     """Count the whole lists that pages are of. One round trip, shared with the owners' counts."""
     counted = await context.loaders.counts.load_many(page.owner for page in pages)
     return [
-        counts.followers if page.incoming else counts.following
-        for page, counts in zip(pages, counted, strict=True)
+        counts.followers if page.incoming else counts.following for page, counts in zip(pages, counted, strict=True)
     ]

@@ -52,8 +52,7 @@ describe(
         FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the person; nothing changed.",
         FollowOutcome.NOT_FOUND: "The id stands for nobody.",
         FollowOutcome.SELF: "The id is the viewer's own; nobody follows themselves.",
-        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many people, so nobody of this "
-        "request was followed.",
+        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many people, so nobody of this request was followed.",
     },
 )
 describe(

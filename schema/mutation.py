@@ -38,9 +38,7 @@ class Session:
 
     record: ClassVar[type] = model.Session
 
-    token: str = batched(
-        mutations.tokens, description="The access token: send it as `Authorization: Bearer <token>`."
-    )
+    token: str = batched(mutations.tokens, description="The access token: send it as `Authorization: Bearer <token>`.")
     expires_at: datetime = strawberry.field(description="When the token ends.")
     user: User = batched(mutations.session_users, description="Who is logged in.")
 
@@ -106,9 +104,7 @@ class DeletePostPayload:
     deleted_post_id: strawberry.ID | None = strawberry.field(
         description="The deleted post's global id, to remove it from caches; null on failure."
     )
-    viewer: User | None = batched(
-        mutations.viewers, description="The viewer, as after the deletion; null on failure."
-    )
+    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the deletion; null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -133,12 +129,9 @@ class FollowPayload:
     record: ClassVar[type] = mutations.FollowsChanged
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the request; empty if the "
-        "input was refused."
+        description="One result for each distinct id, in the order of the request; empty if the input was refused."
     )
-    viewer: User | None = batched(
-        mutations.viewers, description="The viewer, as after the change; null on failure."
-    )
+    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the change; null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -149,12 +142,9 @@ class UnfollowPayload:
     record: ClassVar[type] = mutations.FollowsChanged
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the request; empty if the "
-        "input was refused."
+        description="One result for each distinct id, in the order of the request; empty if the input was refused."
     )
-    viewer: User | None = batched(
-        mutations.viewers, description="The viewer, as after the change; null on failure."
-    )
+    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the change; null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -166,9 +156,7 @@ class UnfollowPayload:
 class Mutation:
     """Has no value of its own."""
 
-    sign_up: SignUpPayload | None = single(
-        mutations.sign_up, description="Create an account, and log in with it."
-    )
+    sign_up: SignUpPayload | None = single(mutations.sign_up, description="Create an account, and log in with it.")
     log_in: LogInPayload | None = single(mutations.log_in, description="Log in with login and password.")
     log_out: LogOutPayload | None = single(
         mutations.log_out, description="End this session or all sessions; their tokens stop working at once."

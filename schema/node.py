@@ -9,6 +9,4 @@ from schema.records import OfRecord
 class Node(OfRecord):
     """Its types' values are records of the graph."""
 
-    id: strawberry.ID = strawberry.field(
-        description="The global id: opaque, unique across all types, stable for ever."
-    )
+    id: strawberry.ID = strawberry.field(description="The global id: opaque, unique across all types, stable for ever.")

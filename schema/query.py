@@ -16,8 +16,7 @@ class Query:
     viewer: User | None = single(users.viewer, description="The person who is logged in; null if nobody is.")
     node: Node | None = single(
         nodes.node,
-        description="Whatever has this global id; null if there is nothing, or nothing that concerns "
-        "the viewer.",
+        description="Whatever has this global id; null if there is nothing, or nothing that concerns the viewer.",
     )
     nodes: list[Node | None] = single(
         nodes.nodes, description="Whatever has these global ids, in their order, with null as in `node`."

@@ -21,9 +21,7 @@ class Relationship(Node):
 
     record: ClassVar[type] = model.Relationship
 
-    id: strawberry.ID = batched(
-        relationships.global_ids, description="The global id, of this viewer and this person."
-    )
+    id: strawberry.ID = batched(relationships.global_ids, description="The global id, of this viewer and this person.")
     state: RelationshipState = strawberry.field(description="The relationship in one word.")
     following: bool = strawberry.field(description="Whether the viewer follows the person.")
     followed_by: bool = strawberry.field(description="Whether the person follows the viewer.")

@@ -40,17 +40,14 @@ class PostRemoved(TimelineEvent):
 
     record: ClassVar[type] = feed.PostRemoved
 
-    post_id: strawberry.ID = batched(
-        subscriptions.removed_post_ids, description="The deleted post's global id."
-    )
+    post_id: strawberry.ID = batched(subscriptions.removed_post_ids, description="The deleted post's global id.")
     author_id: strawberry.ID = batched(
         subscriptions.removed_author_ids, description="The global id of the post's author."
     )
 
 
 @strawberry.type(
-    description="The viewer followed somebody, whose older posts are now in the home timeline too: "
-    "refetch it."
+    description="The viewer followed somebody, whose older posts are now in the home timeline too: refetch it."
 )
 class AuthorAdded(TimelineEvent):
     """Values are `graph.feed.AuthorAdded`."""
@@ -70,8 +67,7 @@ class AuthorRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="Nothing happened, up to here. Comes at once on subscribing, and whenever it was "
-    "quiet for a while."
+    description="Nothing happened, up to here. Comes at once on subscribing, and whenever it was quiet for a while."
 )
 class Checkpoint(TimelineEvent):
     """Values are `graph.feed.Checkpoint`."""

@@ -25,12 +25,8 @@ class User(Node):
     name: str = strawberry.field(description="The name to show.")
     bio: str = strawberry.field(description="A few words about oneself; may be empty.")
     joined_at: datetime = strawberry.field(description="When the person signed up.")
-    followers_count: int = batched(
-        users.followers_counts, description="How many people follow this one: exact."
-    )
-    following_count: int = batched(
-        users.following_counts, description="How many people this one follows: exact."
-    )
+    followers_count: int = batched(users.followers_counts, description="How many people follow this one: exact.")
+    following_count: int = batched(users.following_counts, description="How many people this one follows: exact.")
     posts_count: int = batched(users.posts_counts, description="How many posts the person has: exact.")
     relationship: Relationship | None = batched(
         relationships.to_viewer,
@@ -46,6 +42,5 @@ class User(Node):
     timeline: Timeline = batched(timelines.user_timelines, description="The person's own posts.")
     home_timeline: Timeline | None = batched(
         timelines.home_timelines,
-        description="The posts of this person and of everyone whom the person follows; null unless "
-        "it is the viewer.",
+        description="The posts of this person and of everyone whom the person follows; null unless it is the viewer.",
     )
