@@ -6,6 +6,7 @@ a follower stands in the followee's list before the followee stands in theirs, s
 post stands in its author's timeline before anyone's followers are read.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ E = TypeVar("E")
 TOMBSTONES_LIVE = timedelta(hours=24)
 COMMANDS_PER_TRIP = 500
 CHANGES_PER_SCRIPT = 500
+FAN_OUTS_AT_ONCE = 16
 
 
 class Projections:
@@ -145,9 +147,13 @@ class Projections:
                 for number, event in standing
             ]
         )
-        for (number, event), [stands, *audience] in zip(standing, listed, strict=True):
-            if stands:
-                await self._fan_out(number, event.author, *audience, whole=whole)
+        fan_outs = [
+            self._fan_out(number, event.author, *audience, whole=whole)
+            for (number, event), [stands, *audience] in zip(standing, listed, strict=True)
+            if stands
+        ]
+        for start in range(0, len(fan_outs), FAN_OUTS_AT_ONCE):
+            await asyncio.gather(*fan_outs[start : start + FAN_OUTS_AT_ONCE])
 
     async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""

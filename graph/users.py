@@ -79,8 +79,19 @@ class Users:
             raise login_taken()
         return user
 
+    async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
+        """Claim logins for an import: (folded login, nonce, secret or None for nobody's password); tell which succeeded.
+
+        Each claim waits a quarter of an hour for the UserCreated fact with its nonce. One round trip.
+        """
+        claim = script("claim_login")
+        replies = await self._store.send(
+            [claim.call([keys.login(login)], secret or "", nonce, CLAIM_SECONDS) for login, nonce, secret in claims]
+        )
+        return [reply[0] == "claimed" for reply in replies]
+
     async def _claim(self, login: str, password: str) -> str:
-        secret = await self._hash(password)
+        secret = await self.hash_password(password)
         [reply] = await self._store.send(
             [script("claim_login").call([keys.login(login)], secret, secrets.token_hex(16), CLAIM_SECONDS)]
         )
@@ -151,14 +162,15 @@ class Users:
             raise Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
         return found
 
-    async def _hash(self, password: str) -> str:
+    async def hash_password(self, password: str) -> str:
+        """Hash a password with argon2id, off the event loop."""
         async with self._hashing:
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def _matches(self, secret: str | None, password: str) -> bool:
         """Compare a password; where there is no secret, take as long to say no."""
         if not secret:
-            self._decoy = self._decoy or await self._hash(secrets.token_hex(16))
+            self._decoy = self._decoy or await self.hash_password(secrets.token_hex(16))
         async with self._hashing:
             return await asyncio.to_thread(self._verify, secret or self._decoy or "", password) and bool(secret)
 
