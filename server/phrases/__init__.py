@@ -1,0 +1,59 @@
+"""Texts that read like a living micro-blog, composed from phrases of the project's own.
+
+A language is a `Voice`: sentences with `{slots}` by topic, and what can fill the slots. `compose` picks a
+sentence, fills it, and now and then puts a mood, an emoji or a hashtag behind it. The same random numbers
+give the same text.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One language: what can be said, by topic, and what can be put behind it.
+
+    `gap` stands between two sentences; `tags` are the hashtags of a topic.
+    """
+
+    gap: str
+    sentences: Mapping[str, tuple[str, ...]]
+    slots: Mapping[str, tuple[str, ...]]
+    moods: tuple[str, ...]
+    replies: tuple[str, ...]
+    tags: Mapping[str, tuple[str, ...]]
+    emoji: Mapping[str, str]
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What this language can talk about."""
+        return tuple(self.sentences)
+
+
+def compose(voice: Voice, topic: str, random: Random) -> str:
+    """Write one post about a topic: never empty, far below 1000 characters."""
+    text = fill(random.choice(voice.sentences[topic]), voice.slots, random)
+    text = text[0].upper() + text[1:]
+    if random.random() < 0.28:
+        text += voice.gap + fill(random.choice(voice.moods), voice.slots, random)
+    if random.random() < 0.35:
+        text += " " + random.choice(voice.emoji[topic]) * random.choice((1, 1, 1, 2))
+    if random.random() < 0.30:
+        text += " " + random.choice(voice.tags[topic])
+    return text
+
+
+def reply(voice: Voice, login: str, random: Random) -> str:
+    """Write one post that addresses another person by login."""
+    return f"@{login} {fill(random.choice(voice.replies), voice.slots, random)}"
+
+
+def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) -> str:
+    """Replace each `{slot}` by one of its fillings, which may have slots of their own."""
+    while SLOT.search(sentence):
+        sentence = SLOT.sub(lambda match: random.choice(slots[match[1]]), sentence)
+    return sentence
