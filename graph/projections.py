@@ -147,13 +147,14 @@ class Projections:
                 for number, event in standing
             ]
         )
-        fan_outs = [
-            self._fan_out(number, event.author, *audience, whole=whole)
+        audiences = [
+            (number, event.author, *audience)
             for (number, event), [stands, *audience] in zip(standing, listed, strict=True)
             if stands
         ]
-        for start in range(0, len(fan_outs), FAN_OUTS_AT_ONCE):
-            await asyncio.gather(*fan_outs[start : start + FAN_OUTS_AT_ONCE])
+        for start in range(0, len(audiences), FAN_OUTS_AT_ONCE):
+            some = audiences[start : start + FAN_OUTS_AT_ONCE]
+            await asyncio.gather(*(self._fan_out(*audience, whole=whole) for audience in some))
 
     async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""

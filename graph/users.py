@@ -80,7 +80,7 @@ class Users:
         return user
 
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
-        """Claim logins for an import: (folded login, nonce, secret or None for nobody's password); tell which succeeded.
+        """Claim logins for an import, each as (folded login, nonce, secret or None); tell which succeeded.
 
         Each claim waits a quarter of an hour for the UserCreated fact with its nonce. One round trip.
         """
