@@ -1,15 +1,14 @@
 """The input types of the API. The limits that their descriptions name are kept by the graph."""
 
 import strawberry
-from strawberry import UNSET
 
 
 @strawberry.input(description="Names one person: by `id` or by `login`, exactly one of them.", one_of=True)
 class UserBy:
-    """Exactly one field is set: the others are None or UNSET."""
+    """Exactly one field is set; the other is None."""
 
-    id: strawberry.ID | None = strawberry.field(description="The person's global id.", default=UNSET)
-    login: str | None = strawberry.field(description="The person's login, in any case of letters.", default=UNSET)
+    id: strawberry.ID | None = strawberry.field(description="The person's global id.")
+    login: str | None = strawberry.field(description="The person's login, in any case of letters.")
 
 
 @strawberry.input(description="A point on the globe.")

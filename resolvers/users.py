@@ -27,7 +27,7 @@ async def user(
     if by.id is not None:
         found = ids.number(ids.Kind.USER, by.id)
     else:
-        found = await context.loaders.logins.load(by.login or "")
+        found = None if by.login is None else await context.loaders.logins.load(by.login)
     return None if found is None else await context.loaders.users.load(found)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from enum import Enum
 
 import strawberry
-from graph.feed import GapReason
 
 from graph.errors import ProblemCode
+from graph.feed import GapReason
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
 
 __all__ = ["FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]

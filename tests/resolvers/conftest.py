@@ -1,0 +1,111 @@
+"""A small world to ask questions about: people, follows and posts made through the graph, asked about in GraphQL."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from graph.model import Post, Session, User
+from resolvers import ids
+from resolvers.context import Context, Viewer
+from resolvers.errors import code_of
+from schema import schema
+
+PASSWORD = "correct horse"
+
+
+@dataclass
+class Answer:
+    """What came back: the data, the errors as (path, code), and what it cost the store."""
+
+    data: Any
+    errors: list[tuple[tuple[str | int, ...], str | None]]
+    round_trips: int
+    commands: int
+
+
+class World:
+    """Makes people by login and lets them act; asks on behalf of one of them, or of nobody."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._sessions: dict[int, Session] = {}
+
+    async def people(self, *logins: str) -> list[User]:
+        """Sign people up, in this order."""
+        return [await self.graph.users.sign_up(login, PASSWORD, login.title()) for login in logins]
+
+    async def follow(self, follower: User, *followees: User) -> None:
+        """Let somebody follow people, the first one first."""
+        for followee in followees:
+            await self.graph.follows.follow(follower.id, [followee.id])
+
+    async def post(self, author: User, *texts: str) -> list[Post]:
+        """Publish posts, the first one first."""
+        return [await self.graph.posts.publish(author.id, text) for text in texts]
+
+    async def viewer(self, user: User | None) -> Viewer | None:
+        """Log somebody in, once."""
+        if user is None:
+            return None
+        if user.id not in self._sessions:
+            self._sessions[user.id] = await self.graph.sessions.start(user.id)
+        session = self._sessions[user.id]
+        return Viewer(user.id, session.id, session.expires_at)
+
+    async def context(self, user: User | None) -> Context:
+        """Make a context, outside of any request."""
+        return Context(self.graph, await self.viewer(user), issue_token)
+
+    async def ask(self, document: str, by: User | None = None, /, **variables: object) -> Answer:
+        """Execute an operation as the server does: the session check and the drained mark beside it."""
+        viewer = await self.viewer(by)
+        store = self.graph.store
+        trips, commands = store.round_trips, store.commands
+        drained = asyncio.create_task(self.graph.log.drained())
+        checks = (
+            [] if viewer is None else [asyncio.create_task(self.graph.sessions.is_live(viewer.user, viewer.session))]
+        )
+        context = Context(self.graph, viewer, issue_token, drained)
+        result = await schema.execute(document, context_value=context, variable_values=variables)
+        await asyncio.gather(drained, *checks)
+        return Answer(result.data, errors_of(result.errors), store.round_trips - trips, store.commands - commands)
+
+
+def errors_of(errors: Any) -> list[tuple[tuple[str | int, ...], str | None]]:
+    """Reduce errors to what clients rely on."""
+    return [(tuple(error.path or ()), code_of(error.original_error)) for error in errors or ()]
+
+
+def issue_token(session: Session) -> str:
+    """Make a token that tests can read."""
+    return f"token of {session.user}"
+
+
+def user_id(user: User) -> str:
+    """Give somebody's global id."""
+    return ids.encode(ids.Kind.USER, user.id)
+
+
+def post_id(post: Post) -> str:
+    """Give a post's global id."""
+    return ids.encode(ids.Kind.POST, post.id)
+
+
+def texts(connection: Mapping[str, Any]) -> list[str]:
+    """Give the texts of a page of posts."""
+    return [edge["node"]["text"] for edge in connection["edges"]]
+
+
+def logins(connection: Mapping[str, Any]) -> list[str]:
+    """Give the logins of a page of people."""
+    return [edge["node"]["login"] for edge in connection["edges"]]
+
+
+@pytest.fixture
+async def world(graph: Graph) -> World:
+    """Give a world with nobody in it."""
+    return World(graph)

@@ -1,0 +1,85 @@
+"""Global ids: one for each thing, opaque, and nothing else passes for one."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.model import MAX_NUMBER
+from resolvers.errors import BadInput
+from resolvers.ids import GlobalId, Kind, decode, encode, number
+
+numbers = st.integers(1, MAX_NUMBER)
+global_ids = st.sampled_from(Kind).flatmap(
+    lambda kind: st.builds(GlobalId, st.just(kind), st.tuples(*[numbers] * kind.arity))
+)
+
+
+@given(global_ids)
+def test_decoding_reads_what_encoding_wrote(global_id: GlobalId) -> None:
+    """Every id comes back."""
+    assert decode(encode(global_id.kind, *global_id.numbers)) == global_id
+
+
+@given(global_ids, global_ids)
+def test_different_things_have_different_ids(one: GlobalId, other: GlobalId) -> None:
+    """Ids are cache keys."""
+    assert (encode(one.kind, *one.numbers) == encode(other.kind, *other.numbers)) == (one == other)
+
+
+@given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
+def test_nothing_else_is_an_id(text: str) -> None:
+    """Whatever decodes is exactly what encoding makes; the rest is BadInput and nothing worse."""
+    try:
+        found = decode(text)
+    except BadInput:
+        return
+    assert encode(found.kind, *found.numbers) == text
+
+
+def raw(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "User:1",
+        "\ud800",
+        raw("User:1") + "=",
+        raw("User:1") + "\n",
+        raw("User:01"),
+        raw("User:0"),
+        raw("User:-1"),
+        raw("User: 1"),
+        raw("User:١"),
+        raw("User:"),
+        raw("User:1:2"),
+        raw("Relationship:1"),
+        raw("user:1"),
+        raw("Nobody:1"),
+        raw(f"User:{MAX_NUMBER + 1}"),
+        raw("User:" + "9" * 5000),
+        raw("post:1"),
+    ],
+)
+def test_refuses_what_is_malformed(text: str) -> None:
+    """Padding, leading zeros, foreign digits, wrong arity, unknown kinds, huge numbers, cursors."""
+    with pytest.raises(BadInput):
+        decode(text)
+
+
+def test_refuses_a_second_spelling() -> None:
+    """Base64 with stray bits holds the same bytes, and is refused."""
+    assert encode(Kind.USER, 12) == "VXNlcjoxMg"
+    assert base64.urlsafe_b64decode("VXNlcjoxMh==") == b"User:12"
+    with pytest.raises(BadInput):
+        decode("VXNlcjoxMh")
+
+
+def test_an_id_of_another_kind_has_no_number() -> None:
+    """Another kind's id is None, which means: not found."""
+    assert number(Kind.USER, encode(Kind.USER, 7)) == 7
+    assert number(Kind.USER, encode(Kind.POST, 7)) is None

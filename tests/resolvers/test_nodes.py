@@ -1,0 +1,99 @@
+"""Refetching by global id, and to whom what is shown."""
+
+from graph.model import User
+from resolvers import ids
+from tests.resolvers.conftest import World, post_id, user_id
+
+NODE = """query ($id: ID!) { node(id: $id) { __typename id
+    ... on User { login } ... on Post { text } ... on Timeline { kind posts(first: 5) { nodes { text } } }
+    ... on Relationship { state } } }"""
+
+
+async def ids_of(world: World, viewer: User, subject: User) -> dict[str, str]:
+    answer = await world.ask(
+        """query ($id: ID!) { viewer { homeTimeline { id } }
+            user(by: {id: $id}) { timeline { id } relationship { id } } }""",
+        viewer,
+        id=user_id(subject),
+    )
+    return {
+        "home": answer.data["viewer"]["homeTimeline"]["id"],
+        "timeline": answer.data["user"]["timeline"]["id"],
+        "relationship": answer.data["user"]["relationship"]["id"],
+    }
+
+
+async def test_everything_can_be_refetched(world: World) -> None:
+    """Each type's id finds the thing itself."""
+    alice, bob = await world.people("alice", "bob")
+    await world.follow(alice, bob)
+    [post] = await world.post(bob, "hello")
+    found = await ids_of(world, alice, bob)
+    expected = {
+        user_id(bob): {"__typename": "User", "login": "bob"},
+        post_id(post): {"__typename": "Post", "text": "hello"},
+        found["home"]: {"__typename": "Timeline", "kind": "HOME", "posts": {"nodes": [{"text": "hello"}]}},
+        found["timeline"]: {"__typename": "Timeline", "kind": "USER", "posts": {"nodes": [{"text": "hello"}]}},
+        found["relationship"]: {"__typename": "Relationship", "state": "FOLLOWING"},
+    }
+    for id, node in expected.items():
+        assert (await world.ask(NODE, alice, id=id)).data == {"node": {"id": id, **node}}
+
+
+async def test_what_concerns_somebody_else_is_null(world: World) -> None:
+    """Home timelines and relationships are their viewer's alone."""
+    alice, bob = await world.people("alice", "bob")
+    found = await ids_of(world, alice, bob)
+    for viewer in (bob, None):
+        for name in ("home", "relationship"):
+            answer = await world.ask(NODE, viewer, id=found[name])
+            assert (answer.data, answer.errors) == ({"node": None}, [])
+        assert (await world.ask(NODE, viewer, id=found["timeline"])).data["node"]["kind"] == "USER"
+
+
+async def test_what_does_not_exist_is_null(world: World) -> None:
+    """Ids of nobody and of nothing."""
+    [alice] = await world.people("alice")
+    nobody = 12345
+    for kind, *numbers in (
+        (ids.Kind.USER, nobody),
+        (ids.Kind.POST, nobody),
+        (ids.Kind.USER_TIMELINE, nobody),
+        (ids.Kind.HOME_TIMELINE, nobody),
+        (ids.Kind.RELATIONSHIP, alice.id, nobody),
+    ):
+        answer = await world.ask(NODE, alice, id=ids.encode(kind, *numbers))
+        assert (answer.data, answer.errors) == ({"node": None}, [])
+
+
+async def test_post_of_another_kind_of_id_is_null(world: World) -> None:
+    """`post` with a user's id finds nothing; with a malformed one it is an error."""
+    [alice] = await world.people("alice")
+    document = "query ($id: ID!) { post(id: $id) { text } }"
+    assert (await world.ask(document, id=user_id(alice))).data == {"post": None}
+    assert (await world.ask(document, id="x")).errors == [(("post",), "BAD_USER_INPUT")]
+
+
+async def test_nodes_answer_in_order(world: World) -> None:
+    """Several ids at once, mixed and repeated; a malformed one fails alone."""
+    alice, bob = await world.people("alice", "bob")
+    [post] = await world.post(bob, "hello")
+    wanted = [user_id(bob), post_id(post), "x", ids.encode(ids.Kind.USER, 1), user_id(alice), user_id(bob)]
+    answer = await world.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=wanted)
+    assert answer.data["nodes"] == [
+        {"id": user_id(bob)},
+        {"id": post_id(post)},
+        None,
+        None,
+        {"id": user_id(alice)},
+        {"id": user_id(bob)},
+    ]
+    assert answer.errors == [(("nodes", 2), "BAD_USER_INPUT")]
+
+
+async def test_nodes_takes_at_most_a_hundred(world: World) -> None:
+    """A hundred ids are fine, one more is an error."""
+    some = [ids.encode(ids.Kind.USER, n) for n in range(1, 102)]
+    document = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+    assert (await world.ask(document, ids=some[:100])).data == {"nodes": [None] * 100}
+    assert (await world.ask(document, ids=some)).errors == [(("nodes",), "BAD_USER_INPUT")]

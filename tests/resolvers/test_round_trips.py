@@ -1,0 +1,127 @@
+"""What queries cost the store: round trips do not grow with the page, and relations are two commands."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graph.model import User
+from graph.paging import Window
+from tests.resolvers.conftest import World, user_id
+
+HOME = """query Home($first: Int!) { viewer { homeTimeline { posts(first: $first) {
+    liveCursor
+    edges { cursor node { id text createdAt platform author {
+        id login name followersCount followingCount postsCount relationship { id state }
+    } } }
+    pageInfo { hasNextPage endCursor }
+} } } }"""
+
+FOLLOWERS = """query Followers($by: UserBy!, $first: Int!) { user(by: $by) {
+    id login followersCount
+    followers(first: $first) {
+        totalCount
+        edges { cursor followedAt node { id login name followersCount relationship { state followedBySince } } }
+        pageInfo { hasNextPage endCursor }
+    }
+} }"""
+
+
+async def crowd(world: World, people: int) -> tuple[User, User, Sequence[User]]:
+    """Make alice, who follows bob and a crowd, all of whom follow bob."""
+    alice, bob = await world.people("alice", "bob")
+    others = await world.people(*(f"person_{n}" for n in range(people)))
+    for person in others:
+        await world.graph.follows.follow(person.id, [bob.id, alice.id])
+    await world.graph.follows.follow(alice.id, [person.id for person in others])
+    return alice, bob, others
+
+
+@pytest.mark.parametrize("first", [30, 100])
+async def test_home_with_authors_counts_and_relations(world: World, first: int) -> None:
+    """Thirty posts or a hundred: five round trips with the session check, on a warm cache."""
+    alice, _, others = await crowd(world, 25)
+    for n in range(110):
+        await world.post(others[n % len(others)], f"post {n}")
+    await world.ask(HOME, alice, first=first)
+    await world.graph.timelines.settle()
+
+    answer = await world.ask(HOME, alice, first=first)
+
+    assert answer.errors == []
+    page = answer.data["viewer"]["homeTimeline"]["posts"]
+    assert [edge["node"]["text"] for edge in page["edges"]] == [f"post {n}" for n in range(109, 109 - first, -1)]
+    assert {edge["node"]["author"]["relationship"]["state"] for edge in page["edges"]} == {"MUTUAL"}
+    assert answer.round_trips <= 5
+
+
+@pytest.mark.parametrize("first", [5, 25])
+async def test_followers_with_relations(world: World, first: int) -> None:
+    """A page of somebody's followers: four round trips by id, one more by login."""
+    alice, bob, _ = await crowd(world, 25)
+    by_id = {"id": user_id(bob)}
+    await world.ask(FOLLOWERS, alice, by=by_id, first=first)
+
+    answer = await world.ask(FOLLOWERS, alice, by=by_id, first=first)
+    named = await world.ask(FOLLOWERS, alice, by={"login": "bob"}, first=first)
+
+    assert answer.errors == []
+    assert answer.data == named.data
+    assert len(answer.data["user"]["followers"]["edges"]) == first
+    assert answer.round_trips <= 4
+    assert named.round_trips <= 5
+
+
+@pytest.mark.parametrize("first", [1, 5, 25])
+async def test_relations_are_two_commands(world: World, first: int) -> None:
+    """Asking for relations adds two commands to a page, whatever its size, and no round trip."""
+    alice, bob, _ = await crowd(world, 25)
+    page = "query ($id: ID!, $n: Int!) { user(by: {id: $id}) { followers(first: $n) { nodes { followersCount %s } } } }"
+
+    without = await world.ask(page % "", alice, id=user_id(bob), n=first)
+    with_relations = await world.ask(page % "relationship { state }", alice, id=user_id(bob), n=first)
+
+    assert with_relations.commands - without.commands == 2
+    assert with_relations.round_trips == without.round_trips
+
+
+async def test_three_counts_are_one_look_up(world: World) -> None:
+    """All counts of a person cost what one of them costs."""
+    [alice] = await world.people("alice")
+    one = await world.ask("{ viewer { followersCount } }", alice)
+    three = await world.ask("{ viewer { followersCount followingCount postsCount } }", alice)
+    assert three.commands == one.commands
+    assert three.round_trips == one.round_trips == 2
+
+
+async def test_total_count_costs_nothing_unless_asked_for(world: World) -> None:
+    """The cardinality is read only for `totalCount`."""
+    [alice] = await world.people("alice")
+    page = "{ viewer { followers(first: 1) { pageInfo { hasNextPage } %s } } }"
+    without, counted = await world.ask(page % "", alice), await world.ask(page % "totalCount", alice)
+    assert without.commands < counted.commands
+
+
+async def test_posts_of_a_page_are_not_looked_up_again(world: World) -> None:
+    """A page brings its posts, so that asking for one of them costs nothing more."""
+    [alice] = await world.people("alice")
+    [post] = await world.post(alice, "hello")
+    context = await world.context(alice)
+    await context.loaders.user_timelines.load((alice.id, Window(10, True)))
+    trips = world.graph.store.round_trips
+    assert await context.loaders.posts.load(post.id) == post
+    assert world.graph.store.round_trips == trips
+
+
+async def test_many_timelines_share_round_trips(world: World) -> None:
+    """Nested timelines of all followers cost as many trips as one person's."""
+    alice, bob, others = await crowd(world, 10)
+    for person in others:
+        await world.post(person, f"by {person.login}")
+    nested = """query ($id: ID!, $n: Int!) { user(by: {id: $id}) { followers(first: $n) { nodes {
+        timeline { posts(first: 2) { nodes { text } } } } } } }"""
+
+    one = await world.ask(nested, alice, id=user_id(bob), n=1)
+    ten = await world.ask(nested, alice, id=user_id(bob), n=10)
+
+    assert [len(n["timeline"]["posts"]["nodes"]) for n in ten.data["user"]["followers"]["nodes"]] == [1] * 10
+    assert ten.round_trips == one.round_trips

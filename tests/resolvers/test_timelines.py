@@ -1,0 +1,158 @@
+"""Timelines, posts and relationships through the schema."""
+
+import pytest
+
+from graph.model import Location
+from tests.resolvers.conftest import World, post_id, texts, user_id
+
+HOME = """query ($first: Int, $after: String, $last: Int, $before: String) { viewer { homeTimeline { id kind
+    posts(first: $first, after: $after, last: $last, before: $before) {
+        liveCursor edges { cursor node { text author { login } } } nodes { text }
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }"""
+
+
+async def test_home_shows_own_and_followed_posts(world: World) -> None:
+    """Own posts and those of everyone followed now, newest first, with their authors."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob)
+    await world.post(bob, "b1")
+    await world.post(carol, "c1")
+    await world.post(alice, "a1")
+    await world.post(bob, "b2")
+
+    page = (await world.ask(HOME, alice, first=10)).data["viewer"]["homeTimeline"]
+
+    assert page["kind"] == "HOME"
+    assert texts(page["posts"]) == ["b2", "a1", "b1"]
+    assert [edge["node"]["author"]["login"] for edge in page["posts"]["edges"]] == ["bob", "alice", "bob"]
+    assert [node["text"] for node in page["posts"]["nodes"]] == texts(page["posts"])
+    assert page["posts"]["pageInfo"]["hasNextPage"] is False
+
+
+async def test_home_is_paged_both_ways(world: World) -> None:
+    """After the end cursor comes what is older, before the start cursor what is newer."""
+    [alice] = await world.people("alice")
+    await world.post(alice, "1", "2", "3", "4")
+    page = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["posts"]
+    older = (await world.ask(HOME, alice, first=5, after=page["pageInfo"]["endCursor"])).data
+    await world.post(alice, "5")
+    newer = (await world.ask(HOME, alice, last=5, before=page["pageInfo"]["startCursor"])).data
+    assert texts(page) == ["4", "3"]
+    assert page["pageInfo"]["hasNextPage"] is True
+    assert texts(older["viewer"]["homeTimeline"]["posts"]) == ["2", "1"]
+    assert texts(newer["viewer"]["homeTimeline"]["posts"]) == ["5"]
+
+
+async def test_home_timeline_of_others_is_null(world: World) -> None:
+    """Nobody sees another person's home timeline; the field is null, not an error."""
+    alice, bob = await world.people("alice", "bob")
+    document = "query ($id: ID!) { user(by: {id: $id}) { homeTimeline { id } timeline { kind } } }"
+    for viewer in (alice, None):
+        answer = await world.ask(document, viewer, id=user_id(bob))
+        assert answer.data["user"] == {"homeTimeline": None, "timeline": {"kind": "USER"}}
+        assert answer.errors == []
+
+
+async def test_user_timelines_are_public(world: World) -> None:
+    """Anyone can page through a person's own posts, with a live cursor."""
+    alice, bob = await world.people("alice", "bob")
+    await world.follow(bob, alice)
+    await world.post(alice, "a")
+    await world.post(bob, "b")
+    answer = await world.ask(
+        '{ user(by: {login: "bob"}) { timeline { posts(first: 3) { liveCursor nodes { text } } } } }'
+    )
+    posts = answer.data["user"]["timeline"]["posts"]
+    assert posts["nodes"] == [{"text": "b"}]
+    assert posts["liveCursor"]
+
+
+async def test_a_deleted_post_is_gone(world: World) -> None:
+    """Neither timelines nor look-ups show it."""
+    [alice] = await world.people("alice")
+    post, _ = await world.post(alice, "gone", "stays")
+    await world.graph.posts.delete(alice.id, post.id)
+    document = """query ($id: ID!) { post(id: $id) { text } node(id: $id) { id }
+        viewer { timeline { posts(first: 5) { nodes { text } } } } }"""
+    answer = await world.ask(document, alice, id=post_id(post))
+    assert answer.data == {
+        "post": None,
+        "node": None,
+        "viewer": {"timeline": {"posts": {"nodes": [{"text": "stays"}]}}},
+    }
+
+
+async def test_post_fields(world: World) -> None:
+    """A post tells its text, time, platform, place and author."""
+    [alice] = await world.people("alice")
+    post = await world.graph.posts.publish(alice.id, "in 北京", platform="Web", location=Location(39.9, 116.4))
+    document = """query ($id: ID!) { post(id: $id) {
+        __typename id text createdAt platform location { latitude longitude } author { login } } }"""
+    answer = await world.ask(document, id=post_id(post))
+    assert answer.data["post"] == {
+        "__typename": "Post",
+        "id": post_id(post),
+        "text": "in 北京",
+        "createdAt": post.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "platform": "Web",
+        "location": {"latitude": 39.9, "longitude": 116.4},
+        "author": {"login": "alice"},
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "(first: 101)", '(first: 1, after: "Zm9sbG93OjE")', '(last: 1, before: "x")']
+)
+async def test_bad_paging_is_the_clients_fault(world: World, arguments: str) -> None:
+    """A follow cursor, a broken one, or no count: BAD_USER_INPUT on the connection alone."""
+    [alice] = await world.people("alice")
+    answer = await world.ask(f"{{ viewer {{ homeTimeline {{ posts{arguments} {{ liveCursor }} }} }} }}", alice)
+    assert answer.data == {"viewer": {"homeTimeline": {"posts": None}}}
+    assert answer.errors == [(("viewer", "homeTimeline", "posts"), "BAD_USER_INPUT")]
+
+
+async def test_a_post_cursor_is_good_in_every_timeline(world: World) -> None:
+    """A home timeline's cursor pages a user timeline."""
+    alice, bob = await world.people("alice", "bob")
+    await world.follow(alice, bob)
+    await world.post(bob, "b1")
+    await world.post(alice, "a1")
+    await world.post(bob, "b2")
+    home = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["posts"]
+    document = """query ($id: ID!, $c: String!) { user(by: {id: $id}) {
+        timeline { posts(first: 5, after: $c) { nodes { text } } } } }"""
+    answer = await world.ask(document, alice, id=user_id(bob), c=home["edges"][1]["cursor"])
+    assert answer.data["user"]["timeline"]["posts"]["nodes"] == [{"text": "b1"}]
+
+
+async def test_relationships(world: World) -> None:
+    """Every state, from the viewer's side, with the times of the follows."""
+    alice, bob, carol, dave, _ = await world.people("alice", "bob", "carol", "dave", "erin")
+    await world.follow(alice, bob, dave)
+    await world.follow(carol, alice)
+    await world.follow(dave, alice)
+    document = (
+        """{ %s } fragment r on User { relationship { state following followedBy followingSince followedBySince } }"""
+    )
+    people = " ".join(
+        f'{login}: user(by: {{login: "{login}"}}) {{ ...r }}' for login in ["alice", "bob", "carol", "dave", "erin"]
+    )
+    answer = await world.ask(document % people, alice)
+    found = {login: user["relationship"] for login, user in answer.data.items()}
+    assert {login: relationship["state"] for login, relationship in found.items()} == {
+        "alice": "SELF",
+        "bob": "FOLLOWING",
+        "carol": "FOLLOWED_BY",
+        "dave": "MUTUAL",
+        "erin": "NONE",
+    }
+    for relationship in found.values():
+        assert relationship["following"] == (relationship["followingSince"] is not None)
+        assert relationship["followedBy"] == (relationship["followedBySince"] is not None)
+
+
+async def test_no_relationship_without_a_viewer(world: World) -> None:
+    """An anonymous viewer stands to nobody in any way."""
+    await world.people("alice")
+    answer = await world.ask('{ user(by: {login: "alice"}) { relationship { state } } }')
+    assert (answer.data, answer.errors) == ({"user": {"relationship": None}}, [])

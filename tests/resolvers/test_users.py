@@ -1,0 +1,148 @@
+"""People through the schema: look-ups, counts, and lists of followers and followings."""
+
+import pytest
+
+from tests.resolvers.conftest import World, logins, post_id, user_id
+
+FOLLOWERS = """query ($login: String!, $first: Int, $after: String, $last: Int, $before: String) {
+    user(by: {login: $login}) { followers(first: $first, after: $after, last: $last, before: $before) {
+        edges { cursor followedAt node { login } } totalCount
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+} } }"""
+
+
+async def test_viewer(world: World) -> None:
+    """The viewer is the one who is logged in; null for nobody."""
+    [alice] = await world.people("alice")
+    assert (await world.ask("{ viewer { login name bio } }", alice)).data == {
+        "viewer": {"login": "alice", "name": "Alice", "bio": ""}
+    }
+    assert (await world.ask("{ viewer { login } }")).data == {"viewer": None}
+
+
+async def test_user_by_id_and_by_login(world: World) -> None:
+    """Both ways find the same person; the login in any case."""
+    [alice] = await world.people("alice")
+    document = """query ($id: ID!) { a: user(by: {id: $id}) { ...u } b: user(by: {login: "ALICE"}) { ...u } }
+        fragment u on User { id login joinedAt }"""
+    answer = await world.ask(document, id=user_id(alice))
+    assert answer.errors == []
+    assert answer.data["a"] == answer.data["b"]
+    assert answer.data["a"]["id"] == user_id(alice)
+    assert answer.data["a"]["joinedAt"] == alice.joined_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize("login", ["nobody", "", "no body", "x" * 5000, "小明", "a\x00b", "\ud800"])
+async def test_unknown_or_impossible_login(world: World, login: str) -> None:
+    """A login that nobody has, or can have, is null."""
+    answer = await world.ask("query ($login: String!) { user(by: {login: $login}) { id } }", login=login)
+    assert answer.data == {"user": None}
+    assert answer.errors == []
+
+
+async def test_user_by_a_useless_id(world: World) -> None:
+    """An unknown id or another type's is null; a malformed one is an error."""
+    [alice] = await world.people("alice")
+    [post] = await world.post(alice, "hello")
+    document = "query ($id: ID!) { user(by: {id: $id}) { id } }"
+    assert (await world.ask(document, id=user_id(alice)[:-1])).errors == [(("user",), "BAD_USER_INPUT")]
+    for id in (post_id(post), "VXNlcjo5OTk"):
+        answer = await world.ask(document, id=id)
+        assert (answer.data, answer.errors) == ({"user": None}, [])
+
+
+@pytest.mark.parametrize("by", ['{id: "x", login: "y"}', "{}", "{id: null}", "{login: null}"])
+async def test_user_by_exactly_one(world: World, by: str) -> None:
+    """@oneOf: neither both nor none."""
+    answer = await world.ask(f"{{ user(by: {by}) {{ id }} }}")
+    assert not (answer.data or {}).get("user")
+    assert len(answer.errors) == 1
+
+
+async def test_counts(world: World) -> None:
+    """Counts are exact after follows, unfollows, posts and deletions."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob, carol)
+    await world.follow(carol, alice)
+    await world.graph.follows.unfollow(alice.id, [bob.id])
+    first, _ = await world.post(alice, "one", "two")
+    await world.graph.posts.delete(alice.id, first.id)
+    answer = await world.ask("{ viewer { followersCount followingCount postsCount } }", alice)
+    assert answer.data["viewer"] == {"followersCount": 1, "followingCount": 1, "postsCount": 1}
+
+
+async def test_followers_are_paged_newest_first(world: World) -> None:
+    """Pages run forward and backward over one order, with exact ends."""
+    star, *fans = await world.people("star", "fan_1", "fan_2", "fan_3", "fan_4", "fan_5")
+    for fan in fans:
+        await world.follow(fan, star)
+
+    first = (await world.ask(FOLLOWERS, None, login="star", first=2)).data["user"]["followers"]
+    then = (await world.ask(FOLLOWERS, None, login="star", first=9, after=first["pageInfo"]["endCursor"])).data
+    last = (await world.ask(FOLLOWERS, None, login="star", last=2)).data["user"]["followers"]
+    back = (await world.ask(FOLLOWERS, None, login="star", last=1, before=last["pageInfo"]["startCursor"])).data
+
+    assert logins(first) == ["fan_5", "fan_4"]
+    assert first["totalCount"] == 5
+    assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
+    assert logins(then["user"]["followers"]) == ["fan_3", "fan_2", "fan_1"]
+    assert then["user"]["followers"]["pageInfo"]["hasNextPage"] is False
+    assert logins(last) == ["fan_2", "fan_1"]
+    assert logins(back["user"]["followers"]) == ["fan_3"]
+
+
+async def test_following_and_nodes(world: World) -> None:
+    """The other list has its own count and order; nodes are the people of the edges."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob, carol)
+    answer = await world.ask(
+        "{ viewer { following(first: 5) { totalCount nodes { login } edges { node { login } followedAt } } "
+        "followers(first: 5) { totalCount nodes { login } pageInfo { startCursor endCursor hasNextPage } } } }",
+        alice,
+    )
+    following, followers = answer.data["viewer"]["following"], answer.data["viewer"]["followers"]
+    assert logins(following) == ["carol", "bob"]
+    assert [node["login"] for node in following["nodes"]] == ["carol", "bob"]
+    assert following["totalCount"] == 2
+    assert followers == {
+        "totalCount": 0,
+        "nodes": [],
+        "pageInfo": {"startCursor": None, "endCursor": None, "hasNextPage": False},
+    }
+
+
+async def test_a_follow_cursor_is_good_in_every_list_of_follows(world: World) -> None:
+    """A cursor of followers also pages a following list, by the same times."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob)
+    await world.follow(bob, alice)
+    await world.follow(alice, carol)
+    mine = await world.ask("{ viewer { followers(first: 1) { edges { cursor } } } }", alice)
+    cursor = mine.data["viewer"]["followers"]["edges"][0]["cursor"]
+    document = "query ($c: String!) { viewer { following(first: 5, after: $c) { nodes { login } } } }"
+    answer = await world.ask(document, alice, c=cursor)
+    assert answer.data["viewer"]["following"]["nodes"] == [{"login": "bob"}]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "(first: 0)",
+        "(first: 101)",
+        "(first: -1)",
+        "(last: 101)",
+        "(first: 1, last: 1)",
+        "(first: null)",
+        '(first: 1, after: "")',
+        '(first: 1, after: "nonsense")',
+        '(first: 1, before: "cG9zdDox")',
+        '(first: 1, after: "bG9nOjE")',
+    ],
+)
+async def test_bad_paging_fails_its_field_alone(world: World, arguments: str) -> None:
+    """Missing, double or excessive counts and broken or foreign cursors are BAD_USER_INPUT; the rest is answered."""
+    [alice] = await world.people("alice")
+    answer = await world.ask(f"{{ viewer {{ login followers{arguments} {{ totalCount }} }} }}", alice)
+    assert answer.data == {"viewer": {"login": "alice", "followers": None}}
+    assert answer.errors == [(("viewer", "followers"), "BAD_USER_INPUT")]
