@@ -1,1 +1,1 @@
-"""The process around the schema: settings, authentication, HTTP, the embedded store, the worker, the command line."""
+"""The process around the schema: settings, authentication, HTTP, the embedded store, the worker, commands."""

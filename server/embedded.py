@@ -178,9 +178,7 @@ class EmbeddedStore:
                 f"The embedded store does not run on this machine ({error}). {ELSEWHERE}"
             ) from error
         if done.returncode != 0:
-            raise EmbeddedStoreError(
-                f"The embedded store did not start: {(done.stderr or done.stdout).strip()}"
-            )
+            raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
 
     def _socket_path(self) -> Path:
         """Choose a path in the data folder or, where that is too long, in a private temporary folder."""
@@ -194,15 +192,11 @@ class EmbeddedStore:
         short.mkdir(mode=0o700, exist_ok=True)
         owner = short.lstat()
         if owner.st_uid != os.getuid() or owner.st_mode & 0o077:
-            raise EmbeddedStoreError(
-                f"{short} must be a folder that only you can open: it holds the store's socket."
-            )
+            raise EmbeddedStoreError(f"{short} must be a folder that only you can open: it holds the store's socket.")
         return short / f"{name}.sock"
 
     def _client(self) -> redis.Redis:
-        return redis.Redis(
-            unix_socket_path=str(self.socket), socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0)
-        )
+        return redis.Redis(unix_socket_path=str(self.socket), socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
 
     def _apply_durability(self, alone: bool) -> None:
         """Set when writes reach the disk; a process that joins may make that stricter, never laxer."""

@@ -92,12 +92,8 @@ class Settings(BaseSettings):
     )
     home_size: Count = Field(default=800, description="Posts kept in a cached home timeline.")
     sync_followers: Count = Field(default=1000, description="Followers served before publishing answers.")
-    hibernate_after: Duration = Field(
-        default=timedelta(days=7), description="Life of a home timeline not read."
-    )
-    log_retention: Duration = Field(
-        default=timedelta(hours=24), description="How far back the log can be replayed."
-    )
+    hibernate_after: Duration = Field(default=timedelta(days=7), description="Life of a home timeline not read.")
+    log_retention: Duration = Field(default=timedelta(hours=24), description="How far back the log can be replayed.")
     max_following: Count = Field(default=5000, description="How many people one person can follow.")
     durability: Durability = Field(
         default=Durability.SAFE,
@@ -131,9 +127,7 @@ class Settings(BaseSettings):
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, **given: Any) -> "Settings":
         """Read the settings from an environment; keywords win over it. Raises SettingsError."""
-        present = {
-            name: value for name, value in environ.items() if name.startswith(PREFIX) and value.strip()
-        }
+        present = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value.strip()}
         _refuse_unknown(name.removeprefix(PREFIX) for name in present)
         source = EnvSettingsSource(cls)
         source.env_vars = {name.lower(): value.strip() for name, value in present.items()}
@@ -159,9 +153,7 @@ class Settings(BaseSettings):
     @classmethod
     def _long_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(len(key.encode()) < KEY_BYTES for key in value):
-            raise ValueError(
-                f"each key must have at least {KEY_BYTES} bytes; `openssl rand -base64 48` makes one"
-            )
+            raise ValueError(f"each key must have at least {KEY_BYTES} bytes; `openssl rand -base64 48` makes one")
         return value
 
     @field_validator("allowed_origins", mode="after")

@@ -1,0 +1,198 @@
+"""The ASGI application: what is served where, and what lives as long as the process serves it."""
+
+import asyncio
+import copy
+import logging
+import re
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+import orjson
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from strawberry import Schema
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from schema import schema, sdl
+from server.auth import Tokens
+from server.embedded import EmbeddedStore, EmbeddedStoreError
+from server.errors import INTERNAL, Refused
+from server.http import GraphQLEndpoint
+from server.limits import MAX_BODY, Documents
+from server.operation import Operation
+from server.playground import Playground
+from server.settings import Settings
+from server.worker import work
+
+PING_SECONDS = 2.0
+WATCH_SECONDS = 1.0
+REQUEST_ID = "x-request-id"
+
+logger = logging.getLogger("fanline.server")
+
+
+def create_app(settings: Settings, *, worker: bool = True, demo_login: str | None = None) -> Starlette:
+    """Make the application. `worker`: also project the log here. `demo_login`: whom the playground logs in."""
+    tokens = Tokens(settings.keys())
+    demo_token = DemoToken(tokens, demo_login) if demo_login else None
+    playground = Playground(demo_token) if settings.shows_playground else None
+    endpoint = GraphQLEndpoint(_served_schema(settings), tokens, playground, settings.allowed_origins)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with running(settings, worker=worker) as graph:
+            app.state.graph = graph
+            if demo_token:
+                demo_token.graph = graph
+            yield
+
+    return Starlette(
+        routes=[
+            Route("/graphql", endpoint),
+            WebSocketRoute("/graphql", endpoint),
+            Route("/health/live", live),
+            Route("/health/ready", ready),
+            *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
+            *(playground.routes() if playground else []),
+        ],
+        middleware=[
+            Middleware(RequestIds),
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.allowed_origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=("authorization", "content-type", REQUEST_ID),
+                expose_headers=(REQUEST_ID,),
+                max_age=3600,
+            ),
+        ],
+        exception_handlers={Exception: _failed},
+        lifespan=lifespan,
+        max_body_size=MAX_BODY,
+    )
+
+
+def _served_schema(settings: Settings) -> Schema:
+    """Give the schema the extension that prepares each operation; the one that others import stays as it is."""
+    logging.getLogger("strawberry.execution").setLevel(logging.CRITICAL)  # errors are logged once, with their ids
+    introspection = settings.shows_schema
+    documents = Documents(schema._schema, settings.max_depth, introspection=introspection)
+    served = copy.copy(schema)
+    served.extensions = (partial(Operation, documents),)
+    return served
+
+
+@asynccontextmanager
+async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
+    """Open the graph, with an embedded store if no other is set; close all in the opposite order."""
+    async with AsyncExitStack() as stack:
+        url = settings.store_url
+        if url is None:
+            store = EmbeddedStore(settings.data_dir, settings.durability)
+            await asyncio.to_thread(store.start)
+            stack.push_async_callback(asyncio.to_thread, store.stop)
+            url = store.url
+        graph = await Graph.open(url, settings.tuning)
+        stack.push_async_callback(graph.close)
+        tasks = [asyncio.create_task(work(graph))] if worker else []
+        if settings.store_url is None:
+            tasks.append(asyncio.create_task(_watch(store)))
+        try:
+            yield graph
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _watch(store: EmbeddedStore) -> None:
+    """Start the embedded store again whenever it has died."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        try:
+            if await asyncio.to_thread(store.ensure):
+                logger.error("The embedded store had died and was started again; see %s", store.folder / "store.log")
+        except (EmbeddedStoreError, OSError) as error:
+            logger.error("The embedded store is down: %s", error)
+
+
+class DemoToken:
+    """The access token of the demo person: one session, renewed when it has ended."""
+
+    graph: Graph
+
+    def __init__(self, tokens: Tokens, login: str) -> None:
+        self._tokens = tokens
+        self._login = login
+        self._token = ""
+
+    async def __call__(self) -> str | None:
+        """Give the token, or None while there is no such person."""
+        if self._token:
+            viewer = self._tokens.verify(self._token)
+            if await self.graph.sessions.is_live(viewer.user, viewer.session):
+                return self._token
+        [user] = await self.graph.users.ids_of_logins([self._login])
+        if user is None:
+            return None
+        self._token = self._tokens.issue(await self.graph.sessions.start(user))
+        return self._token
+
+
+class RequestIds:
+    """Gives every request an id, the client's own if that is harmless, and puts it into the response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its id."""
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        given = dict(scope["headers"]).get(REQUEST_ID.encode(), b"").decode("latin-1")
+        request_id = given if re.fullmatch(r"[\w.-]{1,64}", given, re.ASCII) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        return await self.app(scope, receive, send_with_id)
+
+
+async def live(request: Request) -> Response:
+    """Answer as long as the process does."""
+    return Response(orjson.dumps({"status": "alive"}), media_type="application/json")
+
+
+async def ready(request: Request) -> Response:
+    """Answer 200 if the store answers, else 503."""
+    try:
+        async with asyncio.timeout(PING_SECONDS):
+            await request.app.state.graph.store.ping()
+    except (StoreUnavailable, TimeoutError):
+        body = {"status": "unavailable", "reason": "The store does not answer."}
+        return Response(orjson.dumps(body), 503, media_type="application/json")
+    return Response(orjson.dumps({"status": "ready"}), media_type="application/json")
+
+
+async def print_schema(request: Request) -> Response:
+    """Give the schema as SDL."""
+    return Response(sdl(), media_type="text/plain")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer for what nobody expected; the server logs it."""
+    request_id = request.state.request_id
+    message = f"Something went wrong here. Its id in the log is {request_id}."
+    return Refused(500, message, INTERNAL).response(request_id)

@@ -1,0 +1,87 @@
+"""Errors as clients see them: a message, a stable code and the request's id; what is unexpected stays inside.
+
+Expected failures of mutations are not errors: they are `userErrors` of the payload.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+import orjson
+from graphql import GraphQLError, GraphQLSyntaxError
+from starlette.responses import Response
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+
+from resolvers.errors import code_of
+from server.auth import BadToken
+
+BAD_USER_INPUT = "BAD_USER_INPUT"
+UNAUTHENTICATED = "UNAUTHENTICATED"
+INTERNAL = "INTERNAL"
+STATUSES = {UNAUTHENTICATED: 401, "STORE_UNAVAILABLE": 503, INTERNAL: 500}
+
+logger = logging.getLogger("fanline.server")
+
+
+class Refused(Exception):
+    """A request that is answered without being executed: the status, the code and a sentence."""
+
+    def __init__(
+        self, status: int, message: str, code: str = BAD_USER_INPUT, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.headers = headers
+
+    def response(self, request_id: str) -> Response:
+        """Make the response, in the shape of every GraphQL error."""
+        error = {"message": self.message, "extensions": {"code": self.code, "requestId": request_id}}
+        return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, "application/json")
+
+
+def coded(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:
+    """Give every error its code and the request's id; log and mask those that nobody expected.
+
+    Errors that have both already are left as they are.
+    """
+    return [error if "requestId" in (error.extensions or {}) else _coded(error, request_id) for error in errors]
+
+
+def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
+    message, code = error.message, code_for(error)
+    if code == INTERNAL:
+        cause = _cause(error) or error
+        logger.error("Request %s failed at %s: %r", request_id, error.path, cause, exc_info=cause)
+        message = f"Something went wrong here. Its id in the log is {request_id}."
+    return GraphQLError(
+        message,
+        nodes=error.nodes,
+        source=error.source,
+        positions=error.positions,
+        path=error.path,
+        original_error=error.original_error,
+        extensions={**(error.extensions or {}), "code": code, "requestId": request_id},
+    )
+
+
+def code_for(error: GraphQLError) -> str:
+    """Find the code of an error: that of its cause, or, where GraphQL itself complains, of its kind."""
+    if given := (error.extensions or {}).get("code"):
+        return str(given)
+    if isinstance(error, GraphQLSyntaxError):
+        return "GRAPHQL_PARSE_FAILED"
+    cause = _cause(error)
+    if cause is None or isinstance(cause, CannotGetOperationTypeError | InvalidOperationTypeError):
+        return BAD_USER_INPUT
+    if isinstance(cause, BadToken):
+        return UNAUTHENTICATED
+    return code_of(cause) or INTERNAL
+
+
+def _cause(error: GraphQLError) -> BaseException | None:
+    """Find what was raised, beneath the errors that GraphQL put around it."""
+    cause: BaseException | None = error.original_error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error
+    return cause

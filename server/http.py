@@ -1,0 +1,251 @@
+"""GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, with server-sent events for subscriptions.
+
+Strawberry's view does the work; this one is stricter about what it reads and exact about how it answers.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
+from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http.streaming import HTTPStreamTransport, SSETransport
+from strawberry.schema import BaseSchema
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.types import ExecutionResult
+from strawberry.types.graphql import OperationType
+from strawberry.types.unset import UNSET, UnsetType
+
+from graph.errors import StoreUnavailable
+from server.auth import BadToken, Tokens
+from server.errors import STATUSES, UNAUTHENTICATED, Refused, coded
+from server.operation import Caller
+from server.playground import Playground
+from server.sockets import SocketHandler
+
+JSON = "application/json"
+GRAPHQL_JSON = "application/graphql-response+json"
+EVENT_STREAM = "text/event-stream"
+INIT_SECONDS = 5
+MAX_OPERATIONS = 100  # at once on one socket
+
+
+class EventStream(SSETransport):
+    """Server-sent events, only for who asks for them first: clients that list them among others want JSON."""
+
+    def accepts(self, accept: str) -> bool:
+        """Tell whether the first media type is that of event streams."""
+        return _parse_media_type(accept.split(",")[0])[0] == EVENT_STREAM
+
+    def encode_event(self, event: str, data: str | None = None) -> str:
+        """Write one event; orjson never puts a line break into its data."""
+        return f"event: {event}\ndata: {data or ''}\n\n"
+
+    def encode_comment(self, comment: str) -> str:
+        """Write a comment, which keeps proxies from closing a quiet stream."""
+        return f": {comment}\n\n"
+
+
+class GraphQLEndpoint(GraphQL[Caller, None]):
+    """The endpoint for POST, GET and WebSocket; a browser that navigates to it gets the playground, if open."""
+
+    stream_transport_classes_by_protocol: Mapping[str, type[HTTPStreamTransport]] = {GRAPHQL_SSE_PROTOCOL: EventStream}
+    graphql_transport_ws_handler_class = SocketHandler
+
+    def __init__(
+        self, schema: BaseSchema, tokens: Tokens, playground: Playground | None, allowed_origins: tuple[str, ...]
+    ) -> None:
+        super().__init__(
+            schema,
+            graphql_ide=None,
+            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
+            connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
+            max_subscriptions_per_connection=MAX_OPERATIONS,
+            allowed_origins=allowed_origins,
+        )
+        self._tokens = tokens
+        self._playground = playground
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hold one socket."""
+        if scope["type"] != "http":
+            return await super().__call__(scope, receive, send)
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except Refused as refused:
+            response = refused.response(request.state.request_id)
+        except HTTPException as error:
+            response = Refused(error.status_code, error.reason).response(request.state.request_id)
+        except ClientDisconnect:
+            return None
+        return await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "POST"):
+            raise Refused(405, "GraphQL is served to GET and POST.", headers={"Allow": "GET, POST"})
+        wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        if self._playground and wants_page and "query" not in request.query_params:
+            return self._playground.page()
+        return await self.run(request)
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
+        """Tell who asks. A socket may say so later, in its first message."""
+        caller = Caller(request.app.state.graph, self._tokens, request.state.request_id)
+        caller.authorization = request.headers.get("authorization")
+        if isinstance(request, Request):
+            try:
+                caller.viewer = self._tokens.viewer(caller.authorization)
+            except BadToken as bad:
+                challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+                raise Refused(401, str(bad), UNAUTHENTICATED, challenge) from None
+        return caller
+
+    async def on_ws_connect(self, context: Caller) -> UnsetType | dict[str, object] | None:
+        """Take the token from a socket's first message, or else from its handshake, and check its session."""
+        given = {name.lower(): value for name, value in (context.connection_params or {}).items()}
+        try:
+            context.viewer = self._tokens.viewer(given.get("authorization", context.authorization))
+            await context.check_session()
+        except BadToken as bad:
+            raise ConnectionRejectionError from bad
+        except StoreUnavailable:
+            pass  # each operation checks the session again, and can say that the store is away
+        unset: UnsetType = UNSET
+        return unset
+
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
+        """Read what to execute. Raises Refused, naming what is wrong."""
+        transport = self._get_stream_transport_from_headers(request.headers)
+        data = _of_query(request.query_params) if request.method == "GET" else await _of_body(request)
+        if not isinstance(data, dict):
+            raise Refused(400, "The request must be one JSON object; batches are not served.")
+        kinds = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
+        for name, kind in kinds.items():
+            if not isinstance(data.get(name), kind | None):
+                article = "a string" if kind is str else "an object"
+                raise Refused(400, f"'{name}' must be {article}.")
+        return GraphQLRequestData(
+            query=data.get("query"),
+            variables=data.get("variables"),
+            operation_name=data.get("operationName"),
+            extensions=data.get("extensions"),
+            protocol=transport.protocol if transport else "http",
+        )
+
+    async def execute_single(
+        self,
+        request: Request,
+        request_adapter: AsyncHTTPRequestAdapter,
+        sub_response: Response,
+        context: Caller,
+        root_value: None,
+        request_data: GraphQLRequestData,
+    ) -> ExecutionResult:
+        """Execute a query, or a mutation that was posted."""
+        posted = request_adapter.method == "POST"
+        allowed = {OperationType.QUERY, OperationType.MUTATION} if posted else {OperationType.QUERY}
+        try:
+            return await self.schema.execute(
+                request_data.query,
+                variable_values=request_data.variables,
+                context_value=context,
+                operation_name=request_data.operation_name,
+                allowed_operation_types=allowed,
+                operation_extensions=request_data.extensions,
+            )
+        except MissingQueryError:
+            raise Refused(400, "The request has no 'query'.") from None
+        except CannotGetOperationTypeError as error:
+            raise Refused(400, error.as_http_error_reason()) from None
+        except InvalidOperationTypeError as error:
+            if error.operation_type is OperationType.MUTATION:
+                raise Refused(405, "Mutations must be posted.", headers={"Allow": "POST"}) from None
+            transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"
+            raise Refused(400, f"Subscriptions are served {transports}.") from None
+
+    async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
+        """Shape a result; one that was never executed has no data at all."""
+        response: GraphQLHTTPResponse = {}
+        if result.errors:
+            errors = coded(result.errors, request.state.request_id)
+            response["errors"] = [error.formatted for error in errors]
+        if result.data is not None or any(error.path for error in result.errors or ()):
+            response["data"] = result.data
+        return response
+
+    async def get_sub_response(self, request: Request | WebSocket) -> Response:
+        """Choose the response's media type from what the client accepts."""
+        return Response(media_type=_choose_media_type(request.headers.get("accept", "")))
+
+    def create_response(
+        self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
+    ) -> Response:
+        """Choose the status, and write the response."""
+        status = 200
+        if isinstance(response_data, dict) and "data" not in response_data:
+            first: Any = (response_data.get("errors") or [{}])[0]
+            refused = 400 if sub_response.media_type == GRAPHQL_JSON else 200
+            status = STATUSES.get(first["extensions"]["code"], refused)
+        return Response(self.encode_json(response_data), status, media_type=sub_response.media_type)
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Read JSON strictly: no invalid UTF-8, no lone surrogates, no NaN, no endless nesting or numbers."""
+        return orjson.loads(data)
+
+    def encode_json(self, data: object) -> str:
+        """Write JSON."""
+        return orjson.dumps(data).decode()
+
+
+def _of_query(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a GET request, whose variables and extensions are JSON."""
+    given = {name: value for name, value in parameters.items() if value}
+    for name in ("variables", "extensions"):
+        if name in given:
+            try:
+                given[name] = orjson.loads(given[name])
+            except orjson.JSONDecodeError as error:
+                raise Refused(400, f"'{name}' is not JSON: {error}.") from None
+    return given
+
+
+async def _of_body(request: AsyncHTTPRequestAdapter) -> Any:
+    content_type, parameters = _parse_media_type(request.content_type or "")
+    if content_type != JSON or parameters.get("charset", "utf-8") not in ("utf-8", "utf8"):
+        raise Refused(415, f"The body must be {JSON}, in UTF-8.")
+    try:
+        return orjson.loads(await request.get_body())
+    except orjson.JSONDecodeError as error:
+        raise Refused(400, f"The body is not JSON: {error}.") from None
+
+
+def _choose_media_type(accept: str) -> str:
+    """Give the media type that the client likes best: JSON, unless it names the other and likes it as much."""
+    liking = {JSON: 0.0, GRAPHQL_JSON: 0.0}
+    for part in accept.split(","):
+        name, parameters = _parse_media_type(part)
+        try:
+            quality = float(parameters.get("q", 1))
+        except ValueError:
+            quality = 0.0
+        if name in ("*/*", "application/*"):
+            name = JSON
+        if name in liking:
+            liking[name] = max(liking[name], quality)
+    return GRAPHQL_JSON if liking[GRAPHQL_JSON] >= max(liking[JSON], 0.001) else JSON
+
+
+def _parse_media_type(text: str) -> tuple[str, dict[str, str]]:
+    """Split a media type from its parameters, in lower case."""
+    name, *parameters = (part.strip() for part in text.lower().split(";"))
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return name, {key.strip(): value.strip(' "') for key, _, value in pairs}
