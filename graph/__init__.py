@@ -8,13 +8,14 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from argon2 import PasswordHasher
 
 from graph.facts import Event, Fact
 from graph.feed import Feed
 from graph.follows import Follows
+from graph.imports import Imports
 from graph.log import Log, Once
 from graph.posts import Posts
 from graph.projections import Projections
@@ -64,6 +65,7 @@ class Graph:
         self.timelines = Timelines(store, self.posts, cache)
         reach = Reach(store, cache, tuning.push_limit)
         self.projections = Projections(store, self.log, cache, reach, tuning.sync_followers)
+        self.imports = Imports(store, self.log, self.projections, self.worker())
         self.feed = Feed(store, self.log, self.posts, self.follows)
 
     @classmethod
@@ -75,12 +77,6 @@ class Graph:
         """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
         facts = await self.log.append(events, once)
         await self.projections.project(facts, whole=False)
-        return facts
-
-    async def import_history(self, events: Sequence[Event], times: Sequence[datetime]) -> list[Fact]:
-        """Append events of the past, in order of time, and project them wholly: for seeding a new store."""
-        facts = await self.log.append(events, times=times)
-        await self.projections.project(facts, whole=True)
         return facts
 
     def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:

@@ -10,6 +10,7 @@ key                            type            content
 `{log}:drained`                string          the drained mark: every fact up to this number is projected
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
+`{log}:import`                 string          what an import brings into the log, and whether it is complete
 `{log}:dead`                   stream          facts that could not be projected, with the reason
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `attempts:{<login>}`           string, TTL     failed log-ins in a row
@@ -34,6 +35,7 @@ LOG = "{log}"
 DRAINED = "{log}:drained"
 TRIMMED = "{log}:trimmed"
 SCRUBBED = "{log}:scrubbed"
+IMPORT = "{log}:import"
 DEAD = "{log}:dead"
 
 

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from graph import keys
@@ -131,7 +131,7 @@ class Log:
 
 def milliseconds(time: datetime) -> int:
     """Give a time as the log numbers it: milliseconds since 2020."""
-    return int((time - EPOCH).total_seconds() * 1000)
+    return (time - EPOCH) // timedelta(milliseconds=1)
 
 
 def entry_id(number: int) -> str:

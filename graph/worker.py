@@ -103,6 +103,11 @@ class Worker:
                     return mark
                 await asyncio.sleep(min(0.05, max(0.001, self._claim_ms / 1000)))
 
+    async def pass_over(self, upto: int) -> None:
+        """Count the facts up to this number as projected, because an import has done it. One round trip."""
+        pass_over = script("pass_over").call([keys.LOG, keys.DRAINED], GROUP, upto, entry_id(upto))
+        await self._store.send([pass_over])
+
     async def _ensure_group(self) -> None:
         """Create the consumer group where projections stand, unless there is one."""
         try:

@@ -8,8 +8,10 @@ looked up, and a loading that broke off finds its place by the last number in th
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from random import Random
 
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.model import EPOCH
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -66,10 +68,18 @@ class World:
         return [post for post, event in reversed(self.posts().items()) if event.author in authors]
 
 
-def apart(times: Iterable[datetime]) -> Iterator[datetime]:
-    """Move ascending times to whole milliseconds of their own, each by as little as possible."""
-    last: datetime | None = None
+def apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:
+    """Move ascending times to whole milliseconds of their own, each by as little as possible.
+
+    With several lanes, a lane's times keep apart from those of all other lanes too.
+    """
+    step = lanes * MILLISECOND
+    last = EPOCH - step
     for time in times:
-        whole = time.replace(microsecond=time.microsecond // 1000 * 1000)
-        last = whole if last is None or whole > last else last + MILLISECOND
+        last = max(last + step, EPOCH + (time - EPOCH) // step * step + lane * MILLISECOND)
         yield last
+
+
+def dice(purpose: str, seed: int) -> Random:
+    """Give the random numbers of one purpose: the same for the same seed, whatever other purposes draw."""
+    return Random(f"{seed} {purpose}")  # noqa: S311 - a made-up world has to be repeatable, not secret

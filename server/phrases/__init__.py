@@ -13,7 +13,7 @@ from random import Random
 SLOT = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Voice:
     """One language: what can be said, by topic, and what can be put behind it.
 
