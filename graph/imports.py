@@ -13,7 +13,6 @@ from graph.projections import Projections
 from graph.store import Store
 from graph.worker import Worker
 
-
 ONCE_SECONDS = 600
 
 
