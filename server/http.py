@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http.base import BaseRequestProtocol
 from strawberry.http.streaming import HTTPStreamTransport, SSETransport
 from strawberry.schema import BaseSchema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -96,6 +97,10 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         if self._playground and wants_page and "query" not in request.query_params:
             return self._playground.page()
         return await self.run(request)
+
+    def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:
+        """Say no: the playground was asked for before, and whoever accepts anything gets JSON."""
+        return False
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Tell who asks. A socket may say so later, in its first message."""

@@ -34,6 +34,7 @@ COUNTED_TO = 1_000_000
 KEPT_DOCUMENTS = 500
 KEPT_LENGTH = 20_000  # characters; longer documents are prepared anew each time
 TOO_LARGE = "COST_LIMIT"
+INVALID = "GRAPHQL_VALIDATION_FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Documents:
             return Prepared(document, (GraphQLError(excess, extensions={"code": TOO_LARGE}),))
         hide = not self._introspection
         errors = validate(self._schema, document, self._rules, MAX_ERRORS, hide_suggestions=hide)
+        for error in errors:
+            error.extensions = {"code": INVALID}
         return Prepared(document, tuple(errors))
 
 

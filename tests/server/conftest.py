@@ -1,0 +1,121 @@
+"""A real server on a real port, people to talk to it, and clients as simple as curl."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from websockets.asyncio.client import ClientConnection, connect
+
+from graph import Graph
+from graph.model import Session
+from server.app import create_app
+from server.auth import Tokens
+from server.limits import MAX_BODY
+from server.settings import Settings
+
+KEY = "a key for tests that is long enough"
+
+
+class Socket:
+    """A WebSocket that speaks JSON."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def send(self, **message: Any) -> None:
+        """Send one message."""
+        await self.connection.send(json.dumps(message))
+
+    async def receive(self) -> dict[str, Any]:
+        """Wait for the next message."""
+        message: dict[str, Any] = json.loads(await self.connection.recv())
+        return message
+
+    async def subscribe(self, id: str, query: str, **variables: Any) -> None:
+        """Start an operation."""
+        await self.send(type="subscribe", id=id, payload={"query": query, "variables": variables})
+
+    async def closed(self) -> tuple[int | None, str | None]:
+        """Wait for the end, skipping what still comes; give its code and reason."""
+        async for _ in self.connection:
+            pass
+        return self.connection.close_code, self.connection.close_reason
+
+
+class Api:
+    """A served application and a client of it."""
+
+    def __init__(self, app: Starlette, port: int, graph: Graph, client: httpx.AsyncClient) -> None:
+        self.app = app
+        self.url = f"http://127.0.0.1:{port}"
+        self.graph = graph
+        self.client = client
+
+    async def session(self, login: str) -> Session:
+        """Sign somebody up and in."""
+        user = await self.graph.users.sign_up(login, "correct horse", login.title())
+        return await self.graph.sessions.start(user.id)
+
+    async def token(self, login: str) -> str:
+        """Sign somebody up and give a token."""
+        return Tokens([KEY]).issue(await self.session(login))
+
+    async def ask(self, query: str, token: str | None = None, /, **variables: Any) -> httpx.Response:
+        """Post an operation."""
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        body = {"query": query, "variables": variables}
+        return await self.client.post("/graphql", json=body, headers=headers)
+
+    @asynccontextmanager
+    async def open_socket(self, *protocols: str, **headers: str) -> AsyncIterator[Socket]:
+        """Open a socket that has said nothing yet."""
+        url = self.url.replace("http", "ws", 1) + "/graphql"
+        offered: Any = protocols or ("graphql-transport-ws",)
+        async with connect(url, subprotocols=offered, additional_headers=headers) as connection:
+            yield Socket(connection)
+
+    @asynccontextmanager
+    async def socket(self, token: str | None = None) -> AsyncIterator[Socket]:
+        """Open a socket and have it acknowledged."""
+        async with self.open_socket() as socket:
+            payload = {"authorization": f"Bearer {token}"} if token else {}
+            await socket.send(type="connection_init", payload=payload)
+            assert await socket.receive() == {"type": "connection_ack"}
+            yield socket
+
+
+@asynccontextmanager
+async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIterator[Api]:
+    """Serve an application on a free port; `graph` is where the test acts by itself, on the same store."""
+    app = create_app(settings, **options)
+    config = uvicorn.Config(app, port=0, log_config=None, ws_max_size=MAX_BODY, timeout_graceful_shutdown=1)
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup()
+    assert not server.should_exit, "the application did not start"
+    try:
+        port = server.servers[0].sockets[0].getsockname()[1]
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            yield Api(app, port, graph, client)
+    finally:
+        await server.shutdown()
+
+
+@pytest.fixture
+def settings(store_url: str, tmp_path: Path) -> Settings:
+    """Give settings for the shared store."""
+    return Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,))
+
+
+@pytest.fixture
+async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve an application that does not run a worker."""
+    async with serving(settings, graph, worker=False) as api:
+        yield api
