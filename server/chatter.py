@@ -24,7 +24,7 @@ SILENCE = timedelta(minutes=2)
 HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14, 10, 5)
 """How much is posted in each hour of the day, by the clock of the author's city."""
 
-PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "小程序", None)
+PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "Desktop", None)
 PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
 
 Planned: TypeAlias = tuple[datetime, Event]
@@ -66,7 +66,7 @@ def chatter(
 
 def activities(residents: Sequence[Resident], random: Random) -> list[float]:
     """Give everybody's weight among the authors: settled shares hold, the others follow a power law."""
-    weights = [random.paretovariate(1.4) if resident.share is None else 0.0 for resident in residents]
+    weights = [random.paretovariate(1.7) if resident.share is None else 0.0 for resident in residents]
     crowd = sum(weights) or 1.0
     rest = 1 - sum(resident.share or 0 for resident in residents)
     return [

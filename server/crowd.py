@@ -68,7 +68,7 @@ SURNAMES = (
 GIVEN_NAMES = (
     ("芳", "fang"), ("娜", "na"), ("敏", "min"), ("静", "jing"), ("强", "qiang"), ("磊", "lei"),
     ("洋", "yang"), ("艳", "yan"), ("勇", "yong"), ("杰", "jie"), ("娟", "juan"), ("涛", "tao"),
-    ("明", "ming"), ("超", "chao"), ("秀英", "xiuying"), ("霞", "xia"), ("平", "ping"),
+    ("亮", "liang"), ("超", "chao"), ("秀英", "xiuying"), ("霞", "xia"), ("平", "ping"),
     ("桂英", "guiying"), ("子涵", "zihan"), ("雨桐", "yutong"), ("浩然", "haoran"), ("思远", "siyuan"),
     ("欣怡", "xinyi"), ("梓萱", "zixuan"), ("晨曦", "chenxi"), ("一诺", "yinuo"), ("佳琪", "jiaqi"),
     ("博文", "bowen"), ("若曦", "ruoxi"), ("天佑", "tianyou"),
