@@ -1,0 +1,332 @@
+"""Mutations: what they change, what the payload shows, and what is refused without being written."""
+
+from dataclasses import replace
+
+import pytest
+
+from graph import Graph
+from graph.model import User
+from resolvers import ids
+from tests.conftest import CHEAP
+from tests.resolvers.conftest import PASSWORD, Answer, World, post_id, user_id
+
+FOLLOW = """mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) {
+    results { userId outcome user { login relationship { state } } }
+    viewer { followingCount } userErrors { code message field } } }"""
+UNFOLLOW = FOLLOW.replace("follow(", "unfollow(")
+PUBLISH = """mutation ($input: PublishPostInput!) { publishPost(input: $input) {
+    post { id text author { login } platform location { latitude } } postEdge { cursor node { id } }
+    userErrors { code message field } } }"""
+DELETE = """mutation ($id: ID!) { deletePost(input: {id: $id}) {
+    deletedPostId viewer { postsCount } userErrors { code field } } }"""
+SIGN_UP = """mutation ($login: String!, $password: String!, $name: String) {
+    signUp(input: {login: $login, password: $password, name: $name}) {
+        session { token expiresAt user { login name } } userErrors { code field } } }"""
+LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login: $login, password: $password}) {
+    session { token user { login } } userErrors { code message field } } }"""
+
+
+def codes(answer: Answer, name: str) -> list[tuple[str, list[str] | None]]:
+    """Give the user errors of a mutation, as code and field."""
+    assert answer.errors == []
+    return [(error["code"], error["field"]) for error in answer.data[name]["userErrors"]]
+
+
+def outcomes(answer: Answer, name: str = "follow") -> list[str]:
+    """Give the outcomes of a follow or unfollow."""
+    return [result["outcome"] for result in answer.data[name]["results"]]
+
+
+async def facts(world: World) -> int:
+    """Give the number of the last fact: it moves exactly when something is written."""
+    return await world.graph.log.last()
+
+
+async def test_sign_up(world: World) -> None:
+    """A new person gets a session whose token is theirs; the name falls back to the login."""
+    answer = await world.ask(SIGN_UP, login="Alice_1", password=PASSWORD)
+    assert codes(answer, "signUp") == []
+    session = answer.data["signUp"]["session"]
+    assert session["user"] == {"login": "alice_1", "name": "alice_1"}
+    assert session["token"].startswith("token of ")
+
+
+@pytest.mark.parametrize(
+    ("login", "password", "name", "expected"),
+    [
+        ("x", PASSWORD, None, [("LOGIN_INVALID", ["login"])]),
+        ("小明", PASSWORD, None, [("LOGIN_INVALID", ["login"])]),
+        ("alice\n", PASSWORD, None, [("LOGIN_INVALID", ["login"])]),
+        ("taken", PASSWORD, None, [("LOGIN_TAKEN", ["login"])]),
+        ("alice", "short", None, [("PASSWORD_TOO_WEAK", ["password"])]),
+        ("alice", PASSWORD, "", [("INVALID", ["name"])]),
+        ("alice", PASSWORD, "\ud800", [("INVALID", ["name"])]),
+        ("x", "short", None, [("LOGIN_INVALID", ["login"]), ("PASSWORD_TOO_WEAK", ["password"])]),
+    ],
+)
+async def test_sign_up_refused(
+    world: World, login: str, password: str, name: str | None, expected: list[tuple[str, list[str]]]
+) -> None:
+    """Every broken rule is named, all at once, and nobody is signed up."""
+    await world.people("taken")
+    answer = await world.ask(SIGN_UP, login=login, password=password, name=name)
+    assert codes(answer, "signUp") == expected
+    assert answer.data["signUp"]["session"] is None
+    assert (await world.ask('{ user(by: {login: "alice"}) { id } }')).data == {"user": None}
+
+
+async def test_log_in_and_out(world: World) -> None:
+    """The right password opens a session, and logging out ends it: this one, or all."""
+    alice, _ = await world.people("alice", "bob")
+    answer = await world.ask(LOG_IN, login="ALICE", password=PASSWORD)
+    assert answer.data["logIn"]["session"] == {"token": f"token of {alice.id}", "user": {"login": "alice"}}
+
+    viewer, other = await world.viewer(alice), await world.graph.sessions.start(alice.id)
+    assert viewer is not None
+    out = "mutation ($everywhere: Boolean) { logOut(input: {everywhere: $everywhere}) { userErrors { code } } }"
+    assert (await world.ask(out, alice)).data == {"logOut": {"userErrors": []}}
+    assert not await world.graph.sessions.is_live(alice.id, viewer.session)
+    assert await world.graph.sessions.is_live(alice.id, other.id)
+    await world.ask(out, alice, everywhere=None)
+    assert await world.graph.sessions.is_live(alice.id, other.id)
+    await world.ask(out, alice, everywhere=True)
+    assert not await world.graph.sessions.is_live(alice.id, other.id)
+
+
+@pytest.mark.parametrize("login", ["alice", "nobody", "", "\ud800"])
+async def test_wrong_credentials(world: World, login: str) -> None:
+    """A wrong password and an unknown login are told alike, about no field."""
+    await world.people("alice")
+    answer = await world.ask(LOG_IN, login=login, password="wrong password")
+    assert codes(answer, "logIn") == [("WRONG_CREDENTIALS", None)]
+    assert answer.data["logIn"]["session"] is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "logOut(input: {}) { userErrors { code } }",
+        'updateProfile(input: {name: "x"}) { userErrors { code } }',
+        'publishPost(input: {text: "x"}) { userErrors { code } }',
+        'deletePost(input: {id: "x"}) { userErrors { code } }',
+        'follow(input: {userIds: ["x"]}) { userErrors { code } }',
+        "unfollow(input: {userIds: []}) { userErrors { code } }",
+    ],
+)
+async def test_what_needs_a_viewer(world: World, call: str) -> None:
+    """Nobody is logged in: an error, whatever the input, and nothing is written."""
+    before = await facts(world)
+    answer = await world.ask(f"mutation {{ {call} }}")
+    name = call.partition("(")[0]
+    assert (answer.data, answer.errors) == ({name: None}, [((name,), "UNAUTHENTICATED")])
+    assert await facts(world) == before
+
+
+async def test_update_profile(world: World) -> None:
+    """What is given changes; what is left out or null stays."""
+    [alice] = await world.people("alice")
+    document = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
+        user { name bio } userErrors { code field } } }"""
+    answer = await world.ask(document, alice, input={"bio": "hi"})
+    assert answer.data["updateProfile"] == {"user": {"name": "Alice", "bio": "hi"}, "userErrors": []}
+    answer = await world.ask(document, alice, input={"name": "Alicia", "bio": None})
+    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "hi"}
+    answer = await world.ask(document, alice, input={"name": "x" * 51, "bio": "y" * 301})
+    assert codes(answer, "updateProfile") == [("INVALID", ["name"]), ("INVALID", ["bio"])]
+    assert answer.data["updateProfile"]["user"] is None
+
+
+async def test_publish(world: World) -> None:
+    """The post is the viewer's, and comes back as a node and as an edge that pages on."""
+    [alice] = await world.people("alice")
+    given = {"text": "  hello  ", "platform": "Web", "location": {"latitude": 1.5, "longitude": 2}}
+    answer = await world.ask(PUBLISH, alice, input=given)
+    assert codes(answer, "publishPost") == []
+    post, edge = answer.data["publishPost"]["post"], answer.data["publishPost"]["postEdge"]
+    assert post == {
+        "id": edge["node"]["id"],
+        "text": "hello",
+        "author": {"login": "alice"},
+        "platform": "Web",
+        "location": {"latitude": 1.5},
+    }
+    await world.post(alice, "newer")
+    document = "query ($c: String!) { viewer { timeline { posts(last: 5, before: $c) { nodes { text } } } } }"
+    page = await world.ask(document, alice, c=edge["cursor"])
+    assert page.data["viewer"]["timeline"]["posts"]["nodes"] == [{"text": "newer"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "field"),
+    [
+        ({"text": " \n\t"}, "TEXT_EMPTY", ["text"]),
+        ({"text": "x" * 1001}, "TEXT_TOO_LONG", ["text"]),
+        ({"text": "a\ud800"}, "INVALID", ["text"]),
+        ({"text": "x", "platform": "x" * 31}, "INVALID", ["platform"]),
+        ({"text": "x", "location": {"latitude": 91, "longitude": 0}}, "INVALID", ["location", "latitude"]),
+        ({"text": "x", "location": {"latitude": 0, "longitude": -181}}, "INVALID", ["location", "longitude"]),
+        ({"text": "x", "idempotencyKey": ""}, "INVALID", ["idempotencyKey"]),
+        ({"text": "x", "idempotencyKey": "钥匙"}, "INVALID", ["idempotencyKey"]),
+    ],
+)
+async def test_publish_refused(world: World, given: dict[str, object], code: str, field: list[str]) -> None:
+    """Each broken rule names its field, and nothing is written."""
+    [alice] = await world.people("alice")
+    before = await facts(world)
+    answer = await world.ask(PUBLISH, alice, input=given)
+    assert codes(answer, "publishPost") == [(code, field)]
+    assert answer.data["publishPost"]["post"] is answer.data["publishPost"]["postEdge"] is None
+    assert await facts(world) == before
+
+
+async def test_publish_again_with_the_same_key(world: World) -> None:
+    """The same key and input give the same post; another input is refused."""
+    [alice] = await world.people("alice")
+    given = {"text": "once", "idempotencyKey": "k1"}
+    first, again = [await world.ask(PUBLISH, alice, input=given) for _ in range(2)]
+    assert first.data == again.data
+    other = await world.ask(PUBLISH, alice, input={**given, "text": "twice"})
+    assert codes(other, "publishPost") == [("IDEMPOTENCY_MISMATCH", ["idempotencyKey"])]
+
+
+async def test_delete(world: World) -> None:
+    """The id of the deleted post comes back, and the viewer's new count; repeating it answers the same."""
+    [alice] = await world.people("alice")
+    post, _ = await world.post(alice, "a", "b")
+    for _ in range(2):
+        answer = await world.ask(DELETE, alice, id=post_id(post))
+        assert answer.data["deletePost"] == {
+            "deletedPostId": post_id(post),
+            "viewer": {"postsCount": 1},
+            "userErrors": [],
+        }
+
+
+async def test_delete_refused(world: World) -> None:
+    """Malformed, of another type, unknown, or somebody else's."""
+    alice, bob = await world.people("alice", "bob")
+    [post] = await world.post(bob, "mine")
+    for id, code in (
+        ("x", "INVALID"),
+        (user_id(bob), "NOT_FOUND"),
+        (ids.encode(ids.Kind.POST, 1), "NOT_FOUND"),
+        (post_id(post), "NOT_ALLOWED"),
+    ):
+        answer = await world.ask(DELETE, alice, id=id)
+        assert codes(answer, "deletePost") == [(code, ["id"])]
+        assert answer.data["deletePost"]["deletedPostId"] is answer.data["deletePost"]["viewer"] is None
+
+
+async def test_follow_and_unfollow(world: World) -> None:
+    """Each id is answered in order, and payloads show relations and counts as after the change."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, carol)
+    await world.follow(bob, alice)
+    answer = await world.ask(FOLLOW, alice, ids=[user_id(bob), user_id(carol)])
+    assert codes(answer, "follow") == []
+    assert answer.data["follow"]["results"] == [
+        {
+            "userId": user_id(bob),
+            "outcome": "FOLLOWED",
+            "user": {"login": "bob", "relationship": {"state": "MUTUAL"}},
+        },
+        {
+            "userId": user_id(carol),
+            "outcome": "ALREADY_FOLLOWING",
+            "user": {"login": "carol", "relationship": {"state": "FOLLOWING"}},
+        },
+    ]
+    assert answer.data["follow"]["viewer"] == {"followingCount": 2}
+
+    answer = await world.ask(UNFOLLOW, alice, ids=[user_id(bob)])
+    assert outcomes(answer, "unfollow") == ["UNFOLLOWED"]
+    assert answer.data["unfollow"]["results"][0]["user"]["relationship"] == {"state": "FOLLOWED_BY"}
+    assert answer.data["unfollow"]["viewer"] == {"followingCount": 1}
+    assert outcomes(await world.ask(UNFOLLOW, alice, ids=[user_id(bob)]), "unfollow") == ["NOT_FOLLOWING"]
+
+
+async def test_each_mutation_of_a_document_shows_its_own_state(world: World) -> None:
+    """Two mutations in one document: each payload shows the state after its own write."""
+    alice, bob = await world.people("alice", "bob")
+    part = """%s(input: {userIds: [$id]}) { results { user { followersCount relationship { state } } }
+        viewer { followingCount following(first: 5) { nodes { login } } } }"""
+    document = f"mutation ($id: ID!) {{ a: {part % 'follow'} b: {part % 'unfollow'} c: {part % 'follow'} }}"
+    answer = await world.ask(document, alice, id=user_id(bob))
+    assert answer.errors == []
+    seen = [
+        (
+            payload["results"][0]["user"]["relationship"]["state"],
+            payload["results"][0]["user"]["followersCount"],
+            payload["viewer"]["followingCount"],
+            len(payload["viewer"]["following"]["nodes"]),
+        )
+        for payload in answer.data.values()
+    ]
+    assert seen == [("FOLLOWING", 1, 1, 1), ("NONE", 0, 0, 0), ("FOLLOWING", 1, 1, 1)]
+
+
+async def test_ids_that_stand_for_nobody(world: World) -> None:
+    """Oneself, unknown people, posts and repeated ids: answered in order, each once; the good ones are followed."""
+    alice, bob = await world.people("alice", "bob")
+    [post] = await world.post(bob, "hello")
+    unknown = ids.encode(ids.Kind.USER, 12345)
+    given = [user_id(alice), unknown, post_id(post), user_id(bob), unknown, user_id(bob)]
+    answer = await world.ask(FOLLOW, alice, ids=given)
+    assert codes(answer, "follow") == []
+    assert [(r["userId"], r["outcome"], (r["user"] or {}).get("login")) for r in answer.data["follow"]["results"]] == [
+        (user_id(alice), "SELF", "alice"),
+        (unknown, "NOT_FOUND", None),
+        (post_id(post), "NOT_FOUND", None),
+        (user_id(bob), "FOLLOWED", "bob"),
+    ]
+
+
+async def test_only_ids_of_other_types(world: World) -> None:
+    """Nobody to follow at all is an answer, not an error."""
+    [alice] = await world.people("alice")
+    [post] = await world.post(alice, "hello")
+    answer = await world.ask(UNFOLLOW, alice, ids=[post_id(post)])
+    assert outcomes(answer, "unfollow") == ["NOT_FOUND"]
+    assert codes(answer, "unfollow") == []
+
+
+async def test_malformed_ids_write_nothing(world: World) -> None:
+    """Each malformed id is named by its place, and nobody is followed, not even the good ones."""
+    alice, bob = await world.people("alice", "bob")
+    before = await facts(world)
+    answer = await world.ask(FOLLOW, alice, ids=["x", user_id(bob), ""])
+    assert codes(answer, "follow") == [("INVALID", ["userIds", "0"]), ("INVALID", ["userIds", "2"])]
+    assert (answer.data["follow"]["results"], answer.data["follow"]["viewer"]) == ([], None)
+    assert await facts(world) == before
+
+
+async def test_none_and_too_many_ids(world: World) -> None:
+    """No ids are INVALID, more than a hundred TOO_MANY, and then nothing is written."""
+    alice, bob = await world.people("alice", "bob")
+    before = await facts(world)
+    assert codes(await world.ask(FOLLOW, alice, ids=[]), "follow") == [("INVALID", ["userIds"])]
+    many = await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 101)
+    assert codes(many, "follow") == [("TOO_MANY", ["userIds"])]
+    assert await facts(world) == before
+    assert outcomes(await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 100)) == ["FOLLOWED"]
+
+
+async def test_over_the_limit_of_follows(store_url: str) -> None:
+    """Following beyond the limit follows nobody, and says so per id and as a user error."""
+    graph = await Graph.open(store_url, replace(CHEAP, max_following=2))
+    try:
+        world = World(graph)
+        alice, *others = await world.people("alice", "bob", "carol", "dave")
+        await world.follow(alice, others[0])
+        answer = await world.ask(FOLLOW, alice, ids=[user_id(user) for user in others])
+        assert outcomes(answer) == ["ALREADY_FOLLOWING", "LIMIT_REACHED", "LIMIT_REACHED"]
+        assert codes(answer, "follow") == [("TOO_MANY", ["userIds"])]
+        assert await following(world, alice) == ["bob"]
+    finally:
+        await graph.close()
+
+
+async def following(world: World, user: User) -> list[str]:
+    """Give whom somebody follows."""
+    answer = await world.ask("{ viewer { following(first: 100) { nodes { login } } } }", user)
+    return [node["login"] for node in answer.data["viewer"]["following"]["nodes"]]

@@ -1,0 +1,164 @@
+"""The live home timeline through the schema: events, cursors to resume from, and fresh data for each event."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from graph.model import User
+from graph.paging import CursorKind, encode_cursor
+from resolvers.errors import code_of
+from schema import schema
+from tests.resolvers.conftest import World, post_id, user_id
+
+LIVE = """subscription ($after: String) { homeTimeline(after: $after) { __typename cursor at
+    ... on PostAdded { edge { cursor node { id text author { login postsCount relationship { state } } } } }
+    ... on PostRemoved { postId authorId }
+    ... on AuthorAdded { user { login followersCount } }
+    ... on AuthorRemoved { user { login followersCount } }
+    ... on Gap { reason } } }"""
+
+
+class Live:
+    """A running subscription."""
+
+    def __init__(self, results: Any) -> None:
+        self._results = results
+
+    async def next(self) -> dict[str, Any]:
+        """Give the next event that is not a checkpoint."""
+        while True:
+            event = await self.any()
+            if event["__typename"] != "Checkpoint":
+                return event
+
+    async def any(self) -> dict[str, Any]:
+        """Give the next event."""
+        result = await asyncio.wait_for(anext(self._results), 5)
+        assert result.errors is None, result.errors
+        event: dict[str, Any] = result.data["homeTimeline"]
+        return event
+
+
+@asynccontextmanager
+async def live(world: World, viewer: User, after: str | None = None) -> AsyncIterator[Live]:
+    """Subscribe to somebody's home timeline, and wait until it is live."""
+    results: Any = await schema.subscribe(
+        LIVE, context_value=await world.context(viewer), variable_values={"after": after}
+    )
+    try:
+        yield Live(results)
+    finally:
+        await results.aclose()
+
+
+async def test_a_checkpoint_comes_at_once(world: World) -> None:
+    """The first event carries a cursor to resume from."""
+    [alice] = await world.people("alice")
+    async with live(world, alice) as stream:
+        event = await stream.any()
+    assert event["__typename"] == "Checkpoint"
+    assert event["cursor"]
+    assert event["at"].endswith("Z")
+
+
+async def test_events_arrive_in_order(world: World) -> None:
+    """Posts, deletions, follows and unfollows, each with what a client needs."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob)
+    async with live(world, alice) as stream:
+        await stream.any()
+        [post] = await world.post(bob, "hello")
+        await world.post(carol, "not for alice")
+        added = await stream.next()
+        await world.graph.posts.delete(bob.id, post.id)
+        removed = await stream.next()
+        await world.follow(alice, carol)
+        await world.graph.follows.unfollow(alice.id, [carol.id])
+        follows = [await stream.next(), await stream.next()]
+    node = added["edge"]["node"]
+    assert (node["id"], node["text"], node["author"]["login"]) == (post_id(post), "hello", "bob")
+    assert node["author"]["relationship"] == {"state": "FOLLOWING"}
+    assert (removed["__typename"], removed["postId"], removed["authorId"]) == (
+        "PostRemoved",
+        post_id(post),
+        user_id(bob),
+    )
+    assert [(event["__typename"], event["user"]["login"]) for event in follows] == [
+        ("AuthorAdded", "carol"),
+        ("AuthorRemoved", "carol"),
+    ]
+
+
+async def test_every_event_sees_fresh_data(world: World) -> None:
+    """What was loaded for one event is not served for the next."""
+    [alice] = await world.people("alice")
+    async with live(world, alice) as stream:
+        await stream.any()
+        counts = []
+        for n in range(3):
+            await world.post(alice, f"post {n}")
+            event = await stream.next()
+            counts.append(event["edge"]["node"]["author"]["postsCount"])
+    assert counts == [1, 2, 3]
+
+
+async def test_resuming_replays_what_was_missed(world: World) -> None:
+    """From the last event's cursor, nothing is lost and nothing comes twice."""
+    [alice] = await world.people("alice")
+    async with live(world, alice) as stream:
+        await stream.any()
+        await world.post(alice, "seen")
+        cursor = (await stream.next())["cursor"]
+    await world.post(alice, "missed 1", "missed 2")
+    async with live(world, alice, cursor) as stream:
+        missed = [(await stream.next())["edge"]["node"]["text"] for _ in range(2)]
+        await world.post(alice, "live")
+        assert [*missed, (await stream.next())["edge"]["node"]["text"]] == ["missed 1", "missed 2", "live"]
+
+
+async def test_query_then_subscribe(world: World) -> None:
+    """With a page's live cursor there is no hole between the page and the stream."""
+    [alice] = await world.people("alice")
+    await world.graph.worker().drain()
+    document = "{ viewer { homeTimeline { posts(first: 5) { liveCursor nodes { id } } } } }"
+    page = (await world.ask(document, alice)).data["viewer"]["homeTimeline"]["posts"]
+    [post] = await world.post(alice, "between")
+    async with live(world, alice, page["liveCursor"]) as stream:
+        assert (await stream.next())["edge"]["node"]["id"] == post_id(post)
+
+
+@pytest.mark.parametrize("after", ["", "nonsense", encode_cursor(CursorKind.POST, 1)])
+async def test_a_bad_cursor_is_refused(world: World, after: str) -> None:
+    """A broken or foreign cursor ends the subscription before it begins."""
+    [alice] = await world.people("alice")
+    assert await first_error(world, alice, after) == "BAD_USER_INPUT"
+
+
+async def test_nobody_cannot_subscribe(world: World) -> None:
+    """There is no home timeline without a viewer."""
+    assert await first_error(world, None, None) == "UNAUTHENTICATED"
+
+
+async def test_logging_out_ends_the_subscription(world: World) -> None:
+    """A session that ends takes its subscriptions with it."""
+    [alice] = await world.people("alice")
+    context = await world.context(alice)
+    results: Any = await schema.subscribe(LIVE, context_value=context, variable_values={})
+    await anext(results)
+    assert context.viewer is not None
+    await world.graph.sessions.end(alice.id, context.viewer.session)
+    result = await asyncio.wait_for(anext(results), 5)
+    assert [code_of(error.original_error) for error in result.errors] == ["UNAUTHENTICATED"]
+
+
+async def first_error(world: World, viewer: User | None, after: str | None) -> str | None:
+    """Subscribe, and give the code of the error that comes instead of events."""
+    results: Any = await schema.subscribe(
+        LIVE, context_value=await world.context(viewer), variable_values={"after": after}
+    )
+    result = await anext(results)
+    [error] = result.errors
+    return code_of(error.original_error)

@@ -1,0 +1,140 @@
+"""Fields and what stands behind them agree: records have the attributes, resolvers answer the types.
+
+The declarations return Any, so that mypy does not see it; this does.
+"""
+
+import inspect
+from collections.abc import Awaitable, Sequence
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from graphql import GraphQLObjectType
+from strawberry.types.base import StrawberryList, StrawberryOptional
+from strawberry.types.enum import StrawberryEnumDefinition
+from strawberry.types.field import StrawberryField
+from strawberry.types.lazy_type import LazyType
+
+from schema import schema
+
+Cases = list[tuple[type, StrawberryField, type | None]]
+
+
+def cases() -> Cases:
+    """Give every field of every object type, with the record behind the type."""
+    definitions = [
+        graphql_type.extensions["strawberry-definition"]
+        for graphql_type in schema._schema.type_map.values()
+        if isinstance(graphql_type, GraphQLObjectType) and "strawberry-definition" in graphql_type.extensions
+    ]
+    return [
+        (definition.origin, field, getattr(definition.origin, "record", None))
+        for definition in definitions
+        for field in definition.fields
+    ]
+
+
+def name_of(case: tuple[type, StrawberryField, type | None]) -> str:
+    return f"{case[0].__name__}.{case[1].python_name}"
+
+
+def behind(declared: Any) -> Any:
+    """Give the Python type that a field's declared type stands for: records for object types."""
+    if isinstance(declared, StrawberryOptional):
+        return behind(declared.of_type) | None
+    if isinstance(declared, StrawberryList):
+        return Sequence[behind(declared.of_type)]  # type: ignore[misc]  # computed on purpose
+    if isinstance(declared, LazyType):
+        return behind(declared.resolve_type())
+    if isinstance(declared, StrawberryEnumDefinition):
+        return declared.wrapped_cls
+    if isinstance(declared, type) and issubclass(declared, Enum):
+        return declared
+    if getattr(declared, "__name__", None) == "ID":
+        return str
+    definition = getattr(declared, "__strawberry_definition__", None)
+    if definition is not None and definition.is_interface:
+        implementers = [
+            each.extensions["strawberry-definition"].origin.record
+            for each in schema._schema.get_possible_types(schema._schema.type_map[definition.name])  # type: ignore[arg-type]  # an interface
+        ]
+        return Union[tuple(implementers)]  # noqa: UP007 - computed
+    return getattr(declared, "record", declared)
+
+
+def members(hint: Any) -> set[Any]:
+    return set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
+
+
+def fits(actual: Any, expected: Any) -> bool:
+    """Tell whether each value of one type is a value of the other: unions, sequences and classes are enough."""
+    if get_origin(actual) in (Union, UnionType):
+        return all(fits(member, expected) for member in members(actual))
+    for member in members(expected):
+        if actual is member or (isinstance(actual, type) and isinstance(member, type) and issubclass(actual, member)):
+            return True
+        if is_sequence(actual) and is_sequence(member) and fits(get_args(actual)[0], get_args(member)[0]):
+            return True
+    return False
+
+
+def is_sequence(hint: Any) -> bool:
+    origin = get_origin(hint)
+    return isinstance(origin, type) and issubclass(origin, Sequence)
+
+
+def answered(resolver: Any) -> Any:
+    hint = get_type_hints(resolver)["return"]
+    if get_origin(hint) is Awaitable:
+        [hint] = get_args(hint)
+    return hint
+
+
+def without_exceptions_and_the_missing(hint: Any, *, allow_none: bool) -> Any:
+    """Leave out errors as values; and None where a look-up of what must exist answers it."""
+    dropped = {NoneType} if allow_none else set()
+    kept = [m for m in members(hint) if m not in dropped and not (isinstance(m, type) and issubclass(m, Exception))]
+    return Union[tuple(kept)]  # noqa: UP007 - computed
+
+
+@pytest.mark.parametrize("case", cases(), ids=name_of)
+def test_a_field_and_what_is_behind_it_agree(case: tuple[type, StrawberryField, type | None]) -> None:
+    """An attribute field's record has an attribute of its type; a resolver answers values of its field's type."""
+    _, field, record = case
+    expected = behind(field.type)
+    must_exist = not isinstance(field.type, StrawberryOptional)
+    if "batch" in field.metadata:
+        [actual] = get_args(answered(field.metadata["batch"]))
+        assert is_sequence(answered(field.metadata["batch"]))
+    elif "single" in field.metadata:
+        actual = answered(field.metadata["single"])
+    elif "live" in field.metadata:
+        actual = get_args(answered(field.metadata["live"]))[0]
+    else:
+        assert record is not None
+        actual = attribute_type(record, field.python_name)
+        must_exist = False
+    actual = without_exceptions_and_the_missing(actual, allow_none=must_exist)
+    if is_sequence(actual):
+        item = without_exceptions_and_the_missing(get_args(actual)[0], allow_none=True)
+        actual = Sequence[item]
+    assert fits(actual, expected), (actual, expected)
+
+
+def attribute_type(record: type, name: str) -> Any:
+    attribute = inspect.getattr_static(record, name)
+    if isinstance(attribute, property):
+        return get_type_hints(attribute.fget)["return"]
+    return get_type_hints(record)[name]
+
+
+def test_parents_are_records() -> None:
+    """A batch resolver takes parents of the record behind its type."""
+    for owner, field, record in cases():
+        resolver = field.metadata.get("batch")
+        if resolver is None or record is None:
+            continue
+        parameter = next(iter(inspect.signature(resolver, eval_str=True).parameters.values()))
+        accepted = get_args(get_type_hints(resolver)[parameter.name])[0]
+        assert fits(record, accepted), (owner, field.python_name)
