@@ -189,7 +189,9 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Choose the response's media type from what the client accepts."""
-        return Response(media_type=_choose_media_type(request.headers.get("accept", "")))
+        response = await super().get_sub_response(request)
+        response.media_type = _choose_media_type(request.headers.get("accept", ""))
+        return response
 
     def create_response(
         self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response

@@ -62,6 +62,11 @@ class Prepared:
     document: DocumentNode
     errors: tuple[GraphQLError, ...]
 
+    @property
+    def operations(self) -> int:
+        """How many operations the document has, of which a request runs one."""
+        return sum(isinstance(node, OperationDefinitionNode) for node in self.document.definitions)
+
 
 class Documents:
     """Prepares the documents of one schema; the newest stay prepared."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from graphql import GraphQLSyntaxError
+from graphql import GraphQLError, GraphQLSyntaxError
 from strawberry.extensions import SchemaExtension
 from strawberry.types import StreamExecutionResult
 from strawberry.types.graphql import OperationType
@@ -59,9 +59,12 @@ class Operation(SchemaExtension):
         yield
 
     def on_validate(self) -> Iterator[None]:
-        """Report what was wrong with the document when it was prepared."""
+        """Report what is wrong with the document, or with the choice of an operation."""
         if self._prepared:
-            self.execution_context.pre_execution_errors = list(self._prepared.errors)
+            errors = list(self._prepared.errors)
+            if self._prepared.operations > 1 and not self.execution_context._provided_operation_name:
+                errors.append(GraphQLError("The document has several operations: 'operationName' must name one."))
+            self.execution_context.pre_execution_errors = errors
         yield
 
     async def on_execute(self) -> AsyncIterator[None]:

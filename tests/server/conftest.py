@@ -1,5 +1,6 @@
 """A real server on a real port, people to talk to it, and clients as simple as curl."""
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from graph import Graph
 from graph.model import Session
@@ -43,8 +45,9 @@ class Socket:
 
     async def closed(self) -> tuple[int | None, str | None]:
         """Wait for the end, skipping what still comes; give its code and reason."""
-        async for _ in self.connection:
-            pass
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                await self.connection.recv()
         return self.connection.close_code, self.connection.close_reason
 
 

@@ -1,6 +1,8 @@
 """GraphQL over HTTP: what is asked badly gets a clear answer, what is asked well the right status."""
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from graph import Graph
 from server.auth import Tokens
+from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
 
@@ -39,6 +42,13 @@ async def test_a_query_by_get(api: Api) -> None:
     parameters = {"query": query, "variables": '{"x":"alice"}', "operationName": "Who"}
     response = await api.client.get("/graphql", params=parameters)
     assert response.json() == {"data": {"user": {"login": "alice"}}}
+
+
+async def test_one_of_several_operations_is_chosen_by_name(api: Api) -> None:
+    """The others of the document do not run."""
+    body = {"query": "query A { a: __typename } query B { b: __typename }", "operationName": "B"}
+    response = await api.client.post("/graphql", json=body)
+    assert response.json() == {"data": {"b": "Query"}}
 
 
 async def test_get_never_writes(api: Api) -> None:
@@ -117,6 +127,7 @@ async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
         ("{" + "a" * 10 + "}" * 3100, "GRAPHQL_PARSE_FAILED"),
         ("{ nobody { id } }", "GRAPHQL_VALIDATION_FAILED"),
         ("query ($id: ID!) { post(id: $id) { id } }", "BAD_USER_INPUT"),
+        ("query A { __typename } query B { __typename }", "BAD_USER_INPUT"),
         ("{ viewer { id } } " + "{ viewer { id } }", "GRAPHQL_VALIDATION_FAILED"),
         ("{ post(id: " + "9" * 2000 + ") { id } }", "BAD_USER_INPUT"),
     ],
@@ -294,8 +305,6 @@ async def test_production_hides_the_schema_and_the_playground(settings: Settings
 
 async def test_a_store_that_goes_away_and_comes_back(settings: Settings, tmp_path: Path, graph: Graph) -> None:
     """Meanwhile errors say STORE_UNAVAILABLE and readiness 503; afterwards all is well without a restart."""
-    from server.embedded import EmbeddedStore
-
     store = EmbeddedStore(tmp_path)
     store.start()
     away = settings.model_copy(update={"store_url": store.url})
@@ -322,11 +331,6 @@ async def test_a_store_that_goes_away_and_comes_back(settings: Settings, tmp_pat
 
 async def test_an_embedded_store_that_dies_is_started_again(tmp_path: Path, graph: Graph) -> None:
     """The application notices and brings it back with all that was acknowledged."""
-    import os
-    import signal
-
-    from server.embedded import EmbeddedStore
-
     async with serving(Settings(data_dir=tmp_path, secret=(KEY,)), graph) as api:
         api.graph = api.app.state.graph
         token = await api.token("alice")
