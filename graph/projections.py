@@ -154,7 +154,11 @@ class Projections:
         ]
         for start in range(0, len(audiences), FAN_OUTS_AT_ONCE):
             some = audiences[start : start + FAN_OUTS_AT_ONCE]
-            await asyncio.gather(*(self._fan_out(*audience, whole=whole) for audience in some))
+            outcomes = await asyncio.gather(
+                *(self._fan_out(*audience, whole=whole) for audience in some), return_exceptions=True
+            )
+            for failure in filter(None, outcomes):
+                raise failure  # only now: a fan-out that went on behind a failed one would outlive its caller
 
     async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
