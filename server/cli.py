@@ -1,0 +1,227 @@
+"""The command line: `fanline demo`, `serve`, `worker`, `seed`, `schema`, `token`."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from schema import sdl
+from server.app import running
+from server.auth import Tokens
+from server.demo import PASSWORD, SEVEN
+from server.embedded import EmbeddedStore, EmbeddedStoreError
+from server.seed import SeedRefused, Source, demo_source, load
+from server.serving import bind, serve_here, serve_many
+from server.settings import Settings, SettingsError
+from server.sources import seed_source
+from server.worker import work
+
+T = TypeVar("T")
+
+DEMO_VIEWER = "alice"
+EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused, StoreUnavailable)
+HOME = (
+    "{ viewer { login homeTimeline { posts(first: 3) { "
+    "edges { node { text author { login relationship { state } } } } } } } }"
+)
+
+console = Console(stderr=True, highlight=False)
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Fanline: a self-hosted GraphQL backend for a micro-blog. Settings are read from FANLINE_… variables.",
+)
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
+
+
+@cli.command()
+def demo(
+    port: Port = 8000,
+    data: Annotated[Path | None, typer.Option(help="The folder to keep the data in.")] = None,
+) -> None:
+    """Serve a living micro-blog: an embedded store, some hundred people, their posts, and the playground."""
+    settings = load_settings(data)
+    if settings.production:
+        raise SettingsError("The demo has known passwords: it does not run with FANLINE_ENV=production.")
+    listening = bind("127.0.0.1", port)
+    with store_of(settings):
+        token = run(settings, lambda graph: prepare_demo(graph, settings))
+        introduce(listening.getsockname()[1], token, settings)
+        serve_here(settings, listening, demo_login=DEMO_VIEWER)
+
+
+@cli.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Port = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="How many processes serve.")] = 1,
+) -> None:
+    """Serve the API, with an embedded store too if no FANLINE_STORE_URL is set."""
+    settings = load_settings()
+    if settings.production and settings.store_url is None:
+        console.print("[yellow]Warning:[/] in production, with the embedded store: one machine, one copy of the data.")
+    listening = bind(host, port)
+    console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Ctrl-C ends it.")
+    with store_of(settings):
+        if workers == 1:
+            serve_here(settings, listening)
+        else:
+            serve_many(listening, workers)
+
+
+@cli.command()
+def worker(
+    once: Annotated[bool, typer.Option("--once", help="Project what is in the log, and end.")] = False,
+    dead_letters: Annotated[bool, typer.Option("--dead-letters", help="List what could not be projected.")] = False,
+) -> None:
+    """Project the log, in a process of its own. Several may run."""
+    settings = load_settings()
+    task: Callable[[Graph], Awaitable[None]] = _list_dead_letters if dead_letters else _drain if once else _work
+    with store_of(settings):
+        run(settings, task)
+
+
+@cli.command()
+def seed(
+    users: Annotated[int | None, typer.Option(help="How many people.")] = None,
+    posts: Annotated[int | None, typer.Option(help="How many posts.")] = None,
+    following: Annotated[int | None, typer.Option(help="How many people each follows, on average.")] = None,
+    follows: Annotated[Path | None, typer.Option(help="A file of who follows whom; else follows are made up.")] = None,
+    texts: Annotated[Path | None, typer.Option(help="A file of texts to post, one a line.")] = None,
+) -> None:
+    """Fill an empty store in bulk; the result is as if all had come through the API."""
+    settings = load_settings()
+    source = seed_source(users, posts, following, follows, texts)
+    with store_of(settings):
+        fresh = run(settings, lambda graph: seed_with_progress(graph, source))
+    console.print(f"{'Seeded' if fresh else 'The store already holds'} {source.what}.")
+
+
+@cli.command()
+def schema() -> None:
+    """Print the GraphQL schema."""
+    sys.stdout.write(sdl())
+
+
+@cli.command()
+def token(login: Annotated[str, typer.Argument(help="Whose token.")]) -> None:
+    """Print an access token, for development."""
+    settings = load_settings()
+    if settings.production:
+        raise SettingsError("Tokens are not given out with FANLINE_ENV=production: people log in.")
+    with store_of(settings):
+        sys.stdout.write(f"{run(settings, lambda graph: issue_token(graph, settings, login))}\n")
+
+
+def load_settings(data_dir: Path | None = None) -> Settings:
+    """Read the environment; a folder given on the command line wins over it. Raises SettingsError."""
+    given: dict[str, Any] = {"data_dir": data_dir} if data_dir else {}
+    return Settings.load(**given)
+
+
+@contextlib.contextmanager
+def store_of(settings: Settings) -> Iterator[None]:
+    """Keep the embedded store running, if no other is set, until this process ends: by itself or by SIGTERM.
+
+    What is served in this process joins the same store.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if settings.store_url is not None:
+        yield
+        return
+    with EmbeddedStore(settings.data_dir, settings.durability):
+        yield
+
+
+def run(settings: Settings, task: Callable[[Graph], Awaitable[T]]) -> T:
+    """Do something with the graph, in an event loop of its own."""
+
+    async def main() -> T:
+        async with running(settings, worker=False) as graph:
+            await graph.store.ping()
+            return await task(graph)
+
+    return asyncio.run(main())
+
+
+async def prepare_demo(graph: Graph, settings: Settings) -> str:
+    """Seed the demo world unless it is there, and log the demo person in; give the token."""
+    await seed_with_progress(graph, demo_source())
+    return await issue_token(graph, settings, DEMO_VIEWER)
+
+
+async def seed_with_progress(graph: Graph, source: Source) -> bool:
+    """Seed, and show how far it is; False if the same was there already."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("Seeding", total=source.total)
+        return await load(graph, source, lambda done, total: progress.update(bar, completed=done, total=total))
+
+
+async def issue_token(graph: Graph, settings: Settings, login: str) -> str:
+    """Start a session and give its token. Raises SettingsError if there is nobody of that name."""
+    [user] = await graph.users.ids_of_logins([login])
+    if user is None:
+        raise SettingsError(f"There is nobody with the login {login!r} in this store.")
+    return Tokens(settings.keys()).issue(await graph.sessions.start(user))
+
+
+async def _work(graph: Graph) -> None:
+    console.print("Projecting the log; Ctrl-C ends it.")
+    await work(graph)
+
+
+async def _drain(graph: Graph) -> None:
+    mark = await graph.worker().drain()
+    console.print(f"Everything up to number {mark} is projected.")
+
+
+async def _list_dead_letters(graph: Graph) -> None:
+    letters = await graph.worker().dead_letters()
+    console.print(f"{len(letters)} facts could not be projected." if letters else "There are no dead letters.")
+    for letter in letters:
+        sys.stdout.write("  ".join(f"{name}={value}" for name, value in letter.items()) + "\n")
+
+
+def introduce(port: int, access_token: str, settings: Settings) -> None:
+    """Say what is where, who can log in, and how to ask."""
+    url = f"http://localhost:{port}"
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Playground", f"[bold]{url}/playground[/] (logged in as {DEMO_VIEWER})")
+    table.add_row("GraphQL", f"{url}/graphql")
+    table.add_row("Log-ins", f"{', '.join(role.person.login for role in SEVEN)}; password [bold]{PASSWORD}[/]")
+    table.add_row("Data", str(settings.data_dir) if settings.store_url is None else "in the store of FANLINE_STORE_URL")
+    console.print(table)
+    console.print(f"\n{DEMO_VIEWER}'s home timeline, ready to paste:\n")
+    console.print(
+        f"curl -s {url}/graphql -H 'content-type: application/json' \\\n"
+        f"  -H 'authorization: Bearer {access_token}' \\\n"
+        f'  -d \'{{"query": "{HOME}"}}\'\n',
+        markup=False,
+        soft_wrap=True,
+    )
+    console.print("Serving on this machine only. Ctrl-C ends it.")
+
+
+def main() -> NoReturn:
+    """Run the command line; what can be expected to go wrong is one sentence, not a traceback."""
+    try:
+        cli()
+    except EXPECTED as error:
+        console.print(f"[red]fanline:[/] {error}", markup=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0)
