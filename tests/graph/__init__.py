@@ -1,0 +1,1 @@
+"""Behaviour of the social graph, against a real store."""

@@ -1,0 +1,115 @@
+"""Stores that stop, crash or fail at a chosen step, to show what happens in between."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from graph.errors import StoreUnavailable
+from graph.store import Command, Store, script
+
+Hook = Callable[[Sequence[Command]], Awaitable[None]]
+Wanted = Callable[[Command], bool]
+
+
+class Crashed(Exception):
+    """The process was killed here."""
+
+
+class HookedStore(Store):
+    """A real store whose exchanges can be watched and held up. Its readers share its hooks."""
+
+    def __init__(self, url: str, *, single_slot: bool = False) -> None:
+        super().__init__(url, single_slot=single_slot)
+        self.before: list[Hook] = []
+        self.after: list[Hook] = []
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        for hook in list(self.before):
+            await hook(commands)
+        replies = await super()._exchange(commands)
+        for hook in list(self.after):
+            await hook(commands)
+        return replies
+
+    def reader(self) -> "HookedStore":
+        """Give a second connection with the same hooks."""
+        reader = super().reader()
+        reader.before, reader.after = self.before, self.after
+        return reader
+
+
+class Stop:
+    """A place where the first exchange with a wanted command waits until the test lets it go on."""
+
+    def __init__(self, store: Store, wanted: Wanted, *, after: bool = False) -> None:
+        assert isinstance(store, HookedStore)
+        self.reached = asyncio.Event()
+        self._resumed = asyncio.Event()
+        self._wanted = wanted
+        (store.after if after else store.before).append(self._hook)
+
+    async def _hook(self, commands: Sequence[Command]) -> None:
+        if not self.reached.is_set() and any(map(self._wanted, commands)):
+            self.reached.set()
+            await self._resumed.wait()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._resumed.set()
+
+
+class Fault:
+    """Makes exchanges with a wanted command fail, `times` times, before they are sent or after they were applied."""
+
+    def __init__(
+        self, store: Store, wanted: Wanted, error: Exception | None = None, *, after: bool = False, times: int = 1
+    ) -> None:
+        assert isinstance(store, HookedStore)
+        self.left = times
+        self.done = asyncio.Event()
+        self._error = error or StoreUnavailable("The store does not answer: a fault of the test")
+        self._wanted = wanted
+        (store.after if after else store.before).append(self._hook)
+
+    async def _hook(self, commands: Sequence[Command]) -> None:
+        if self.left and any(map(self._wanted, commands)):
+            self.left -= 1
+            if not self.left:
+                self.done.set()
+            raise self._error
+
+
+class Death:
+    """Kills the process at its n-th exchange, before it is sent or after it was applied: nothing works afterwards."""
+
+    def __init__(self, store: Store, exchange: int, *, after: bool) -> None:
+        assert isinstance(store, HookedStore)
+        self.exchange = exchange
+        self.happened = False
+        self._seen = 0
+        store.before.append(self._count)
+        store.after.append(self._after)
+        self._late = after
+
+    async def _count(self, _: Sequence[Command]) -> None:
+        if self.happened or (self._seen == self.exchange and not self._late):
+            self.happened = True
+            raise Crashed
+        self._seen += 1
+
+    async def _after(self, _: Sequence[Command]) -> None:
+        if self._late and self._seen == self.exchange + 1:
+            self.happened = True
+            raise Crashed
+
+
+def runs(name: str, *words: object) -> Wanted:
+    """Want a script's calls, those with all of these words."""
+    return lambda command: (
+        command[0] == "EVALSHA" and command[1] == script(name).sha and {*map(str, words)} <= {*map(str, command)}
+    )
+
+
+def sends(*words: object) -> Wanted:
+    """Want commands that begin with these words."""
+    return lambda command: tuple(map(str, command[: len(words)])) == tuple(map(str, words))

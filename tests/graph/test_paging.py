@@ -1,0 +1,122 @@
+"""Cursors and windows: pages that stay right while lists change."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.errors import BadPaging
+from graph.model import MAX_NUMBER
+from graph.paging import CursorKind, Window, decode_cursor, encode_cursor
+
+KINDS = list(CursorKind)
+numbers = st.integers(0, MAX_NUMBER)
+
+
+def cursor(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@given(st.sampled_from(KINDS), numbers)
+def test_a_cursor_is_its_number(kind: CursorKind, number: int) -> None:
+    """Every number survives its cursor."""
+    assert decode_cursor(kind, encode_cursor(kind, number)) == number
+
+
+@given(numbers, st.sampled_from(KINDS), st.sampled_from(KINDS))
+def test_a_cursor_of_another_kind_is_refused(number: int, kind: CursorKind, wanted: CursorKind) -> None:
+    """A cursor of another list is refused by name instead of misread."""
+    if kind is not wanted:
+        with pytest.raises(BadPaging, match=f"'before' is a {kind.value} cursor.*{wanted.value}"):
+            decode_cursor(wanted, encode_cursor(kind, number), "before")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "",
+        "x",
+        "====",
+        "cG9zdDo1=",
+        "é",
+        "伟",
+        "\ud800",
+        "cG9z dDo1",
+        "cG9zdDo1\n",
+        cursor("post"),
+        cursor("post:"),
+        cursor("post:-1"),
+        cursor("post:+1"),
+        cursor("post: 1"),
+        cursor("post:01"),
+        cursor("post:1.0"),
+        cursor("post:1e3"),
+        cursor("post:٣"),
+        cursor("post:1:2"),
+        cursor(f"post:{MAX_NUMBER + 1}"),
+        cursor("post:" + "9" * 5000),
+        cursor("like:1"),
+        cursor(":1"),
+        "x" * 100_000,
+    ],
+)
+def test_what_is_not_a_cursor_is_refused(broken: str) -> None:
+    """Broken, padded, foreign and enormous cursors get one clear error that names the argument."""
+    with pytest.raises(BadPaging, match="'after' is"):
+        decode_cursor(CursorKind.POST, broken)
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_the_decoder(text: str) -> None:
+    """Whatever a client sends, it is a number or BadPaging."""
+    try:
+        number = decode_cursor(CursorKind.POST, text)
+    except BadPaging:
+        return
+    assert encode_cursor(CursorKind.POST, number) == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({}, "'first' or 'last'"),
+        ({"first": 1, "last": 1}, "not both"),
+        ({"first": 0}, "'first' must be from 1 to 100, not 0"),
+        ({"first": -1}, "'first' must be"),
+        ({"first": 101}, "not 101"),
+        ({"last": 0}, "'last' must be"),
+        ({"last": 2**31}, "'last' must be"),
+        ({"first": 1, "after": "x"}, "'after' is not a cursor"),
+        ({"first": 1, "before": "x"}, "'before' is not a cursor"),
+        ({"last": 1, "before": encode_cursor(CursorKind.LOG, 1)}, "'before' is a log cursor"),
+    ],
+)
+def test_a_bad_page_is_refused(arguments: dict[str, int | str], complaint: str) -> None:
+    """Exactly one of first and last, from 1 to 100, and cursors of the right kind: the error says what is wrong."""
+    with pytest.raises(BadPaging, match=complaint):
+        Window.of(CursorKind.POST, **arguments)  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_cursors_go_with_either_direction() -> None:
+    """Both `after` (an upper bound) and `before` (a lower bound) go with first and with last."""
+    low, high = (encode_cursor(CursorKind.POST, number) for number in (10, 20))
+
+    for arguments in ({"first": 5}, {"last": 5}):
+        window = Window.of(CursorKind.POST, after=high, before=low, **arguments)
+        assert (window.low, window.high, window.count) == (10, 20, 5)
+
+
+@given(st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 6))
+def test_a_page_knows_whether_the_list_goes_on(count: int, forward: bool, bounded: bool, found: int) -> None:
+    """One entry too many tells that more follows; towards the other end a cursor does."""
+    low, high = (0, 50) if forward else (50, MAX_NUMBER + 1)
+    window = Window(count, forward, *((low, high) if bounded else ()))
+    entries = list(range(min(found, count + 1)))
+
+    page = window.page(entries)
+
+    assert list(page.items) == (entries[:count] if forward else entries[:count][::-1])
+    onwards, back = (page.has_next, page.has_previous) if forward else (page.has_previous, page.has_next)
+    assert onwards == (len(entries) > count)
+    assert back == bounded

@@ -1,0 +1,249 @@
+"""Posts: publish once, delete for good, look up."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.errors import ProblemCode, Rejected
+from graph.model import Counts, Location
+from tests.graph.stores import Stop, runs
+from tests.graph.world import Open, codes, counted, home, newest, people, posts, state
+
+
+async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:
+    with pytest.raises(Rejected) as rejected:
+        await graph.posts.delete(viewer, post)
+    assert rejected.value.problems[0].field == ("id",)
+    return codes(rejected.value)
+
+
+async def test_a_published_post_is_there(graph: Graph) -> None:
+    """Text, platform, place and time come back as they were given, composed and trimmed."""
+    [alice] = await people(graph, "alice")
+
+    post = await graph.posts.publish(alice, " cafe\u0301 你好 ", platform="web", location=Location(-0.5, 1e-7))
+
+    assert (post.author, post.text, post.platform, post.location) == (alice, "café 你好", "web", Location(-0.5, 1e-7))
+    assert await graph.posts.get_many([post.id]) == [post]
+
+
+async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
+    """None stands for what never was; one round trip."""
+    [alice] = await people(graph, "alice")
+    one, two = await posts(graph, alice, "one", "two")
+
+    async with counted(graph) as cost:
+        found = await graph.posts.get_many([two, 7, one, two])
+
+    assert [post and post.text for post in found] == ["two", None, "one", "two"]
+    assert cost.round_trips == 1
+
+
+async def test_a_bad_post_writes_nothing(graph: Graph) -> None:
+    """All problems at once, and the log is as it was."""
+    [alice] = await people(graph, "alice")
+    last = await graph.log.last()
+
+    with pytest.raises(Rejected) as rejected:
+        await graph.posts.publish(alice, " ", platform="", location=Location(91, 0), idempotency_key="")
+
+    assert [problem.field for problem in rejected.value.problems] == [
+        ("text",),
+        ("platform",),
+        ("location", "latitude"),
+        ("idempotencyKey",),
+    ]
+    assert await graph.log.last() == last
+
+
+async def test_a_key_publishes_once(graph: Graph, another: Open) -> None:
+    """Twenty requests with one key, over two instances, are one post."""
+    [alice] = await people(graph, "alice")
+    instances = [graph, await another()]
+
+    found = await asyncio.gather(
+        *(instances[n % 2].posts.publish(alice, "once", idempotency_key="k") for n in range(20))
+    )
+
+    assert len(set(found)) == 1
+    assert await home(graph, alice) == [found[0].id]
+    assert await graph.users.counts([alice]) == [Counts(0, 0, 1)]
+
+
+async def test_without_a_key_equal_posts_are_two(graph: Graph) -> None:
+    """Who says the same thing twice has said it twice."""
+    [alice] = await people(graph, "alice")
+
+    assert len(set(await posts(graph, alice, "again", "again"))) == 2
+
+
+async def test_a_key_used_for_another_post_is_refused(graph: Graph) -> None:
+    """The same key with another body is a mistake of the client, and writes nothing."""
+    [alice] = await people(graph, "alice")
+    first = await graph.posts.publish(alice, "one", idempotency_key="k")
+
+    for text, platform in (("two", None), ("one", "web")):
+        with pytest.raises(Rejected) as rejected:
+            await graph.posts.publish(alice, text, platform=platform, idempotency_key="k")
+        assert codes(rejected.value) == [ProblemCode.IDEMPOTENCY_MISMATCH]
+
+    assert await home(graph, alice) == [first.id]
+
+
+async def test_keys_of_two_people_do_not_meet(graph: Graph) -> None:
+    """A key belongs to its author."""
+    alice, bob = await people(graph, "alice", "bob")
+
+    assert (await graph.posts.publish(alice, "hi", idempotency_key="k")).author == alice
+    assert (await graph.posts.publish(bob, "hi", idempotency_key="k")).author == bob
+
+
+async def test_a_retry_after_a_lost_answer_finishes_the_post(graph: Graph, another: Open) -> None:
+    """The request died after its commit: the retry with the same key shows the post, without a worker."""
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.follows.follow(bob, [alice])
+    dying = await another()
+    stop = Stop(dying.store, runs("write_post"))
+    request = asyncio.create_task(dying.posts.publish(alice, "hi", idempotency_key="k"))
+    await stop.reached.wait()
+    assert await home(graph, bob) == []
+    request.cancel()
+
+    post = await graph.posts.publish(alice, "hi", idempotency_key="k")
+
+    assert await home(graph, bob) == [post.id]
+    await graph.worker().drain()
+    assert await home(graph, bob) == [post.id]
+
+
+async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
+    """A retry cannot resurrect what was deleted meanwhile."""
+    [alice] = await people(graph, "alice")
+    post = await graph.posts.publish(alice, "hi", idempotency_key="k")
+    await graph.posts.delete(alice, post.id)
+
+    with pytest.raises(Rejected) as rejected:
+        await graph.posts.publish(alice, "hi", idempotency_key="k")
+
+    assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
+    assert await graph.posts.get_many([post.id]) == [None]
+    assert await home(graph, alice) == []
+
+
+async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> None:
+    """No look-up, timeline, home timeline or count shows it, in any process."""
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.follows.follow(bob, [alice])
+    other = await another()
+    kept, gone = await posts(graph, alice, "kept", "gone")
+    assert await home(other, bob) == [gone, kept]
+
+    await graph.posts.delete(alice, gone)
+
+    assert await other.posts.get_many([gone]) == [None]
+    assert await home(other, bob) == [kept]
+    assert [p.id for p in (await other.timelines.user([alice], newest(10)))[0].items] == [kept]
+    assert await other.users.counts([alice]) == [Counts(1, 0, 1)]
+    assert await other.posts.are_deleted([kept, gone, 7]) == [False, True, False]
+
+
+async def test_deleting_again_is_fine(graph: Graph, another: Open) -> None:
+    """The author may repeat it, at once or later, as long as the log remembers."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "gone")
+    other = await another()
+
+    await asyncio.gather(*(instance.posts.delete(alice, post) for instance in (graph, other) * 5))
+    await graph.worker().drain()
+    await graph.worker().tidy()
+    await graph.posts.delete(alice, post)
+
+    assert await graph.users.counts([alice]) == [Counts(0, 0, 0)]
+
+
+async def test_beyond_the_retention_a_deletion_is_forgotten(another: Open) -> None:
+    """When the log no longer knows who deleted it, it is just not there."""
+    graph = await another(log_retention=timedelta(0))
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "gone")
+    await graph.posts.delete(alice, post)
+    worker = graph.worker()
+    await worker.drain()
+    await worker.tidy()
+
+    assert await refused(graph, alice, post) == [ProblemCode.NOT_FOUND]
+
+
+async def test_only_the_author_deletes(graph: Graph) -> None:
+    """Others are told so; afterwards the post is as it was. What never was is NOT_FOUND."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, alice, "mine")
+
+    assert await refused(graph, bob, post) == [ProblemCode.NOT_ALLOWED]
+    assert await refused(graph, bob, 7) == [ProblemCode.NOT_FOUND]
+    assert await refused(graph, bob, alice) == [ProblemCode.NOT_FOUND]
+    assert await home(graph, alice) == [post]
+    await graph.posts.delete(alice, post)
+    assert await refused(graph, bob, post) == [ProblemCode.NOT_FOUND]
+
+
+async def test_a_deletion_between_two_steps_of_its_publication_holds(graph: Graph, another: Open) -> None:
+    """Whatever the slow publication still writes, the post stays deleted."""
+    [alice] = await people(graph, "alice")
+    slow = await another()
+    for step in ("list_post", "insert"):
+        stop = Stop(slow.store, runs(step))
+        request = asyncio.create_task(slow.posts.publish(alice, f"doomed at {step}"))
+        await stop.reached.wait()
+        post = await graph.log.last()
+        await graph.posts.delete(alice, post)
+
+        stop.resume()
+        await request
+
+        assert await home(graph, alice) == []
+        assert await graph.users.counts([alice]) == [Counts(0, 0, 0)]
+        await graph.worker().drain()
+        assert await graph.posts.get_many([post]) == [None]
+        assert await home(graph, alice) == []
+
+
+async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) -> None:
+    """After draining and tidying, nothing in the store or its log holds the text; a small tombstone stays."""
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.follows.follow(bob, [alice])
+    secret, kept = [
+        (await graph.posts.publish(alice, text, idempotency_key=text)).id for text in ("regret", "no matter")
+    ]
+    await graph.posts.delete(alice, secret)
+    worker = graph.worker()
+
+    await worker.drain()
+    await worker.tidy()
+
+    entries = repr(await raw.xrange("{log}")) + repr(await state(raw, but=("{log}:once", "{log}")))
+    assert "regret" not in entries
+    assert "no matter" in entries
+    assert (await raw.hkeys(f"post:{{{secret}}}")) == ["deleted"]
+    assert await home(graph, bob) == [kept]
+    await worker.tidy()
+    assert await worker.drain() == await graph.log.last()
+
+
+async def test_an_undrained_deletion_keeps_its_fact(graph: Graph, raw: Redis) -> None:
+    """The text leaves the log only once the mark has passed the deletion."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "regret")
+    worker = graph.worker()
+    await worker.drain()
+    await graph.posts.delete(alice, post)
+
+    await worker.tidy()
+
+    assert await graph.log.get(post) is not None
+    await worker.drain()
+    await worker.tidy()
+    assert await graph.log.get(post) is None

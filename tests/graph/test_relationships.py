@@ -1,0 +1,73 @@
+"""Relationships: how a viewer and others stand to each other."""
+
+import pytest
+
+from graph import Graph
+from graph.model import RelationshipState as State
+from tests.graph.world import befriend, counted, crowd, people
+
+
+async def test_every_relationship_has_its_word(graph: Graph) -> None:
+    """Seen from the viewer: oneself, nobody, one way, the other way, both."""
+    alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
+    await befriend(graph, alice, bob, dave)
+    await befriend(graph, carol, alice)
+    await befriend(graph, dave, alice)
+
+    found = await graph.relationships.between(alice, [alice, bob, carol, dave, erin, 7, bob])
+
+    assert [relationship.state for relationship in found] == [
+        State.SELF,
+        State.FOLLOWING,
+        State.FOLLOWED_BY,
+        State.MUTUAL,
+        State.NONE,
+        State.NONE,
+        State.FOLLOWING,
+    ]
+    assert [relationship.subject for relationship in found] == [alice, bob, carol, dave, erin, 7, bob]
+
+
+async def test_a_relationship_tells_since_when(graph: Graph) -> None:
+    """The times are those of the facts."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await befriend(graph, bob, alice)
+    forth, back = [fact async for fact in graph.log.replay(bob, await graph.log.last())]
+
+    [relationship] = await graph.relationships.between(alice, [bob])
+
+    assert (relationship.following_since, relationship.followed_by_since) == (forth.at, back.at)
+    [mirrored] = await graph.relationships.between(bob, [alice])
+    assert (mirrored.following_since, mirrored.followed_by_since) == (back.at, forth.at)
+
+
+async def test_an_unfollow_shows_at_once(graph: Graph) -> None:
+    """No time is left of what ended."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await graph.follows.unfollow(alice, [bob])
+
+    [relationship] = await graph.relationships.between(alice, [bob])
+
+    assert (relationship.state, relationship.following_since) == (State.NONE, None)
+
+
+@pytest.mark.parametrize("size", [1, 100, 3000])
+async def test_relationships_cost_two_commands(graph: Graph, size: int) -> None:
+    """In one round trip, whatever the number of subjects."""
+    [alice] = await people(graph, "alice")
+    subjects = await crowd(graph, size)
+
+    async with counted(graph) as cost:
+        found = await graph.relationships.between(alice, subjects)
+
+    assert len(found) == size
+    assert (cost.commands, cost.round_trips) == (2, 1)
+
+
+async def test_nobody_to_ask_about_costs_nothing(graph: Graph) -> None:
+    """An empty page has no relationships."""
+    async with counted(graph) as cost:
+        assert await graph.relationships.between(1, []) == []
+    assert cost.commands == 0

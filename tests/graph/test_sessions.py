@@ -1,0 +1,143 @@
+"""Sessions: what makes a token live, and what ends it."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.facts import SessionsEnded
+from graph.sessions import MAX_SESSIONS
+from tests.graph.world import Open, counted, people
+
+
+async def test_a_session_lives_until_it_expires(graph: Graph) -> None:
+    """A new session is live for thirty days; checking costs one round trip."""
+    [alice] = await people(graph, "alice")
+
+    session = await graph.sessions.start(alice)
+
+    assert session.user == alice
+    assert abs(session.expires_at - datetime.now(UTC) - timedelta(days=30)) < timedelta(seconds=5)
+    async with counted(graph) as cost:
+        assert await graph.sessions.is_live(alice, session.id)
+    assert cost.round_trips == 1
+
+
+async def test_a_session_belongs_to_one_person(graph: Graph) -> None:
+    """Neither another person nor another id is let in."""
+    alice, bob = await people(graph, "alice", "bob")
+    session = await graph.sessions.start(alice)
+
+    assert not await graph.sessions.is_live(bob, session.id)
+    assert not await graph.sessions.is_live(alice, "")
+    assert not await graph.sessions.is_live(alice, session.id + "x")
+
+
+async def test_logging_out_ends_one_session_at_once(graph: Graph, another: Open) -> None:
+    """The others stay; every process knows."""
+    [alice] = await people(graph, "alice")
+    phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
+    other = await another()
+
+    await graph.sessions.end(alice, phone.id)
+
+    assert not await other.sessions.is_live(alice, phone.id)
+    assert await other.sessions.is_live(alice, laptop.id)
+    await graph.sessions.end(alice, phone.id)
+
+
+async def test_nobody_ends_the_session_of_somebody_else(graph: Graph) -> None:
+    """A session id of another person is not found under one's own."""
+    alice, bob = await people(graph, "alice", "bob")
+    session = await graph.sessions.start(alice)
+
+    await graph.sessions.end(bob, session.id)
+    await graph.worker().drain()
+
+    assert await graph.sessions.is_live(alice, session.id)
+
+
+async def test_logging_out_everywhere_ends_all(graph: Graph) -> None:
+    """All sessions of a person end in one fact, those of others stay, and a new one may begin."""
+    alice, bob = await people(graph, "alice", "bob")
+    sessions = [await graph.sessions.start(alice) for _ in range(3)]
+    bobs = await graph.sessions.start(bob)
+
+    await graph.sessions.end(alice)
+
+    assert not any([await graph.sessions.is_live(alice, session.id) for session in sessions])
+    assert await graph.sessions.is_live(bob, bobs.id)
+    [fact] = [f async for f in graph.log.replay(0, await graph.log.last()) if isinstance(f.event, SessionsEnded)]
+    assert fact.event == SessionsEnded(alice, sorted(session.id for session in sessions))
+    new = await graph.sessions.start(alice)
+    await graph.worker().drain()
+    assert await graph.sessions.is_live(alice, new.id)
+
+
+async def test_ending_no_session_writes_nothing(graph: Graph) -> None:
+    """Who is nowhere logged in logs out without a trace."""
+    [alice] = await people(graph, "alice")
+    last = await graph.log.last()
+
+    await graph.sessions.end(alice)
+
+    assert await graph.log.last() == last
+
+
+async def test_an_expired_session_is_not_live(graph: Graph, raw: Redis) -> None:
+    """Even if its record is still there."""
+    [alice] = await people(graph, "alice")
+    await raw.hset(f"session:{{{alice}}}", "old", str(int(time.time()) - 1))
+
+    assert not await graph.sessions.is_live(alice, "old")
+
+
+async def test_a_session_without_life_is_never_live(another: Open) -> None:
+    """A lifetime of nothing is over at once."""
+    graph = await another(session_ttl=timedelta(0))
+    [alice] = await people(graph, "alice")
+
+    session = await graph.sessions.start(alice)
+
+    assert not await graph.sessions.is_live(alice, session.id)
+
+
+async def test_expired_sessions_are_pruned_at_log_in(graph: Graph, raw: Redis) -> None:
+    """Records do not pile up."""
+    [alice] = await people(graph, "alice")
+    key = f"session:{{{alice}}}"
+    await raw.hset(key, mapping={f"old {n}": int(time.time()) - n for n in range(50)})
+
+    session = await graph.sessions.start(alice)
+
+    assert await raw.hkeys(key) == [session.id]
+
+
+async def test_the_oldest_session_makes_way_beyond_a_hundred(graph: Graph, raw: Redis) -> None:
+    """A person has at most a hundred sessions; the next to expire end first."""
+    [alice] = await people(graph, "alice")
+    key, now = f"session:{{{alice}}}", int(time.time())
+    await raw.hset(key, mapping={f"old {n}": now + 100 + n for n in range(MAX_SESSIONS)})
+
+    new = await graph.sessions.start(alice)
+
+    assert await raw.hlen(key) == MAX_SESSIONS
+    assert await graph.sessions.is_live(alice, new.id)
+    assert not await graph.sessions.is_live(alice, "old 0")
+    assert await graph.sessions.is_live(alice, "old 1")
+
+
+async def test_a_short_session_does_not_shorten_a_long_one(another: Open, raw: Redis) -> None:
+    """The record of all sessions lives as long as the longest of them, and not for ever."""
+    long, short = await another(session_ttl=timedelta(days=30)), await another(session_ttl=timedelta(hours=1))
+    [alice] = await people(long, "alice")
+    key = f"session:{{{alice}}}"
+
+    await short.sessions.start(alice)
+    assert 0 < await raw.ttl(key) <= 3600
+    session = await long.sessions.start(alice)
+    await short.sessions.start(alice)
+
+    assert await raw.ttl(key) > 29 * 86400
+    assert await short.sessions.is_live(alice, session.id)

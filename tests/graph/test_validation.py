@@ -1,0 +1,232 @@
+"""The rules for what people type."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.errors import ProblemCode, Rejected
+from graph.model import Location
+from graph.validation import Check, folded_login
+
+
+def problems(check: Check) -> list[tuple[ProblemCode, tuple[str, ...]]]:
+    return [(problem.code, problem.field) for problem in check.problems]
+
+
+@pytest.mark.parametrize(
+    ("typed", "folded"), [("alice", "alice"), ("ALICE", "alice"), ("a_1", "a_1"), ("__", "__"), ("x" * 30, "x" * 30)]
+)
+def test_logins_are_folded(typed: str, folded: str) -> None:
+    """Two to thirty ASCII letters, digits and underscores, in any case."""
+    check = Check()
+
+    assert check.login(typed) == folded
+    assert problems(check) == []
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "a",
+        "x" * 31,
+        "alice\n",
+        "\nalice",
+        " alice",
+        "al ice",
+        "al-ice",
+        "al.ice",
+        "ali\u212ae",  # the Kelvin sign folds to k
+        "\u0131rma",  # dotless i
+        "аlice",  # Cyrillic a
+        "伟伟",
+        "ａｌｉｃｅ",  # full width
+        "١٢٣",  # Arabic digits
+        "al\u0000ice",
+        "\ud800\udc00",
+    ],
+)
+def test_other_logins_are_refused(typed: str) -> None:
+    """No look-alikes, no trailing newline, nothing that another alphabet would fold to a letter."""
+    check = Check()
+
+    check.login(typed)
+
+    assert problems(check) == [(ProblemCode.LOGIN_INVALID, ("login",))]
+    assert folded_login(typed) is None
+
+
+@pytest.mark.parametrize(
+    ("password", "code"),
+    [
+        ("1234567", ProblemCode.PASSWORD_TOO_WEAK),
+        ("12345678", None),
+        ("x" * 128, None),
+        ("x" * 129, ProblemCode.INVALID),
+        ("        ", None),
+        ("passwor\ud800", ProblemCode.INVALID),
+    ],
+)
+def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode | None) -> None:
+    """A password is taken as it is, white space and all."""
+    check = Check()
+
+    assert check.password(password) == password
+    assert problems(check) == ([] if code is None else [(code, ("password",))])
+
+
+@pytest.mark.parametrize(
+    ("typed", "cleaned"),
+    [
+        ("hello", "hello"),
+        ("  hello\n", "hello"),
+        ("one\n\ttwo\r\nthree", "one\n\ttwo\r\nthree"),
+        ("e\u0301", "é"),
+        ("你好，世界", "你好，世界"),
+        ("👩‍👩‍👧", "👩‍👩‍👧"),
+        ("x" * 1000, "x" * 1000),
+        (" " + "x" * 1000 + " ", "x" * 1000),
+        ("e\u0301" * 1000, "é" * 1000),
+        ("𝒳" * 1000, "𝒳" * 1000),
+    ],
+)
+def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
+    """A text has 1 to 1000 characters after trimming and NFC; line breaks and tabs are part of it."""
+    check = Check()
+
+    assert check.text(typed) == cleaned
+    assert problems(check) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("", ProblemCode.TEXT_EMPTY),
+        (" \n\t\u3000\u2003", ProblemCode.TEXT_EMPTY),
+        ("x" * 1001, ProblemCode.TEXT_TOO_LONG),
+        ("\u0958" * 501, ProblemCode.TEXT_TOO_LONG),  # one character that NFC makes two
+        ("\ud800", ProblemCode.INVALID),
+        ("fine \udfff not", ProblemCode.INVALID),
+        ("bell\u0007", ProblemCode.INVALID),
+        ("nul\u0000nul", ProblemCode.INVALID),
+        ("del\u007f", ProblemCode.INVALID),
+    ],
+)
+def test_other_texts_are_refused(typed: str, code: ProblemCode) -> None:
+    """Each way to be no text has its code, once."""
+    check = Check()
+
+    check.text(typed)
+
+    assert problems(check) == [(code, ("text",))]
+
+
+@pytest.mark.parametrize("name", ["wei", " 伟 ", "x" * 50, "Ana María"])
+def test_names_are_one_line(name: str) -> None:
+    """A name has 1 to 50 characters."""
+    check = Check()
+
+    assert check.name(name) == name.strip()
+    assert problems(check) == []
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 51, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "\ud800", "a\u0000"])
+def test_other_names_are_refused(name: str) -> None:
+    """An empty, long, broken or many-lined name has one problem."""
+    check = Check()
+
+    check.name(name)
+
+    assert problems(check) == [(ProblemCode.INVALID, ("name",))]
+
+
+@pytest.mark.parametrize(("bio", "valid"), [("", True), ("x" * 300, True), ("a\nb", True), ("x" * 301, False)])
+def test_a_biography_may_be_empty_and_has_lines(bio: str, valid: bool) -> None:
+    """Up to 300 characters on any number of lines."""
+    check = Check()
+
+    check.bio(bio)
+
+    assert problems(check) == ([] if valid else [(ProblemCode.INVALID, ("bio",))])
+
+
+@pytest.mark.parametrize(("platform", "valid"), [(None, True), ("web", True), ("x" * 30, True), ("x" * 31, False)])
+def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
+    """No platform is fine; one has 1 to 30 characters."""
+    check = Check()
+
+    assert check.platform(platform) == platform
+    assert problems(check) == ([] if valid else [(ProblemCode.INVALID, ("platform",))])
+
+
+@pytest.mark.parametrize("place", [(0, 0), (90, 180), (-90, -180), (-0.0, 1e-300), (39.9, 116.4)])
+def test_places_on_the_globe_are_taken(place: tuple[float, float]) -> None:
+    """The poles and the date line belong to the globe."""
+    check = Check()
+
+    assert check.location(Location(*place)) == Location(*place)
+    assert problems(check) == []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 90.001, -181.0, 1e308])
+def test_places_off_the_globe_are_refused(value: float) -> None:
+    """Infinity and NaN are nowhere; each coordinate is named."""
+    check = Check()
+
+    check.location(Location(value, value * 2))
+
+    assert problems(check) == [
+        (ProblemCode.INVALID, ("location", "latitude")),
+        (ProblemCode.INVALID, ("location", "longitude")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "valid"),
+    [
+        (None, True),
+        ("k", True),
+        (" ~", True),
+        ("x" * 128, True),
+        ("", False),
+        ("x" * 129, False),
+        ("k\n", False),
+        ("é", False),
+        ("\u0000", False),
+    ],
+)
+def test_idempotency_keys_are_printable_ascii(key: str | None, valid: bool) -> None:
+    """1 to 128 characters that one can see, or none."""
+    check = Check()
+
+    check.idempotency_key(key)
+
+    assert problems(check) == ([] if valid else [(ProblemCode.INVALID, ("idempotencyKey",))])
+
+
+def test_all_problems_are_told_together() -> None:
+    """A form learns everything that is wrong with it at once."""
+    check = Check()
+    check.login("!")
+    check.password("")
+    check.name("")
+
+    with pytest.raises(Rejected) as rejected:
+        check.done()
+
+    assert [problem.field for problem in rejected.value.problems] == [("login",), ("password",), ("name",)]
+
+
+@given(st.text(alphabet=st.characters(), max_size=1100))
+def test_any_text_is_cleaned_for_good_or_refused(text: str) -> None:
+    """Whatever is typed, it is refused, or becomes a text that cleaning again leaves as it is."""
+    check = Check()
+
+    cleaned = check.text(text)
+
+    if not check.problems:
+        assert 1 <= len(cleaned) <= 1000
+        assert Check().text(cleaned) == cleaned
+        cleaned.encode()
