@@ -22,6 +22,7 @@ from graph.log import Log, entry_id, number_of, readable
 from graph.model import Post, time_of
 from graph.posts import Posts, published_post
 from graph.store import BLOCK_SECONDS, Store
+from graph.tasks import end
 
 QUIET_SECONDS = 15.0
 PAUSE_SECONDS = 0.2
@@ -278,8 +279,7 @@ class Feed:
     async def close(self) -> None:
         """Stop reading."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            await end([self._task])
 
 
 class HomeStream:

@@ -34,6 +34,7 @@ from redis.exceptions import (
 )
 
 from graph.errors import StoreUnavailable
+from graph.tasks import end
 
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
@@ -214,8 +215,7 @@ class Store:
 
     async def close(self) -> None:
         """Close all connections."""
-        for task in list(self._flushes):
-            task.cancel()
+        await end(list(self._flushes))
         await self._client.aclose()
 
 
@@ -251,7 +251,7 @@ def connect(url: str) -> Redis | RedisCluster:
     pool = BlockingConnectionPool.from_url(
         f"{schemes[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
     )
-    return with_raw_replies(Redis(connection_pool=pool))
+    return with_raw_replies(Redis.from_pool(pool))
 
 
 def with_raw_replies(client: C) -> C:

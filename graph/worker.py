@@ -21,6 +21,7 @@ from graph.log import Log, entry_id, number_of, readable
 from graph.model import EPOCH_MS, number_at
 from graph.projections import Projections
 from graph.store import BLOCK_SECONDS, Store, script
+from graph.tasks import end
 
 GROUP = "projections"
 BATCH = 100
@@ -155,7 +156,7 @@ class Worker:
                 facts.append(fact)
             elif entry[1] is None:
                 done.append(entry[0])  # removed from the log since: its post was deleted
-        heart = asyncio.create_task(self._beat([entry[0] for entry in entries])) if facts else None
+        heart = asyncio.create_task(self._beat([entry[0] for entry in entries])) if facts and self._claim_ms else None
         try:
             await self._with_patience(facts)
             done += [entry_id(fact.number) for fact in facts]
@@ -166,7 +167,7 @@ class Worker:
             done += await self._one_by_one(facts)
         finally:
             if heart:
-                heart.cancel()
+                await end([heart])
         return done
 
     async def _one_by_one(self, facts: Sequence[Fact]) -> list[str]:
@@ -191,7 +192,7 @@ class Worker:
     async def _beat(self, entries: Sequence[str]) -> None:
         """Tell the group now and then that these facts are being worked on."""
         while True:
-            await asyncio.sleep(max(0.05, self._claim_ms / 3000))
+            await asyncio.sleep(self._claim_ms / 3000)
             try:
                 await self._store.run("XCLAIM", keys.LOG, GROUP, self._name, 0, *entries, "JUSTID")
             except StoreUnavailable:

@@ -13,6 +13,17 @@ from server.embedded import Durability, EmbeddedStore
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer the long profile of property and fault tests."""
+    parser.addoption("--long", action="store_true", help="run property and fault tests at length (hours)")
+
+
+@pytest.fixture
+def long_profile(pytestconfig: pytest.Config) -> bool:
+    """Tell whether the long profile was asked for."""
+    return bool(pytestconfig.getoption("--long"))
+
+
 @pytest.fixture(scope="session")
 def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
     """Run a Valkey server that keeps nothing on disk; durability has tests of its own."""

@@ -15,6 +15,7 @@ from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store import Command, Store
+from graph.tasks import end
 from graph.timelines.cache import HomeCache, Slice
 
 
@@ -112,9 +113,7 @@ class Timelines:
 
     async def close(self) -> None:
         """Stop the rebuilds that run; their half-built caches expire by themselves."""
-        for task in list(self._rebuilding.values()):
-            task.cancel()
-        await self.settle()
+        await end(list(self._rebuilding.values()))
 
 
 def beyond(ids: Sequence[int], window: Window) -> Window:

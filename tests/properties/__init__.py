@@ -1,0 +1,1 @@
+"""Properties that hold for any interleaving, checked against a plain model."""

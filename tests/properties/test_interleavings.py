@@ -1,0 +1,328 @@
+"""Two API processes and a worker, interleaved call by call, killed and repeated, against a plain model."""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+import redis
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from graph import Graph, Tuning, keys
+from graph.errors import Rejected
+from graph.facts import Fact, PostPublished
+from graph.model import MAX_NUMBER, Post
+from graph.paging import Window
+from graph.tasks import end
+from tests.properties.gate import Gate, GatedStore
+from tests.properties.model import History, Operation, World
+
+LIMITS = (math.inf, 0.0, 1.0)
+PEOPLE = 4
+MAX_DEATHS = 3
+APIS = ("api-0", "api-1")
+
+people = st.integers(0, PEOPLE - 1)
+apis = st.sampled_from(APIS)
+
+
+class Interleavings(RuleBasedStateMachine):
+    """Starts operations on any process and lets their store calls through one by one, in any order."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+        self.loop = asyncio.new_event_loop()
+        self.raw = redis.Redis.from_url(url, decode_responses=True)
+        self.raw.flushall()
+        self.gate = Gate()
+        self.history = History()
+        self.graphs: dict[str, Graph] = {}
+        self.tasks: dict[str, list[asyncio.Task[None]]] = {}
+        self.deaths = 0
+        self.texts = 0
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run something to its end on the machine's own loop."""
+        return self.loop.run_until_complete(coroutine)
+
+    @initialize(limits=st.tuples(st.sampled_from(LIMITS), st.sampled_from(LIMITS)), sync=st.sampled_from((1, 100)))
+    def open_processes(self, limits: tuple[float, float], sync: int) -> None:
+        """Start the processes with limits of their own, and sign the people up."""
+        self.sync = sync
+        self.limits = dict(zip((*APIS, "worker"), (*limits, limits[0]), strict=True))
+        self.run(self._sign_up())
+        for process in self.limits:
+            self._boot(process)
+
+    def tuning(self, limit: float) -> Tuning:
+        """Give small caps, so that trims and floors are met often."""
+        return Tuning(
+            home_size=5,
+            sync_followers=self.sync,
+            push_limit=limit,
+            argon2_time_cost=1,
+            argon2_memory_kib=8,
+            argon2_parallelism=1,
+        )
+
+    async def _sign_up(self) -> None:
+        graph = await Graph.open(self.url, self.tuning(math.inf))
+        self.people = [(await graph.users.sign_up(f"person{i}", "long enough")).id for i in range(PEOPLE)]
+        await graph.worker().drain()
+        await graph.close()
+
+    def _boot(self, process: str) -> None:
+        self.graphs[process] = Graph(GatedStore(self.url, self.gate, process), self.tuning(self.limits[process]))
+        self.tasks[process] = []
+
+    def _launch(self, operation: Operation, work: Coroutine[Any, Any, Any]) -> None:
+        async def perform() -> None:
+            try:
+                operation.result = await work
+            except Rejected as rejected:
+                operation.result = rejected
+            operation.returned = self.history.tick()
+            if operation.kind == "read":
+                self.history.check_read(operation, everywhere_at_once=self.sync == 100)
+
+        async def begin() -> None:
+            self.tasks[operation.process].append(asyncio.create_task(perform()))
+            await self.gate.settle()
+
+        self.run(begin())
+
+    @rule(process=apis, author=people, key=st.sampled_from((None, None, "k1", "k2")))
+    def publish(self, process: str, author: int, key: str | None) -> None:
+        """Somebody publishes, perhaps repeating an idempotency key with the same text."""
+        self.texts += 1
+        text = f"text {self.texts}" if key is None else f"text of {key}"
+        user = self.people[author]
+        operation = self.history.start(process, "publish", user, text)
+        self._launch(operation, self.graphs[process].posts.publish(user, text, idempotency_key=key))
+
+    @rule(process=apis, viewer=people, other=people)
+    def follow(self, process: str, viewer: int, other: int) -> None:
+        """Somebody follows somebody."""
+        v, a = self.people[viewer], self.people[other]
+        self._launch(self.history.start(process, "follow", v, a), self.graphs[process].follows.follow(v, [a]))
+
+    @rule(process=apis, viewer=people, other=people)
+    def unfollow(self, process: str, viewer: int, other: int) -> None:
+        """Somebody unfollows somebody."""
+        v, a = self.people[viewer], self.people[other]
+        self._launch(self.history.start(process, "unfollow", v, a), self.graphs[process].follows.unfollow(v, [a]))
+
+    @rule(process=apis, which=st.integers(0, 20))
+    def delete(self, process: str, which: int) -> None:
+        """An author deletes a post that was published."""
+        published = [op.result for op in self.history.operations if op.kind == "publish" and op.done]
+        if published:
+            post = published[which % len(published)]
+            work = self.graphs[process].posts.delete(post.author, post.id)
+            self._launch(self.history.start(process, "delete", post.id), work)
+
+    @rule(process=apis, viewer=people, size=st.sampled_from((1, 2, 7)), forward=st.booleans())
+    def read(self, process: str, viewer: int, size: int, forward: bool) -> None:
+        """Somebody reads a home timeline to its end, page by page, from either end."""
+        user = self.people[viewer]
+        operation = self.history.start(process, "read", user)
+        self._launch(operation, whole_timeline(self.graphs[process], user, size, forward=forward))
+
+    @precondition(lambda self: all(task.done() for task in self.tasks.get("worker", ())))
+    @rule()
+    def work(self) -> None:
+        """The worker drains the log."""
+        worker = self.graphs["worker"].worker(claim_after=timedelta(0))
+        self._launch(self.history.start("worker", "work"), worker.drain())
+
+    @rule(process=st.sampled_from((*APIS, "worker")), which=st.integers(0, 40), whole=st.booleans())
+    def deliver_again(self, process: str, which: int, whole: bool) -> None:
+        """Any fact of the log is projected once more, late and out of order."""
+        facts = self.run(self._facts())
+        fact = facts[which % len(facts)]
+        work = self.graphs[process].projections.project([fact], whole=whole)
+        self._launch(self.history.start(process, "repeat"), work)
+
+    @rule(viewer=people)
+    def evict(self, viewer: int) -> None:
+        """A home cache expires."""
+        self.raw.unlink(keys.home(self.people[viewer]))
+
+    @precondition(lambda self: self.gate.waiting)
+    @rule(choices=st.lists(st.integers(0, 5), min_size=1, max_size=15))
+    def let_calls_through(self, choices: list[int]) -> None:
+        """Some of the waiting store calls are let through, in any order."""
+        for choice in choices:
+            if self.gate.waiting:
+                turn = self.gate.waiting[choice % len(self.gate.waiting)]
+                self.run(self.gate.let_through(turn))
+
+    @precondition(lambda self: self.gate.waiting and self.deaths < MAX_DEATHS)
+    @rule(choice=st.integers(0, 5), after=st.booleans())
+    def kill(self, choice: int, after: bool) -> None:
+        """A process dies right before or right after one of its calls, and another one takes its place."""
+        self.deaths += 1
+        turn = self.gate.waiting[choice % len(self.gate.waiting)]
+        process = turn.process
+        if after:
+            self.run(self.gate.let_through(turn, fatal=True))
+        self.run(self._end(process))
+        self._boot(process)
+
+    async def _end(self, process: str) -> None:
+        """End a process as a kill would: whatever it was doing stops where it is."""
+        await end(self.tasks[process])
+        self.history.died(process)
+        await self.graphs[process].close()
+
+    @rule()
+    def drain(self) -> None:
+        """Everything comes to rest; then the derived data must be what the log says."""
+        self.run(self._come_to_rest())
+        self.run(self._check_rest())
+
+    async def _come_to_rest(self) -> None:
+        for _ in range(5000):
+            await self.gate.settle()
+            if not self.gate.waiting:
+                break
+            await self.gate.let_through(self.gate.waiting[0])
+        for process in self.tasks:
+            await asyncio.gather(*self.tasks[process])
+            self.tasks[process] = []
+        graph = await Graph.open(self.url, self.tuning(self.limits["worker"]))
+        await graph.worker(claim_after=timedelta(0)).drain()
+        await graph.close()
+        self.history.drained()
+
+    async def _facts(self) -> list[Fact]:
+        graph = await Graph.open(self.url)
+        facts = [fact async for fact in graph.log.replay(0, MAX_NUMBER)]
+        await graph.close()
+        return facts
+
+    @invariant()
+    def nothing_failed(self) -> None:
+        """No operation failed for a reason of its own, and no reader saw what it must not."""
+        for tasks in self.tasks.values():
+            for task in tasks:
+                if task.done() and not task.cancelled():
+                    task.result()
+
+    @invariant()
+    def whoever_is_followed_knows_the_follower(self) -> None:
+        """At every moment: if v follows a, then v is among a's followers."""
+        for viewer in getattr(self, "people", ()):
+            for followee in self.raw.zrange(keys.following(viewer), 0, -1):
+                assert self.raw.zscore(keys.followers(int(followee)), str(viewer)) is not None
+
+    async def _check_rest(self) -> None:
+        """At rest, every derived key says what the log says, whichever way a timeline is read."""
+        facts = await self._facts()
+        world = World.of(facts)
+        self._check_history(facts, world)
+        for limit in LIMITS:
+            graph = await Graph.open(self.url, self.tuning(limit))
+            for viewer in self.people:
+                expected = world.home(viewer)
+                for forward in (True, False, True):
+                    seen = await whole_timeline(graph, viewer, 2, forward=forward)
+                    assert [post.id for post in seen] == expected
+                    await graph.timelines.settle()
+            await self._check_lists(graph, world)
+            await graph.close()
+            for viewer in self.people:
+                self.raw.unlink(keys.home(viewer))
+
+    async def _check_lists(self, graph: Graph, world: World) -> None:
+        everything = Window(100, forward=True)
+        own = await graph.timelines.user(self.people, everything)
+        followers = await graph.follows.followers(self.people, everything)
+        following = await graph.follows.following(self.people, everything)
+        counts = await graph.users.counts(self.people)
+        for i, person in enumerate(self.people):
+            assert [post.id for post in own[i].items] == world.own(person)
+            assert {(f.user, person) for f in followers[i].items} == {f for f in world.follows if f[1] == person}
+            assert {(person, f.user) for f in following[i].items} == {f for f in world.follows if f[0] == person}
+            assert {f.user: f.number for f in following[i].items}.items() <= self._scores(person).items()
+            assert counts[i].followers == len(followers[i].items)
+            assert counts[i].following == len(following[i].items)
+            assert counts[i].posts == len(world.own(person))
+
+    def _scores(self, person: int) -> dict[int, int]:
+        """Read the version of each follow from the followee's side."""
+        return {
+            other: int(score)
+            for other in self.people
+            if (score := self.raw.zscore(keys.followers(other), str(person))) is not None
+        }
+
+    def _check_history(self, facts: list[Fact], world: World) -> None:
+        """What returned is in the log, once; what was certain at the end holds."""
+        numbers = [fact.number for fact in facts]
+        assert numbers == sorted(set(numbers))
+        texts = Counter((e.event.author, e.event.text) for e in facts if isinstance(e.event, PostPublished))
+        assert all(times == 1 for times in texts.values()), "an idempotency key was not honoured"
+        for operation in self.history.operations:
+            if operation.kind == "publish" and operation.done:
+                assert operation.result.id in numbers
+        end = self.history.tick()
+        for viewer in self.people:
+            for other in self.people:
+                surely = self.history.surely_follows(viewer, other, end, end)
+                assert viewer == other or surely is None or surely == ((viewer, other) in world.follows)
+
+    def teardown(self) -> None:
+        """Check at rest, whatever happened, and leave nothing behind."""
+        try:
+            if self.graphs:
+                self.run(self._come_to_rest())
+                self.run(self._check_rest())
+        finally:
+            for process in self.tasks:
+                self.run(self._end(process))
+            self.raw.close()
+            self.run(self.gate.settle())
+            self.run(self.loop.shutdown_default_executor())
+            self.loop.close()
+
+
+async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
+    """Read a home timeline to its end, page by page, newest first or oldest first; give it newest first."""
+    posts: list[Post] = []
+    window = Window(size, forward)
+    while True:
+        page = await graph.timelines.home(viewer, window)
+        posts = [*posts, *page.items] if forward else [*page.items, *posts]
+        if not (page.has_next if forward else page.has_previous):
+            return posts
+        assert len(page.items) == size, "a page is short though more follows"
+        window = replace(window, high=posts[-1].id) if forward else replace(window, low=posts[0].id)
+
+
+@pytest.mark.timeout(90)
+def test_any_interleaving_of_two_apis_and_a_worker_keeps_the_invariants(store_url: str, long_profile: bool) -> None:
+    """Calls of three processes in any order, deaths, repeats and expiries never break what readers rely on."""
+    run_state_machine_as_test(
+        lambda: Interleavings(store_url),
+        settings=settings(
+            max_examples=20_000 if long_profile else 120,
+            stateful_step_count=50,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
