@@ -1,0 +1,135 @@
+"""A real social graph of 75,877 people, loaded and asked about through GraphQL, against plain sets over its file.
+
+Takes some minutes: in the long profile only, and only where the data is.
+"""
+
+import time
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from graph.facts import PostPublished
+from resolvers import ids
+from resolvers.context import Context, Viewer
+from schema import schema
+from server.seed import load
+from server.sources import EdgeList, seed_source
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+EDGES, TEXTS = DATA / "soc-epinions1.txt.gz", DATA / "weibo-texts.txt.gz"
+
+RELATIONS = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on User { relationship { state } } } }"
+FOLLOWERS = """query ($id: ID!, $after: String) { user(by: { id: $id }) { followersCount
+  followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }"""
+HOME = """query ($after: String) { viewer { homeTimeline {
+  posts(first: 100, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } } }"""
+
+
+class RealGraph:
+    """The file as plain sets, and a loaded store to ask."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.following: defaultdict[int, set[int]] = defaultdict(set)
+        self.followers: defaultdict[int, set[int]] = defaultdict(set)
+        self.posts: defaultdict[int, list[int]] = defaultdict(list)
+        self.ids: list[int] = []
+
+    async def load(self) -> None:
+        """Fill the sets and the store; print how long that took."""
+        base = datetime.now(UTC)
+        edges, source = EdgeList.check(EDGES), seed_source(follows=EDGES, texts=TEXTS)
+        for follower, followee in edges.read():
+            self.following[follower].add(followee)
+            self.followers[followee].add(follower)
+        start = time.monotonic()
+        await load(self.graph, source, now=base)
+        print(f"\n{source.what}: loaded in {time.monotonic() - start:.0f} s")
+        found = await self.graph.users.ids_of_logins([f"p{number}" for number in range(edges.people)])
+        self.ids = [id for id in found if id is not None]
+        numbers = {id: number for number, id in enumerate(self.ids)}
+        for fact in source.facts(base.replace(microsecond=base.microsecond // 1000 * 1000)):
+            if isinstance(fact.event, PostPublished):
+                self.posts[numbers[fact.event.author]].append(fact.number)
+
+    def user(self, number: int) -> str:
+        """Give the global id of the person with this number in the file."""
+        return ids.encode(ids.Kind.USER, self.ids[number])
+
+    async def ask(self, query: str, viewer: int | None = None, **variables: Any) -> dict[str, Any]:
+        """Execute a query as the person with this number."""
+        end = datetime.now(UTC) + timedelta(days=1)
+        who = None if viewer is None else Viewer(self.ids[viewer], "", end)
+        result = await schema.execute(query, variables, Context(self.graph, who, lambda session: ""))
+        assert result.errors is None
+        assert result.data is not None
+        return result.data
+
+    def state(self, viewer: int, subject: int) -> str:
+        """Work out a relationship from the sets."""
+        if viewer == subject:
+            return "SELF"
+        states = {(True, True): "MUTUAL", (True, False): "FOLLOWING", (False, True): "FOLLOWED_BY"}
+        return states.get((subject in self.following[viewer], subject in self.followers[viewer]), "NONE")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
+async def test_the_real_graph_answers_as_plain_sets_do(graph: Graph, long_profile: bool) -> None:
+    """10,000 relations, the followers of the ten most followed, and 100 whole home timelines."""
+    if not long_profile:
+        pytest.skip("loads for minutes; run with --long")
+    real = RealGraph(graph)
+    await real.load()
+    random = Random(1)  # noqa: S311 - a sample, no secret
+    await compare_relations(real, random)
+    await compare_followers(real)
+    await compare_homes(real, random)
+
+
+async def compare_relations(real: RealGraph, random: Random) -> None:
+    """Half of the subjects are neighbours of their viewer, so that all states occur."""
+    everybody = range(len(real.ids))
+    seen: defaultdict[str, int] = defaultdict(int)
+    for viewer in random.sample(everybody, 100):
+        near = sorted(real.following[viewer] | real.followers[viewer])
+        subjects = list(dict.fromkeys([*random.sample(near, min(49, len(near))), viewer]))
+        subjects += [other for other in random.sample(everybody, 120) if other not in subjects][: 100 - len(subjects)]
+        answer = await real.ask(RELATIONS, viewer, ids=[real.user(subject) for subject in subjects])
+        states = [node["relationship"]["state"] for node in answer["nodes"]]
+        assert states == [real.state(viewer, subject) for subject in subjects]
+        for state in states:
+            seen[state] += 1
+    assert sum(seen.values()) == 10_000
+    assert set(seen) == {"SELF", "NONE", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
+
+
+async def compare_followers(real: RealGraph) -> None:
+    """Whole lists, page by page, with their counts."""
+    for famous in sorted(real.followers, key=lambda number: -len(real.followers[number]))[:10]:
+        found: list[str] = []
+        after, more = None, True
+        while more:
+            user = (await real.ask(FOLLOWERS, id=real.user(famous), after=after))["user"]
+            found += [node["id"] for node in user["followers"]["nodes"]]
+            after, more = user["followers"]["pageInfo"]["endCursor"], user["followers"]["pageInfo"]["hasNextPage"]
+        assert user["followersCount"] == len(found)
+        assert sorted(found) == sorted(real.user(follower) for follower in real.followers[famous])
+
+
+async def compare_homes(real: RealGraph, random: Random) -> None:
+    """Whole timelines, page by page, against a merge of the authors' posts."""
+    for viewer in random.sample(range(len(real.ids)), 100):
+        expected = sorted((p for author in {viewer, *real.following[viewer]} for p in real.posts[author]), reverse=True)
+        found: list[str] = []
+        after, more = None, True
+        while more:
+            posts = (await real.ask(HOME, viewer, after=after))["viewer"]["homeTimeline"]["posts"]
+            found += [edge["node"]["id"] for edge in posts["edges"]]
+            after, more = posts["pageInfo"]["endCursor"], posts["pageInfo"]["hasNextPage"]
+        assert found == [ids.encode(ids.Kind.POST, post) for post in expected]

@@ -1,0 +1,129 @@
+"""The house stays as it was drawn: small files and functions, good names, imports that only go down."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("executor", "graph", "resolvers", "schema", "server")
+SOURCES = (".py", ".lua", ".js", ".mjs", ".css", ".html", ".graphql")
+GENERATED = ("schema.graphql",)
+VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "service", "services"}
+MAX_FILE = 400
+MAX_FUNCTION = 40
+
+
+def files(*tops: str) -> Iterator[Path]:
+    """Walk the project's own files below some folders, or below all."""
+    for top in tops or (".",):
+        for folder, names, found in os.walk(ROOT / top):
+            names[:] = [
+                name for name in names if not name.startswith(".") and name not in ("node_modules", "__pycache__")
+            ]
+            yield from (Path(folder) / name for name in found)
+
+
+def shown(path: Path) -> str:
+    """Name a file as a reader would."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_no_file_is_too_long() -> None:
+    """Files aim at 250 lines and have 400 at most; what is generated does not count."""
+    lengths = {
+        shown(path): len(path.read_text("utf-8").splitlines())
+        for path in files()
+        if path.suffix in SOURCES and path.name not in GENERATED
+    }
+    assert {name: length for name, length in lengths.items() if length > MAX_FILE} == {}
+    assert len(lengths) > 50
+
+
+def test_no_function_is_too_long() -> None:
+    """Functions aim at 10 lines and have 40 at most, their docstring aside."""
+    long = {}
+    for path in files(*PACKAGES):
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    body = node.body[1:] if ast.get_docstring(node) else node.body
+                    length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+                    if length > MAX_FUNCTION:
+                        long[f"{shown(path)}: {node.name}"] = length
+    assert long == {}
+
+
+def test_no_name_hides_what_is_inside() -> None:
+    """A module is called by its idea."""
+    assert [shown(path) for path in files() if path.suffix == ".py" and path.stem in VAGUE] == []
+
+
+def test_every_package_and_test_folder_has_an_init() -> None:
+    """So that each module has one name, whoever imports it."""
+    folders = {path.parent for path in files(*PACKAGES, "tests") if path.suffix == ".py"}
+    assert [shown(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    undocumented = [
+        shown(path)
+        for path in files(*PACKAGES, "tests", "benchmarks")
+        if path.suffix == ".py" and not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ]
+    assert undocumented == []
+
+
+def test_no_installed_distribution_owns_one_of_our_names() -> None:
+    """Our top-level names are plain words; whichever stands first on the path would shadow the other (ADR 0001)."""
+    owners = packages_distributions()
+    foreign = {name: set(owners.get(name, ())) - {"fanline"} for name in (*PACKAGES, "tests")}
+    assert {name: owning for name, owning in foreign.items() if owning} == {}
+
+
+def test_every_script_says_what_its_keys_and_arguments_are() -> None:
+    """Lua scripts declare their engine, so that undeclared keys fail everywhere, and document KEYS and ARGV."""
+    for path in files("graph/scripts"):
+        if path.suffix == ".lua":
+            source = path.read_text("utf-8")
+            assert source.startswith("#!lua\n-- "), shown(path)
+            assert "KEYS: 1" in source, shown(path)
+
+
+def test_keys_are_spelled_in_one_place() -> None:
+    """Only `graph/keys.py` knows what the store's keys are called."""
+    prefixes = (
+        "following:{",
+        "followers:{",
+        "posts:{",
+        "home:{",
+        "session:{",
+        "login:{",
+        "reach:{",
+        "cold:{",
+        '"{log}:',
+    )
+    spelling = [
+        shown(path)
+        for path in files(*PACKAGES)
+        if path.suffix == ".py" and path != ROOT / "graph" / "keys.py"
+        for prefix in prefixes
+        if f'"{prefix}' in (source := path.read_text("utf-8")) or f"'{prefix}" in source or f'f"{prefix}' in source
+    ]
+    assert spelling == []
+
+
+def test_imports_only_go_down() -> None:
+    """The contracts of pyproject.toml hold: server, schema, resolvers, then graph or executor; layers within graph."""
+    beside = Path(sys.executable).with_name("lint-imports")
+    command = str(beside) if beside.is_file() else shutil.which("lint-imports")
+    if command is None:
+        pytest.skip("import-linter is not installed: uv run --group lint pytest; .ci/run checks it in any case")
+    done = subprocess.run([command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
