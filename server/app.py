@@ -30,6 +30,7 @@ from server.http import GraphQLEndpoint
 from server.limits import MAX_BODY, Documents
 from server.operation import Operation
 from server.playground import Playground
+from server.playground.visitor import Visitor
 from server.settings import Settings
 from server.worker import work
 
@@ -40,19 +41,19 @@ REQUEST_ID = "x-request-id"
 logger = logging.getLogger("fanline.server")
 
 
-def create_app(settings: Settings, *, worker: bool = True, demo_login: str | None = None) -> Starlette:
-    """Make the application. `worker`: also project the log here. `demo_login`: whom the playground logs in."""
+def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlette:
+    """Make the application. `demo_login`: whom the playground logs in."""
     tokens = Tokens(settings.keys())
-    demo_token = DemoToken(tokens, demo_login) if demo_login else None
-    playground = Playground(demo_token) if settings.shows_playground else None
+    visitor = Visitor(tokens, demo_login) if demo_login else None
+    playground = Playground(visitor) if settings.shows_playground else None
     endpoint = GraphQLEndpoint(_served_schema(settings), tokens, playground, settings.allowed_origins)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with running(settings, worker=worker) as graph:
+        async with running(settings, worker=settings.worker) as graph:
             app.state.graph = graph
-            if demo_token:
-                demo_token.graph = graph
+            if visitor:
+                visitor.graph = graph
             yield
 
     return Starlette(
@@ -123,29 +124,6 @@ async def _watch(store: EmbeddedStore) -> None:
                 logger.error("The embedded store had died and was started again; see %s", store.folder / "store.log")
         except (EmbeddedStoreError, OSError) as error:
             logger.error("The embedded store is down: %s", error)
-
-
-class DemoToken:
-    """The access token of the demo person: one session, renewed when it has ended."""
-
-    graph: Graph
-
-    def __init__(self, tokens: Tokens, login: str) -> None:
-        self._tokens = tokens
-        self._login = login
-        self._token = ""
-
-    async def __call__(self) -> str | None:
-        """Give the token, or None while there is no such person."""
-        if self._token:
-            viewer = self._tokens.verify(self._token)
-            if await self.graph.sessions.is_live(viewer.user, viewer.session):
-                return self._token
-        [user] = await self.graph.users.ids_of_logins([self._login])
-        if user is None:
-            return None
-        self._token = self._tokens.issue(await self.graph.sessions.start(user))
-        return self._token
 
 
 class RequestIds:

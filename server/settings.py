@@ -100,6 +100,9 @@ class Settings(BaseSettings):
         description="The embedded store: `safe` syncs before it answers, `relaxed` each second.",
     )
     session_ttl: Duration = Field(default=timedelta(days=30), description="Life of a session and its token.")
+    worker: bool = Field(
+        default=True, description="Whether the API's process projects the log too; else run `fanline worker`."
+    )
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
         default=(),

@@ -1,5 +1,6 @@
 """What every test shares: one real Valkey server for the whole run, emptied before each test that uses it."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 
@@ -11,6 +12,14 @@ from graph.store import Store
 from server.embedded import Durability, EmbeddedStore
 
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
+
+
+def need(present: bool, what: str) -> None:
+    """Skip a test for want of something, but never in CI, whose script installs it."""
+    if not present:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must have {what}.")
+        pytest.skip(f"needs {what}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,7 +5,7 @@ against the hashes below either way. No third-party source is part of Fanline.
 """
 
 import string
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -13,7 +13,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from server.playground.visitor import Visitor
+
 HERE = Path(__file__).parent
+FIRST = ("home", "followers-with-relations", "publish", "follow", "live")
 EXAMPLES = HERE.parents[1] / "examples"
 CDN = "https://cdn.jsdelivr.net/npm"
 ASSETS = {
@@ -32,20 +35,20 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Playground:
-    """The playground's page and files. `demo_token` gives the token of the demo person, if there is one.
+    """The playground's page and files. In the demo, the page logs `visitor` in.
 
-    That token is handed out on this machine only, and only to pages of this server: not to a site that points its
-    own name here.
+    The visitor's token is handed out on this machine only, and only to pages of this server: not to a site that
+    points its own name here.
     """
 
-    def __init__(self, demo_token: Callable[[], Awaitable[str | None]] | None = None) -> None:
-        self._demo_token = demo_token
-        self._local = all(_installed(asset).is_file() for asset in ASSETS)
-        sources = [f"playground/assets/{asset}" if self._local else f"{CDN}/{asset}" for asset in ASSETS]
+    def __init__(self, visitor: Visitor | None = None) -> None:
+        self._visitor = visitor
+        self.local = all(_installed(asset).is_file() for asset in ASSETS)
+        sources = [f"playground/assets/{asset}" if self.local else f"{CDN}/{asset}" for asset in ASSETS]
         tags = [_tag(source, digest) for source, digest in zip(sources, ASSETS.values(), strict=True)]
         page = (HERE / "playground.html").read_text(encoding="utf-8")
         self._page = string.Template(page).substitute(assets="\n    ".join(tags))
-        remote = "" if self._local else " ".join(sources)
+        remote = "" if self.local else " ".join(sources)
         self._policy = (
             f"default-src 'none'; script-src 'self' {remote}; style-src 'self' {remote}; img-src 'self' data:; "
             "font-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -71,13 +74,15 @@ class Playground:
 
     async def _get_start(self, request: Request) -> Response:
         """Tell the page what it starts with: the examples, and in the demo somebody's token."""
-        token = await self._demo_token() if self._demo_token and _from_this_machine(request) else None
-        start = {"examples": examples(), "token": token}
+        token, variables = None, {}
+        if self._visitor and _from_this_machine(request):
+            token, variables = await self._visitor.token(), await self._visitor.variables()
+        start = {"examples": examples(variables), "token": token}
         return Response(orjson.dumps(start), headers={"Cache-Control": "no-store"}, media_type="application/json")
 
     async def _get_asset(self, request: Request) -> Response:
         asset = request.path_params["asset"]
-        if asset not in ASSETS or not self._local:
+        if asset not in ASSETS or not self.local:
             return Response(status_code=404)
         return FileResponse(_installed(asset), headers={"Cache-Control": "max-age=31536000, immutable"})
 
@@ -86,19 +91,11 @@ class Playground:
         return FileResponse(HERE / name) if name in OWN else Response(status_code=404)
 
 
-def examples() -> list[dict[str, str]]:
-    """Read the example operations, with their variables where they have some."""
-    found = []
-    for path in sorted(EXAMPLES.glob("*.graphql")):
-        variables = path.with_suffix(".json")
-        found.append(
-            {
-                "name": path.stem,
-                "query": path.read_text(encoding="utf-8"),
-                "variables": variables.read_text(encoding="utf-8") if variables.is_file() else "",
-            }
-        )
-    return found
+def examples(variables: Mapping[str, str]) -> list[dict[str, str]]:
+    """Read the example operations, the first to try first, with the variables that are known for some."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.graphql"))}
+    names = [name for name in FIRST if name in found] + [name for name in found if name not in FIRST]
+    return [{"query": found[name], "variables": variables.get(name, "")} for name in names]
 
 
 def _installed(asset: str) -> Path:

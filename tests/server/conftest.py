@@ -114,11 +114,11 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
     """Give settings for the shared store."""
-    return Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,))
+    return Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=False)
 
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve an application that does not run a worker."""
-    async with serving(settings, graph, worker=False) as api:
+    async with serving(settings, graph) as api:
         yield api

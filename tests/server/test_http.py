@@ -278,7 +278,7 @@ async def test_the_schema_is_served(api: Api) -> None:
 async def test_other_origins_are_let_in_by_setting_only(settings: Settings, graph: Graph) -> None:
     """The browser learns from the preflight what is allowed."""
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
-    async with serving(allowed, graph, worker=False) as api:
+    async with serving(allowed, graph) as api:
         for origin, answer in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
             headers = {
                 "origin": origin,
@@ -292,7 +292,7 @@ async def test_other_origins_are_let_in_by_setting_only(settings: Settings, grap
 async def test_production_hides_the_schema_and_the_playground(settings: Settings, graph: Graph) -> None:
     """Introspection, hints at names, /schema.graphql and the playground are closed unless opened."""
     production = Settings.model_validate(settings.model_dump() | {"env": "production"})
-    async with serving(production, graph, worker=False) as api:
+    async with serving(production, graph) as api:
         assert (await api.client.get("/schema.graphql")).status_code == 404
         assert (await api.client.get("/playground")).status_code == 404
         page = await api.client.get("/graphql", headers={"accept": "text/html"})

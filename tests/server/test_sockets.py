@@ -217,7 +217,7 @@ async def test_the_legacy_protocol_is_not_spoken(api: Api) -> None:
 async def test_pages_of_other_origins_open_no_socket(settings: Settings, graph: Graph) -> None:
     """Unless the setting names them; the server's own and clients without an origin may."""
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
-    async with serving(allowed, graph, worker=False) as api:
+    async with serving(allowed, graph) as api:
         for origin in ("https://app.example", api.url):
             async with api.open_socket(origin=origin) as socket:
                 await socket.send(type="connection_init")

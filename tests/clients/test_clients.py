@@ -1,0 +1,104 @@
+"""Real clients from npm: graphql-http's audits, graphql-ws, graphql-sse, and GraphiQL in Chromium."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from server.playground import ASSETS, HERE, Playground
+from server.seed import demo_source, load
+from server.settings import Settings
+from tests.conftest import need
+from tests.server.conftest import Api, serving, settings
+
+__all__ = ["settings"]
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.fixture
+def node() -> str:
+    """Find node and the packages of this folder."""
+    need(bool(shutil.which("node")), "node, from nodejs.org or your distribution")
+    need((FOLDER / "node_modules").is_dir(), "`npm install` in tests/clients")
+    return str(shutil.which("node"))
+
+
+@pytest.fixture
+def chromium() -> None:
+    """Look for Chromium and the playground's files."""
+    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
+    need(Playground().local, "`npm install` in server/playground")
+
+
+@pytest.fixture
+async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve a small demo world, with somebody logged in to the playground."""
+    await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
+    async with serving(settings, graph, demo_login="alice") as api:
+        yield api
+
+
+async def run(*command: str) -> Any:
+    """Run a program that prints one JSON value."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=FOLDER, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return json.loads(out)
+
+
+async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:
+    """The 61 audits are what the specification of GraphQL over HTTP demands and recommends."""
+    report = await run(node, "audit.mjs", f"{api.url}/graphql")
+    assert report == {"total": 61, "failed": []}
+
+
+@pytest.mark.parametrize("library", ["graphql-ws", "graphql-sse"])
+async def test_a_client_library_hears_of_a_new_post(api: Api, node: str, library: str) -> None:
+    """It subscribes, gets a Checkpoint, then the post, and leaves."""
+    [alice] = await api.graph.users.ids_of_logins(["alice"])
+    assert alice
+    start = (await api.client.get("/playground/start.json", headers={"host": "localhost:80"})).json()
+    process = await asyncio.create_subprocess_exec(
+        node, "subscribe.mjs", library, f"{api.url}/graphql", start["token"], cwd=FOLDER, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout
+    assert json.loads(await process.stdout.readline())["__typename"] == "Checkpoint"
+    await api.graph.posts.publish(alice, "你好")
+    assert json.loads(await process.stdout.readline())["edge"] == {"node": {"text": "你好"}}
+    assert await process.wait() == 0
+
+
+async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
+    """The examples run as the demo person; a live subscription hears of a post published in another tab."""
+    pictures = Path(os.environ.get("PICTURES", tmp_path))
+    seen = await run(node, "playground.mjs", f"{api.url}/playground", str(pictures))
+    assert seen["violations"] == []
+    assert seen["tabs"][:5] == ["Home", "FollowersWithRelations", "Publish", "Follow", "Live"]
+    home = seen["home"]["data"]["viewer"]
+    assert home["login"] == "alice"
+    assert len(home["homeTimeline"]["posts"]["edges"]) == 30
+    followers = seen["followers"]["data"]["user"]["followers"]["edges"]
+    states = {edge["node"]["relationship"]["state"] for edge in followers}
+    assert states == {"SELF", "NONE", "FOLLOWING", "FOLLOWED_BY", "MUTUAL"}
+    [outcome] = seen["follow"]["data"]["follow"]["results"]
+    assert outcome["outcome"] == "FOLLOWED"
+    published = seen["published"]["data"]["publishPost"]["postEdge"]["node"]
+    assert seen["live"]["data"]["homeTimeline"]["edge"]["node"]["id"] == published["id"]
+    assert (pictures / "playground-live.png").stat().st_size > 10_000
+
+
+def test_the_assets_are_pinned_alike_everywhere() -> None:
+    """What npm installs, what the CDN is asked for, and the hashes belong to the same versions."""
+    pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
+    assert {asset.split("/")[0] for asset in ASSETS} == {f"{name}@{version}" for name, version in pinned.items()}

@@ -1,0 +1,93 @@
+"""The playground's page: nothing but the pinned files runs on it, and its token stays on this machine."""
+
+import base64
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from graph import Graph
+from server.playground import ASSETS, EXAMPLES, Playground
+from server.settings import Settings
+from tests.conftest import need
+from tests.server.conftest import Api, serving
+
+LOCAL = {"host": "localhost:8000"}
+
+
+@pytest.fixture
+async def demo(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve as the demo does, with a small world: bob is followed by carol."""
+    people = [await graph.users.sign_up(login, "correct horse", None) for login in ("alice", "bob", "carol")]
+    await graph.follows.follow(people[2].id, [people[1].id])
+    async with serving(settings, graph, demo_login="alice") as api:
+        yield api
+
+
+async def test_a_browser_gets_the_page_at_both_addresses(api: Api) -> None:
+    """At /playground, and at /graphql when it navigates there."""
+    for path in ("/playground", "/graphql"):
+        page = await api.client.get(path, headers={"accept": "text/html,*/*;q=0.8"})
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert "Fanline playground" in page.text
+
+
+async def test_the_policy_lets_in_only_the_pinned_files(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every script and style of another origin is named in the policy and carries its hash."""
+    monkeypatch.setattr("server.playground._installed", lambda asset: Path("/nowhere") / asset)
+    page = Playground().page()
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for asset, digest in ASSETS.items():
+        assert f"https://cdn.jsdelivr.net/npm/{asset}" in policy
+        assert f'https://cdn.jsdelivr.net/npm/{asset}" integrity="{digest}"' in bytes(page.body).decode()
+
+
+async def test_installed_files_are_served_from_here(api: Api) -> None:
+    """If npm installed them: with the pinned content, and nothing else of node_modules."""
+    need(Playground().local, "`npm install` in server/playground")
+    page = await api.client.get("/playground")
+    assert "jsdelivr" not in page.text + page.headers["content-security-policy"]
+    for asset, digest in ASSETS.items():
+        response = await api.client.get(f"/playground/assets/{asset}")
+        assert digest == "sha384-" + base64.b64encode(hashlib.sha384(response.content).digest()).decode()
+    for path in ("assets/react@18.3.1/package.json", "assets/../package.json", "package.json", "__init__.py"):
+        assert (await api.client.get(f"/playground/{path}")).status_code == 404
+
+
+async def test_the_page_starts_with_the_examples(demo: Api) -> None:
+    """All of examples/, the main ones first; the one that needs an id has somebody's."""
+    start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
+    queries = [example["query"] for example in start["examples"]]
+    assert len(queries) == len(list(EXAMPLES.glob("*.graphql")))
+    main = ("query Home", "query FollowersWithRelations", "mutation Publish", "mutation Follow", "subscription Live")
+    assert all(name in query for name, query in zip(main, queries, strict=False))
+    [variables] = [example["variables"] for example in start["examples"] if example["variables"]]
+    assert "userIds" in variables
+
+
+async def test_the_demo_logs_somebody_in_and_again_after_they_logged_out(demo: Api) -> None:
+    """The token is good, the same for every page, and a new one once its session has ended."""
+    first = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"]
+    assert (await demo.ask("{ viewer { login } }", first)).json()["data"] == {"viewer": {"login": "alice"}}
+    assert (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"] == first
+    await demo.ask("mutation { logOut(input: {}) { userErrors { code } } }", first)
+    second = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"]
+    assert second != first
+    assert (await demo.ask("{ viewer { login } }", second)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "192.168.1.5:8000"])
+async def test_the_token_is_for_pages_of_this_server_only(demo: Api, host: str) -> None:
+    """A site that points its own name at this machine gets the examples, but nobody's token."""
+    start = (await demo.client.get("/playground/start.json", headers={"host": host})).json()
+    assert start["token"] is None
+    assert start["examples"]
+
+
+async def test_outside_the_demo_nobody_is_logged_in(api: Api) -> None:
+    """The playground is then as anonymous as curl."""
+    start = (await api.client.get("/playground/start.json", headers=LOCAL)).json()
+    assert start["token"] is None
