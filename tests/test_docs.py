@@ -1,0 +1,149 @@
+"""The documentation tells the truth: settings, commands, links, and the answers it shows."""
+
+import json
+import re
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+
+import pytest
+import typer.main
+from pydantic_core import PydanticUndefined
+from typer.core import TyperGroup
+
+from graph import Graph
+from resolvers.context import Context, Viewer
+from schema import schema
+from server.cli import cli
+from server.settings import PREFIX, Settings
+from tests.worlds import settle_small_world
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = (ROOT / "README.md").read_text("utf-8")
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
+
+
+def rows(page: str) -> dict[str, str]:
+    """Read the settings table: name → default."""
+    return dict(re.findall(rf"^\| `{PREFIX}(\w+)` \| (.+?) \|", page, re.MULTILINE))
+
+
+def as_written(default: object) -> str | None:
+    """Give a default as the page shows it; None where the page says it in words."""
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    if isinstance(default, Enum):
+        return f"`{default.value}`"
+    if isinstance(default, timedelta):
+        hours = default // timedelta(hours=1)
+        return f"`{hours}h`" if hours <= 24 else f"`{default.days}d`"
+    return f"`{default}`" if isinstance(default, int) else None
+
+
+def test_every_setting_is_documented() -> None:
+    assert set(rows(OPERATIONS)) == {name.upper() for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_a_setting_has_the_default_that_is_documented(name: str) -> None:
+    field = Settings.model_fields[name]
+    default = as_written(field.default) if field.default is not PydanticUndefined else None
+    shown = rows(OPERATIONS)[name.upper()]
+    assert shown == default if default else "`" not in shown
+
+
+def commands() -> dict[str, set[str]]:
+    """List the command line's commands with their options."""
+    group = typer.main.get_command(cli)
+    assert isinstance(group, TyperGroup)
+    return {
+        name: {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
+        for name, command in group.commands.items()
+    }
+
+
+def mentions() -> list[tuple[str, str, str]]:
+    """Find what the pages say of the command line: page, command, the rest of the line or of the code span."""
+    found = []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        spans = re.findall(r"`([^`\n]+)`", text) + [
+            line.partition("#")[0]
+            for block in re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M)
+            for line in block.splitlines()
+        ]
+        for span in spans:
+            for command, rest in re.findall(r"(?:^|run )fanline ([a-z]+)\b(.*)", span):
+                found.append((page.name, command, rest))
+    return found
+
+
+def test_every_command_that_is_mentioned_exists_with_its_options() -> None:
+    known = commands()
+    assert len(mentions()) > 10
+    for page, command, rest in mentions():
+        assert command in known, f"{page}: fanline {command}"
+        assert set(re.findall(r"--[a-z-]+", rest)) <= known[command], f"{page}: fanline {command}{rest}"
+
+
+def test_every_command_is_documented() -> None:
+    """With all its options, in the table of operations.md."""
+    table = {row.split()[1]: row for row in re.findall(r"^\| `(fanline [^`]+)`", OPERATIONS, re.M)}
+    assert set(table) == set(commands())
+    for command, options in commands().items():
+        assert options <= set(re.findall(r"--[a-z-]+", table[command])), command
+
+
+def test_the_two_commands_are_the_ones_promised() -> None:
+    assert "python3 -m pip install -q uv && python3 -m uv run fanline demo " in README
+    assert "python3 -m pip install -q uv && python3 -m uv run pytest " in README
+    assert (
+        (ROOT / ".ci" / "run")
+        .read_text("utf-8")
+        .rstrip()
+        .endswith("python3 -m pip install -q uv && python3 -m uv run pytest")
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_within_the_project_resolve(page: Path) -> None:
+    """To files and folders that are there, and to headings that exist."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, heading = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", there.read_text("utf-8"), re.M)
+            assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, target
+
+
+def test_paths_that_are_mentioned_exist() -> None:
+    """Code spans that look like a file or folder of the project name one."""
+    for page in PAGES:
+        for span in re.findall(r"`([\w./-]+/[\w./-]*)`", page.read_text("utf-8")):
+            if not span.startswith("/"):
+                assert (ROOT / span).exists(), f"{page.name}: {span}"
+
+
+def test_every_decision_record_is_numbered_and_says_what_was_decided() -> None:
+    records = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert [record.name[:4] for record in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
+    for record in records:
+        text = record.read_text("utf-8")
+        assert text.startswith(f"# {record.name[:4]}: "), record.name
+        assert "**Decision.**" in text, record.name
+
+
+async def test_the_readme_shows_what_the_demo_answers(graph: Graph) -> None:
+    """Its first query, asked by alice, gives exactly the answer printed below it."""
+    world = await settle_small_world(graph)
+    session = await graph.sessions.start(world.people()["alice"])
+    [query] = re.findall(r"```graphql\n(.*?)```", README, re.S)
+    [answer] = re.findall(r"```json\n(.*?)```", README, re.S)
+    viewer = Viewer(session.user, session.id, session.expires_at)
+    result = await schema.execute(query, {}, Context(graph, viewer, lambda session: ""))
+    assert {"data": result.data} == json.loads(answer)
