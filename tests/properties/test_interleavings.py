@@ -196,14 +196,15 @@ class Interleavings(RuleBasedStateMachine):
         self.run(self._check_rest())
 
     async def _come_to_rest(self) -> None:
-        for _ in range(5000):
+        while any(not task.done() for tasks in self.tasks.values() for task in tasks) or self.gate.waiting:
             await self.gate.settle()
-            if not self.gate.waiting:
-                break
-            await self.gate.let_through(self.gate.waiting[0])
-        for process in self.tasks:
-            await asyncio.gather(*self.tasks[process])
-            self.tasks[process] = []
+            if self.gate.waiting:
+                await self.gate.let_through(self.gate.waiting[0])
+            else:
+                await asyncio.sleep(0.001)
+        for tasks in self.tasks.values():
+            await asyncio.gather(*tasks)
+            tasks.clear()
         graph = await Graph.open(self.url, self.tuning(self.limits["worker"]))
         await graph.worker(claim_after=timedelta(0)).drain()
         await graph.close()

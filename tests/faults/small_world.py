@@ -1,0 +1,122 @@
+"""Three people with follows and posts, the mutations to be killed, and a reading of everything that must survive."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graph import Graph, Tuning
+from graph.errors import Rejected
+from graph.paging import Window
+from resolvers import ids
+from resolvers.context import Context, Viewer
+from schema import schema
+
+PASSWORD = "correct horse"
+CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
+EVERYTHING = Window(100, forward=True)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A mutation as a client sends it; `{alice}`, `{bob}`, `{carol}` and `{post}` stand for global ids."""
+
+    document: str
+    by: str | None = "alice"
+
+
+MUTATIONS = {
+    "publish": Mutation(
+        'mutation { publishPost(input: {text: "new", idempotencyKey: "k"}) { post { id } userErrors { code } } }'
+    ),
+    "follow": Mutation(
+        'mutation { follow(input: {userIds: ["%(carol)s", "%(bob)s"]}) { results { outcome } userErrors { code } } }'
+    ),
+    "unfollow": Mutation(
+        'mutation { unfollow(input: {userIds: ["%(bob)s"]}) { results { outcome } userErrors { code } } }'
+    ),
+    "delete": Mutation('mutation { deletePost(input: {id: "%(post)s"}) { deletedPostId userErrors { code } } }'),
+    "signUp": Mutation(
+        'mutation { signUp(input: {login: "dave", password: "correct horse"})'
+        " { session { user { login } } userErrors { code } } }",
+        by=None,
+    ),
+}
+
+
+async def build(graph: Graph) -> None:
+    """Make the world, at rest: alice follows bob, bob and carol follow alice, all have posts and home caches."""
+    people = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
+    for follower, followee in (("alice", "bob"), ("bob", "alice"), ("carol", "alice")):
+        await graph.follows.follow(people[follower], [people[followee]])
+    for login, text in (("alice", "first"), ("bob", "second"), ("alice", "third"), ("carol", "fourth")):
+        await graph.posts.publish(people[login], text)
+    await graph.worker().drain()
+    for person in people.values():
+        await graph.timelines.home(person, EVERYTHING)
+    await graph.timelines.settle()
+
+
+async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Send a mutation through GraphQL and give its data; `before` is called when all is prepared."""
+    mutation = MUTATIONS[name]
+    people = dict(
+        zip(("alice", "bob", "carol"), await graph.users.ids_of_logins(["alice", "bob", "carol"]), strict=True)
+    )
+    names = {login: ids.encode(ids.Kind.USER, user or 0) for login, user in people.items()}
+    names["post"] = ids.encode(ids.Kind.POST, await post_id(graph, people["alice"] or 0, "third"))
+    viewer = None
+    if mutation.by:
+        session = await graph.sessions.start(people[mutation.by] or 0)
+        viewer = Viewer(session.user, session.id, session.expires_at)
+    context = Context(graph, viewer, lambda session: session.id)
+    before()
+    result = await schema.execute(mutation.document % names, context_value=context)
+    assert result.errors is None, result.errors
+    return dict(result.data or {})
+
+
+async def post_id(graph: Graph, author: int, text: str) -> int:
+    """Find a post by its author and text, or among the deleted by the place it had."""
+    known = await graph.store.run("GET", f"test:{{{author}}}:{text}")
+    if known is None:
+        [page] = await graph.timelines.user([author], EVERYTHING)
+        known = next(post.id for post in page.items if post.text == text)
+        await graph.store.run("SET", f"test:{{{author}}}:{text}", known)
+    return int(known)
+
+
+async def reading(graph: Graph) -> dict[str, Any]:
+    """Read all that clients can see of the world, in words that do not depend on numbers."""
+    logins = ["alice", "bob", "carol", "dave"]
+    people = {
+        login: user
+        for login, user in zip(logins, await graph.users.ids_of_logins(logins), strict=True)
+        if user is not None
+    }
+    names = {user: login for login, user in people.items()}
+    seen: dict[str, Any] = {}
+    for login, person in people.items():
+        [profile] = await graph.users.get_many([person])
+        [followers] = await graph.follows.followers([person], EVERYTHING)
+        [following] = await graph.follows.following([person], EVERYTHING)
+        [own] = await graph.timelines.user([person], EVERYTHING)
+        home = await graph.timelines.home(person, EVERYTHING)
+        [counts] = await graph.users.counts([person])
+        seen[login] = {
+            "profile": profile and (profile.login, profile.name),
+            "followers": sorted(names[follow.user] for follow in followers.items),
+            "following": sorted(names[follow.user] for follow in following.items),
+            "own": [post.text for post in own.items],
+            "home": [post.text for post in home.items],
+            "counts": (counts.followers, counts.following, counts.posts),
+            "logs in": await logs_in(graph, login),
+        }
+    return seen
+
+
+async def logs_in(graph: Graph, login: str) -> bool:
+    """Tell whether the password opens the account."""
+    try:
+        return bool(await graph.users.check_password(login, PASSWORD))
+    except Rejected:
+        return False

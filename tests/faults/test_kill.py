@@ -1,0 +1,98 @@
+"""kill -9 between any two store calls of a mutation leaves all of it or nothing, and a retry completes it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from graph import Graph
+from tests.faults.small_world import CHEAP, MUTATIONS, build, perform, reading
+
+ROOT = Path(__file__).parents[2]
+MOST_CALLS = 40
+
+
+@pytest.fixture(scope="module")
+def victims(running_store: Any) -> Iterator["Victims"]:
+    """Start the process that forks victims."""
+    command = [sys.executable, "-m", "tests.faults.victim", running_store.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        yield Victims(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(10)
+
+
+class Victims:
+    """Lets mutations be performed by processes that die."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def die(self, mutation: str, calls: int) -> bool:
+        """Perform a mutation and be killed after so many calls; False if it finished before."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{mutation} {calls}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        assert answer in ("killed", "finished"), answer
+        return answer == "killed"
+
+
+async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]:
+    """Start anew, perform a mutation or none, drain, and read everything, from caches and by merge."""
+    graph = await Graph.open(url, CHEAP)
+    try:
+        if mutation:
+            await perform(graph, mutation)
+        drained = await graph.worker(claim_after=CHEAP.hibernate_after * 0).drain()
+        assert drained == await graph.log.last()
+        cached = await reading(graph)
+        await graph.timelines.settle()
+        for key in await graph.store.run("KEYS", "home:*"):
+            await graph.store.run("UNLINK", key)
+        assert await reading(graph) == cached
+        await graph.timelines.settle()
+        return cached
+    finally:
+        await graph.close()
+
+
+async def fresh_world(url: str) -> None:
+    """Make the world in an emptied store."""
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+    graph = await Graph.open(url, CHEAP)
+    await build(graph)
+    await graph.close()
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+async def test_a_kill_between_any_two_calls_leaves_all_or_nothing(
+    mutation: str, store_url: str, victims: Victims
+) -> None:
+    """After restart and draining the world is the old or the new one; after a retry it is the new one."""
+    await fresh_world(store_url)
+    old = await after_restart(store_url)
+    await fresh_world(store_url)
+    new = await after_restart(store_url, mutation)
+    assert old != new
+    outcomes = []
+    for calls in range(MOST_CALLS):
+        await fresh_world(store_url)
+        killed = victims.die(mutation, calls)
+        found = await after_restart(store_url)
+        assert found in (old, new), f"after {calls} calls"
+        outcomes.append(found == new)
+        assert await after_restart(store_url, mutation) == new, f"after {calls} calls and a retry"
+        if not killed:
+            break
+    assert not killed, "the mutation needs more calls than were tried"
+    assert outcomes == sorted(outcomes), "once committed, always committed"
+    assert outcomes[0] is False
+    assert outcomes[-1] is True

@@ -1,0 +1,57 @@
+"""A process that performs a mutation and kills itself, for real, after a given number of store calls.
+
+Run as a program with a store's URL, it reads lines `mutation calls` and forks a victim for each, which is much faster
+than starting one. It answers `killed`, or `finished` if the mutation needed no more calls.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from graph import Graph
+from graph.store import Command, Store
+from tests.faults.small_world import CHEAP, perform
+
+
+class DeadlyStore(Store):
+    """Dies by SIGKILL when the calls it was given are used up, before it sends another one."""
+
+    left: float = float("inf")
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        if self.left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.left -= 1
+        return await super()._exchange(commands)
+
+
+async def act(url: str, mutation: str, calls: int) -> None:
+    """Perform a mutation, with this many store calls to live."""
+    store = DeadlyStore(url, single_slot=True)
+    graph = Graph(store, CHEAP)
+    await graph.users.ids_of_logins(["alice"])
+    await perform(graph, mutation, before=lambda: setattr(store, "left", calls))
+    store.left = float("inf")
+    await graph.close()
+
+
+def main(url: str) -> None:
+    """Fork a victim for each line of standard input."""
+    for line in sys.stdin:
+        mutation, calls = line.split()
+        child = os.fork()
+        if child == 0:
+            asyncio.run(act(url, mutation, int(calls)))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            print("killed", flush=True)
+        else:
+            print("finished" if status == 0 else f"failed with {status}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
