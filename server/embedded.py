@@ -12,11 +12,11 @@ A process that is killed leaves its server running; the next one on the same fol
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +27,9 @@ from urllib.parse import quote
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+if sys.platform != "win32":
+    import fcntl
 
 PATIENCE = 10.0  # seconds that a running server may stay silent before it counts as hung
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
@@ -83,6 +86,8 @@ class EmbeddedStore:
 
     def start(self) -> None:
         """Start the server, or join the one that already runs on this folder. Raises EmbeddedStoreError."""
+        if sys.platform == "win32":
+            raise EmbeddedStoreError(f"The embedded store does not run on Windows. {ELSEWHERE}")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             users = os.open(self.folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
