@@ -127,8 +127,9 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
     try:
         yield task
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=0.2)
 
 
 def codes(error: Rejected) -> list[ProblemCode]:

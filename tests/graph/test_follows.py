@@ -1,0 +1,317 @@
+"""Follows: outcomes, lists, and two sides that agree."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.errors import BadPaging
+from graph.facts import Event, Fact, Followed, Unfollowed
+from graph.model import FollowOutcome as Outcome
+from graph.model import number_at
+from graph.paging import CursorKind, Window, encode_cursor
+from tests.graph.world import Open, befriend, counted, crowd, home, people, posts
+
+
+def window(**arguments: int | str) -> Window:
+    return Window.of(CursorKind.FOLLOW, **arguments)  # type: ignore[arg-type] # names and values go together
+
+
+async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], list[int]]:
+    """Give the numbers of one follow as its two sides hold them."""
+    [following], [followers] = (
+        await graph.follows.following([follower], window(first=100)),
+        await graph.follows.followers([followee], window(first=100)),
+    )
+    return (
+        [follow.number for follow in following.items if follow.user == followee],
+        [follow.number for follow in followers.items if follow.user == follower],
+    )
+
+
+async def test_a_follow_stands_on_both_sides(graph: Graph) -> None:
+    """With one time, the fact's."""
+    alice, bob = await people(graph, "alice", "bob")
+
+    assert await graph.follows.follow(alice, [bob]) == [Outcome.FOLLOWED]
+
+    number = await graph.log.last()
+    assert await sides(graph, alice, bob) == ([number], [number])
+    assert await sides(graph, bob, alice) == ([], [])
+
+
+async def test_following_answers_for_each_in_order(graph: Graph) -> None:
+    """One mutation tells what became of every id; what was refused is not written."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+
+    outcomes = await graph.follows.follow(alice, [7, carol, alice, bob])
+
+    assert outcomes == [Outcome.NOT_FOUND, Outcome.FOLLOWED, Outcome.SELF, Outcome.ALREADY_FOLLOWING]
+    assert await graph.follows.followed_by(alice) == {
+        bob: (await sides(graph, alice, bob))[0][0],
+        carol: (await sides(graph, alice, carol))[0][0],
+    }
+
+
+async def test_unfollowing_answers_for_each_in_order(graph: Graph) -> None:
+    """Likewise."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+
+    outcomes = await graph.follows.unfollow(alice, [7, carol, alice, bob])
+
+    assert outcomes == [Outcome.NOT_FOUND, Outcome.NOT_FOLLOWING, Outcome.SELF, Outcome.UNFOLLOWED]
+    assert await sides(graph, alice, bob) == ([], [])
+
+
+async def test_following_again_changes_nothing(graph: Graph) -> None:
+    """The time of the follow stays, and the log does not grow."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    before = await sides(graph, alice, bob), await graph.log.last()
+
+    assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+    assert await graph.follows.unfollow(bob, [alice]) == [Outcome.NOT_FOLLOWING]
+
+    assert (await sides(graph, alice, bob), await graph.log.last()) == before
+
+
+async def test_following_anew_counts_from_then(graph: Graph) -> None:
+    """Unfollow and follow: the newer time stands, on both sides."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await graph.follows.unfollow(alice, [bob])
+    await befriend(graph, alice, bob)
+
+    number = await graph.log.last()
+    await graph.worker().drain()
+
+    assert await sides(graph, alice, bob) == ([number], [number])
+
+
+async def test_a_hundred_follows_cost_what_one_costs(graph: Graph) -> None:
+    """The round trips of a follow do not depend on the number of people."""
+    alice, *others = await crowd(graph, 101)
+
+    async with counted(graph) as cost:
+        outcomes = await graph.follows.follow(alice, others)
+
+    assert outcomes == 100 * [Outcome.FOLLOWED]
+    assert cost.round_trips == 4
+
+
+async def test_over_the_limit_nobody_is_followed(another: Open) -> None:
+    """All or nothing: what was already followed is told, the rest is refused; unfollowing makes room."""
+    graph = await another(max_following=3)
+    alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
+    await befriend(graph, alice, bob, carol)
+
+    outcomes = await graph.follows.follow(alice, [bob, dave, alice, erin, 7])
+
+    assert outcomes == [
+        Outcome.ALREADY_FOLLOWING,
+        Outcome.LIMIT_REACHED,
+        Outcome.SELF,
+        Outcome.LIMIT_REACHED,
+        Outcome.NOT_FOUND,
+    ]
+    assert sorted(await graph.follows.followed_by(alice)) == [bob, carol]
+    assert await graph.follows.follow(alice, [dave]) == [Outcome.FOLLOWED]
+    assert await graph.follows.follow(alice, [erin]) == [Outcome.LIMIT_REACHED]
+    assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+    await graph.follows.unfollow(alice, [bob])
+    assert await graph.follows.follow(alice, [erin]) == [Outcome.FOLLOWED]
+
+
+@pytest.mark.xfail(strict=True, reason="ZMSCORE without members is an error reply of the store")
+async def test_following_nobody_does_nothing(graph: Graph) -> None:
+    """An empty list has an empty answer."""
+    [alice] = await people(graph, "alice")
+
+    assert await graph.follows.follow(alice, []) == []
+    assert await graph.follows.unfollow(alice, []) == []
+
+
+async def test_the_lists_are_newest_first_and_paged_both_ways(graph: Graph) -> None:
+    """Pages of either list concatenate to the whole, whichever way one goes, and know exactly where it ends."""
+    hub, *fans = await crowd(graph, 8)
+    for fan in fans:
+        await befriend(graph, fan, hub)
+        await befriend(graph, hub, fan)
+
+    for read in (graph.follows.followers, graph.follows.following):
+        found: list[int] = []
+        bound: dict[str, str] = {}
+        for more in (True, True, False):
+            [page] = await read([hub], window(first=3, **bound))
+            assert (page.has_next, page.has_previous) == (more, bool(bound))
+            found += [follow.user for follow in page.items]
+            bound = {"after": encode_cursor(CursorKind.FOLLOW, page.items[-1].number)}
+        assert found == fans[::-1]
+        found, bound = [], {}
+        for more in (True, True, False):
+            [page] = await read([hub], window(last=3, **bound))
+            assert (page.has_previous, page.has_next) == (more, bool(bound))
+            found = [follow.user for follow in page.items] + found
+            bound = {"before": encode_cursor(CursorKind.FOLLOW, page.items[0].number)}
+        assert found == fans[::-1]
+
+
+async def test_a_page_between_two_cursors(graph: Graph) -> None:
+    """`first` goes with `before` and `last` with `after`; an exact fit does not promise more."""
+    hub, *fans = await crowd(graph, 6)
+    for fan in fans:
+        await befriend(graph, fan, hub)
+    [whole] = await graph.follows.followers([hub], window(first=5))
+    newest, *_, eldest = (encode_cursor(CursorKind.FOLLOW, follow.number) for follow in whole.items)
+
+    pages = [
+        (await graph.follows.followers([hub], window(after=newest, before=eldest, **size)))[0]
+        for size in ({"first": 2}, {"first": 3}, {"last": 2}, {"last": 3})
+    ]
+
+    assert [page.items for page in pages] == [
+        whole.items[1:3],
+        whole.items[1:4],
+        whole.items[2:4],
+        whole.items[1:4],
+    ]
+    assert [(page.has_next, page.has_previous) for page in pages] == [
+        (True, True),
+        (False, True),
+        (True, True),
+        (True, False),
+    ]
+
+
+async def test_several_lists_are_one_round_trip(graph: Graph) -> None:
+    """Each in its place, those of nobody empty."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, carol)
+    await befriend(graph, bob, carol)
+
+    async with counted(graph) as cost:
+        pages = await graph.follows.followers([alice, carol, 7, carol], window(first=1))
+
+    assert [[follow.user for follow in page.items] for page in pages] == [[], [bob], [], [bob]]
+    assert [page.has_next for page in pages] == [False, True, False, True]
+    assert cost.round_trips == 1
+
+
+@pytest.mark.parametrize("kind", [CursorKind.POST, CursorKind.LOG])
+def test_lists_refuse_the_cursors_of_others(kind: CursorKind) -> None:
+    """A post's cursor does not page through follows."""
+    with pytest.raises(BadPaging, match="takes a follow cursor"):
+        window(first=1, after=encode_cursor(kind, 1))
+
+
+async def test_two_instances_that_toggle_one_follow_agree(graph: Graph, another: Open) -> None:
+    """A thousand follows and unfollows of one pair from two instances at once: both sides end the same."""
+    alice, bob = await people(graph, "alice", "bob")
+    instances = [graph, await another()]
+
+    async def toggle(instance: Graph, offset: int) -> None:
+        for n in range(500):
+            act = instance.follows.follow if (n + offset) % 2 else instance.follows.unfollow
+            await act(alice, [bob])
+
+    await asyncio.gather(*(toggle(instances[n % 2], n // 2) for n in range(2)))
+    before = await sides(graph, alice, bob)
+    await graph.worker().drain()
+
+    assert before[0] == before[1]
+    assert await sides(graph, alice, bob) == before
+
+
+async def test_facts_of_one_pair_at_once_end_with_the_highest_number(graph: Graph, another: Open) -> None:
+    """Even without looking first, a thousand racing facts end in what the last of them says."""
+    alice, bob = await people(graph, "alice", "bob")
+    instances = [graph, await another()]
+    events: list[Event] = [(Followed, Unfollowed)[n % 3 // 2](alice, bob) for n in range(1000)]
+
+    for start in range(0, 1000, 50):
+        await asyncio.gather(*(instances[n % 2].commit([event]) for n, event in enumerate(events[start : start + 50])))
+    before = await sides(graph, alice, bob)
+    last = await graph.log.get(await graph.log.last())
+    await graph.worker().drain()
+
+    assert last is not None
+    expected = [last.number] if isinstance(last.event, Followed) else []
+    if expected:
+        assert before == (expected, expected)
+    assert before[0] == before[1]
+    assert await sides(graph, alice, bob) == before
+
+
+async def test_an_unfollow_overtaken_by_its_own_follow_stands(graph: Graph, another: Open) -> None:
+    """The follow's slow projection, finished after the unfollow, does not bring it back on either side."""
+    alice, bob = await people(graph, "alice", "bob")
+    slow = await another()
+    facts = await slow.log.append([Followed(alice, bob)])
+    await graph.commit([Unfollowed(alice, bob)])
+
+    await slow.projections.project(facts, whole=False)
+
+    assert await sides(graph, alice, bob) == ([], [])
+
+
+async def test_a_batch_with_a_change_of_mind_ends_with_the_last(graph: Graph) -> None:
+    """Facts of one pair in one batch count by number, not by kind."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+
+    changes: list[Event] = [Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob)]
+    facts = await graph.commit([*changes, Followed(alice, carol), Unfollowed(alice, carol)])
+
+    assert await sides(graph, alice, bob) == ([facts[2].number], [facts[2].number])
+    assert await sides(graph, alice, carol) == ([], [])
+
+
+async def test_old_tombstones_make_way_and_late_facts_stay_without_effect(graph: Graph, raw: Redis) -> None:
+    """What was unfollowed days ago and drained leaves no tombstone, and its old follow still changes nothing."""
+    alice, bob, carol, dave = 1, 2, 3, 4
+    events: list[Event] = [Followed(alice, bob), Followed(alice, carol), Unfollowed(alice, bob), Followed(dave, bob)]
+    past = datetime.now(UTC) - timedelta(days=3)
+    old = [Fact(number_at(past + timedelta(seconds=n)), event) for n, event in enumerate(events)]
+    await graph.imports.bring(old)
+    for owner, key in ((alice, "following"), (bob, "followers")):
+        assert await raw.zcard(f"{key}:{{{owner}}}:gone") == 1
+    await graph.worker().drain()
+    [first, _] = await graph.commit([Unfollowed(alice, carol), Unfollowed(dave, bob)])
+
+    assert await raw.zrange(f"following:{{{alice}}}:gone", 0, -1, withscores=True) == [
+        ("f", old[2].number),
+        (str(carol), first.number),
+    ]
+    await graph.projections.project([old[0], *old], whole=True)
+    assert await sides(graph, alice, bob) == ([], [])
+    assert await sides(graph, alice, carol) == ([], [])
+    [again] = await graph.commit([Followed(alice, bob)])
+    assert await sides(graph, alice, bob) == ([again.number], [again.number])
+
+
+async def test_young_tombstones_stay(graph: Graph, raw: Redis) -> None:
+    """Within a day, a tombstone is kept even when everything is drained."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob, carol)
+    await graph.follows.unfollow(alice, [bob])
+    await graph.worker().drain()
+    await graph.follows.unfollow(alice, [carol])
+
+    assert await raw.zrange(f"following:{{{alice}}}:gone", 0, -1) == [str(bob), str(carol)]
+
+
+async def test_an_edge_change_forgets_only_the_followers_cache(graph: Graph, raw: Redis) -> None:
+    """The follower's home timeline changes; the followee's does not."""
+    alice, bob = await people(graph, "alice", "bob")
+    await posts(graph, bob, "hi")
+    for person in (alice, bob):
+        await home(graph, person)
+    await graph.timelines.settle()
+
+    await befriend(graph, alice, bob)
+
+    assert await raw.exists(f"home:{{{alice}}}") == 0
+    assert await raw.exists(f"home:{{{bob}}}") == 1
