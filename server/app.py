@@ -22,6 +22,7 @@ from strawberry import Schema
 
 from graph import Graph
 from graph.errors import StoreUnavailable
+from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
@@ -110,9 +111,7 @@ async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
         try:
             yield graph
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(tasks)
 
 
 async def _watch(store: EmbeddedStore) -> None:

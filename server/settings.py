@@ -28,7 +28,7 @@ PREFIX = "FANLINE_"
 KEY_BYTES = 32
 STORE_SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix", "valkey+cluster", "redis+cluster")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-LATER = ("ARCHIVE_URL", "HOT_POSTS", "PUSH_LIMIT", "RATE_LIMIT", "MAX_COST", "TRUSTED_DOCUMENTS")
+LATER = ("ARCHIVE_URL", "HOT_POSTS", "RATE_LIMIT", "MAX_COST", "TRUSTED_DOCUMENTS")
 
 
 class SettingsError(Exception):
@@ -43,10 +43,14 @@ class Env(Enum):
 
 
 class TimelineMode(Enum):
-    """How home timelines come to be: written when a post is published, or merged when they are read."""
+    """How home timelines come to be: written when a post is published, merged when they are read, or either.
+
+    In `hybrid` the author decides: up to `PUSH_LIMIT` followers their caches are written, beyond it reads merge.
+    """
 
     PUSH = "push"
     PULL = "pull"
+    HYBRID = "hybrid"
 
 
 def _duration(value: object) -> object:
@@ -87,9 +91,11 @@ class Settings(BaseSettings):
     )
     env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
     timeline_mode: TimelineMode = Field(
-        default=TimelineMode.PUSH,
-        description="Home timelines are written on publishing, or merged on reading.",
+        default=TimelineMode.HYBRID,
+        description="Home timelines are written on publishing (`push`), merged on reading (`pull`), or, by the "
+        "author's number of followers, the one or the other (`hybrid`).",
     )
+    push_limit: Count = Field(default=10000, description="In `hybrid`: the most followers that are pushed to.")
     home_size: Count = Field(default=800, description="Posts kept in a cached home timeline.")
     sync_followers: Count = Field(default=1000, description="Followers served before publishing answers.")
     hibernate_after: Duration = Field(default=timedelta(days=7), description="Life of a home timeline not read.")
@@ -167,7 +173,7 @@ class Settings(BaseSettings):
     @field_validator("env", "durability", "timeline_mode", mode="before")
     @classmethod
     def _built(cls, value: object) -> object:
-        if value in ("hybrid", "strict"):
+        if value == "strict":
             raise ValueError(f"`{value}` belongs to a later version")
         return value.lower() if isinstance(value, str) else value
 
@@ -200,12 +206,17 @@ class Settings(BaseSettings):
         return Tuning(
             home_size=self.home_size,
             sync_followers=self.sync_followers,
-            push_limit=math.inf if self.timeline_mode is TimelineMode.PUSH else 0,
+            push_limit=self._push_limit,
             hibernate_after=self.hibernate_after,
             log_retention=self.log_retention,
             max_following=self.max_following,
             session_ttl=self.session_ttl,
         )
+
+    @property
+    def _push_limit(self) -> float:
+        limits = {TimelineMode.PUSH: math.inf, TimelineMode.PULL: 0, TimelineMode.HYBRID: self.push_limit}
+        return limits[self.timeline_mode]
 
     def keys(self) -> tuple[str, ...]:
         """Give the keys of access tokens: the setting's, or those of the data folder, made on the first call.

@@ -1,5 +1,6 @@
 """Settings: every mistake is found at the start and named, nothing unsafe runs in production."""
 
+import math
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,13 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert settings.tuning.session_ttl == timedelta(days=7)
 
 
+@pytest.mark.parametrize(("mode", "limit"), [("push", math.inf), ("pull", 0), ("hybrid", 25)])
+def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
+    """Push has no limit of followers, pull a limit of none, hybrid the one that is set."""
+    settings = Settings.load({"FANLINE_TIMELINE_MODE": mode, "FANLINE_PUSH_LIMIT": "25"})
+    assert settings.tuning.push_limit == limit
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
@@ -65,7 +73,8 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
         ("HOME_SIZE", "many", "FANLINE_HOME_SIZE: Input should be a valid integer"),
         ("SESSION_TTL", "soon", "FANLINE_SESSION_TTL: "),
         ("SESSION_TTL", "0s", "FANLINE_SESSION_TTL: "),
-        ("TIMELINE_MODE", "hybrid", "FANLINE_TIMELINE_MODE: `hybrid` belongs to a later version"),
+        ("TIMELINE_MODE", "guess", "FANLINE_TIMELINE_MODE: Input should be 'push', 'pull' or 'hybrid'"),
+        ("PUSH_LIMIT", "0", "FANLINE_PUSH_LIMIT: Input should be greater than 0"),
         ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` belongs to a later version"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
         ("ARCHIVE_URL", "sqlite+aiosqlite:///x", "FANLINE_ARCHIVE_URL belongs to a later version"),
