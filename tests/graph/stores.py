@@ -15,6 +15,10 @@ class Crashed(Exception):
     """The process was killed here."""
 
 
+class Killed(BaseException):
+    """The process was killed here, and nothing in it notices."""
+
+
 class HookedStore(Store):
     """A real store whose exchanges can be watched and held up. Its readers share its hooks."""
 
@@ -62,7 +66,7 @@ class Fault:
     """Makes exchanges with a wanted command fail, `times` times, before they are sent or after they were applied."""
 
     def __init__(
-        self, store: Store, wanted: Wanted, error: Exception | None = None, *, after: bool = False, times: int = 1
+        self, store: Store, wanted: Wanted, error: BaseException | None = None, *, after: bool = False, times: int = 1
     ) -> None:
         assert isinstance(store, HookedStore)
         self.left = times

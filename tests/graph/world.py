@@ -132,6 +132,13 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
             await asyncio.wait([task], timeout=0.2)
 
 
+async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
+    """Wait until what is read, the drained mark for example, has reached a number."""
+    async with asyncio.timeout(PATIENCE):
+        while await read() < number:  # noqa: ASYNC110 - the store tells nobody when it changes
+            await asyncio.sleep(0.01)
+
+
 def codes(error: Rejected) -> list[ProblemCode]:
     """Give the codes of a rejection."""
     return [problem.code for problem in error.problems]
