@@ -9,8 +9,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.feed import Feed
 from tests.conftest import CHEAP
 from tests.graph.stores import HookedStore
+from tests.graph.watching import feed_of
 from tests.graph.world import Open
 
 
@@ -34,3 +36,10 @@ async def raw(store_url: str) -> AsyncIterator[Redis]:
     """Look at the store of this test from outside."""
     async with Redis.from_url(store_url, decode_responses=True) as client:
         yield client
+
+
+@pytest.fixture
+async def feed(graph: Graph) -> AsyncIterator[Feed]:
+    """Give a feed of the graph."""
+    async with feed_of(graph) as feed:
+        yield feed

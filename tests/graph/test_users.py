@@ -269,6 +269,15 @@ async def test_guessing_at_once_is_slowed_down_too(graph: Graph) -> None:
     assert outcomes.count([ProblemCode.WRONG_CREDENTIALS]) <= FREE_ATTEMPTS
 
 
+async def test_many_may_log_in_at_once(graph: Graph) -> None:
+    """Slowing guesses down refuses nobody who knows the password."""
+    [alice] = await people(graph, "alice")
+
+    found = await asyncio.gather(*(graph.users.check_password("alice", PASSWORD) for _ in range(30)))
+
+    assert {user.id for user in found} == {alice}
+
+
 async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
     """What is not given stays; a biography can be emptied."""
     [alice] = await people(graph, "alice")

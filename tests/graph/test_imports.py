@@ -1,0 +1,103 @@
+"""Imports: a past with numbers of its own, brought into a new store."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from graph import Graph
+from graph.facts import Event, Fact, Followed, PostDeleted, PostPublished, UserCreated
+from graph.imports import OutOfStep
+from graph.model import number_at
+from tests.graph.world import home, newest, people, posts
+
+START = datetime(2024, 2, 29, 12, 0, 0, 123000, tzinfo=UTC)
+
+
+def past(events: Sequence[Event], start: datetime = START) -> list[Fact]:
+    """Number events a minute apart."""
+    return [Fact(number_at(start + timedelta(minutes=n)), event) for n, event in enumerate(events)]
+
+
+async def a_small_past(graph: Graph) -> list[Fact]:
+    """Two people, a follow and two posts, of which one was deleted."""
+    wei, bob = (number_at(START + timedelta(minutes=n)) for n in range(2))
+    regretted = number_at(START + timedelta(minutes=4))
+    await graph.users.claim_many([("wei", "w", None), ("bob", "b", None)])
+    return past(
+        [
+            UserCreated("wei", "伟", "w"),
+            UserCreated("bob", "Bob", "b"),
+            Followed(wei, bob),
+            PostPublished(bob, "kept"),
+            PostPublished(bob, "regretted"),
+            PostDeleted(bob, regretted),
+        ]
+    )
+
+
+async def test_an_import_keeps_numbers_and_times(graph: Graph) -> None:
+    """People, follows and posts come with the times they had, and are all there at once."""
+    wei, bob, follow, kept, *_ = facts = await a_small_past(graph)
+
+    await graph.imports.bring(facts)
+
+    [user] = await graph.users.get_many([wei.number])
+    [page] = await graph.timelines.user([bob.number], newest(5))
+    assert user is not None
+    assert (user.name, user.joined_at) == ("伟", START)
+    assert [(post.text, post.created_at) for post in page.items] == [("kept", kept.at)]
+    assert await graph.follows.followed_by(wei.number) == {bob.number: follow.number}
+    assert await home(graph, wei.number) == [kept.number]
+
+
+async def test_imported_facts_count_as_drained(graph: Graph) -> None:
+    """The worker goes on behind them, whether it began before or after."""
+    facts = await a_small_past(graph)
+    await graph.imports.bring(facts[:3])
+    assert await graph.log.drained() == facts[2].number
+    await graph.worker().drain()
+
+    await graph.imports.bring(facts[3:])
+
+    assert await graph.log.drained() == facts[-1].number == await graph.worker().drain()
+    bob = facts[1].number
+    [later] = await posts(graph, bob, "later")
+    assert await graph.worker().drain() == later
+
+
+async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:
+    """What was appended but not projected is projected, and nothing is there twice."""
+    wei, _, _, kept, *_ = facts = await a_small_past(graph)
+    await graph.log.append([fact.event for fact in facts], times=[fact.at for fact in facts])
+
+    for _ in range(2):
+        await graph.imports.bring(facts)
+
+    assert await graph.log.last() == facts[-1].number
+    assert await home(graph, wei.number) == [kept.number]
+
+
+@pytest.mark.xfail(strict=True, reason="imports.bring appends before it compares the numbers")
+async def test_an_import_that_comes_too_late_changes_nothing(graph: Graph) -> None:
+    """A log that others have written to refuses a past, and is as it was."""
+    [alice] = await people(graph, "alice")
+    last = await graph.log.last()
+
+    with pytest.raises(OutOfStep):
+        await graph.imports.bring(past([PostPublished(alice, "too late")]))
+    await graph.worker().drain()
+
+    assert await graph.log.last() == last
+    assert await home(graph, alice) == []
+
+
+async def test_the_first_note_of_an_import_stands(graph: Graph) -> None:
+    """So that one that broke off is told from another; at its end it is replaced."""
+    assert await graph.imports.note() is None
+
+    assert await graph.imports.begin("first") == "first"
+    assert await graph.imports.begin("second") == "first"
+    await graph.imports.end("done")
+
+    assert await graph.imports.note() == "done"

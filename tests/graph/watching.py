@@ -1,0 +1,77 @@
+"""Subscribers of the live feed, for its tests."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.feed import Checkpoint, Feed, HomeEvent
+from tests.graph.world import PATIENCE
+
+QUIET = 0.1
+
+
+class Watcher:
+    """One subscriber, which takes events when it likes."""
+
+    def __init__(self, stream: AsyncIterator[HomeEvent]) -> None:
+        self._stream = stream
+
+    async def next(self) -> HomeEvent:
+        """Wait for the next event, checkpoints included."""
+        async with asyncio.timeout(PATIENCE):
+            return await anext(self._stream)
+
+    async def take(self, count: int) -> list[HomeEvent]:
+        """Wait for so many events that are not checkpoints."""
+        found: list[HomeEvent] = []
+        while len(found) < count:
+            event = await self.next()
+            found += [] if isinstance(event, Checkpoint) else [event]
+        return found
+
+    async def until(self, number: int) -> list[HomeEvent]:
+        """Take all events up to the one with this number, checkpoints left out."""
+        found = await self.take(1)
+        while found[-1].number < number:
+            found += await self.take(1)
+        return found
+
+    async def silent(self) -> bool:
+        """Tell whether nothing but a checkpoint comes."""
+        return isinstance(await self.next(), Checkpoint)
+
+
+@asynccontextmanager
+async def watching(
+    feed: Feed, viewer: int, after: int | None = None, session: str | None = None
+) -> AsyncIterator[Watcher]:
+    """Subscribe to somebody's home, and take the checkpoint that comes first."""
+    stream = feed.home(viewer, after, session)
+    watcher = Watcher(stream)
+    try:
+        assert isinstance(await watcher.next(), Checkpoint)
+        yield watcher
+    finally:
+        await stream.aclose()
+
+
+@asynccontextmanager
+async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
+    """Run a feed that is soon called quiet."""
+    feed = Feed(graph.store, graph.log, graph.posts, graph.follows, quiet_seconds=quiet)
+    try:
+        yield feed
+    finally:
+        await feed.close()
+
+
+def numbers(events: list[HomeEvent]) -> list[int]:
+    return [event.number for event in events]
+
+
+async def blocked(raw: Redis) -> int:
+    """Count the connections that wait for the log to grow."""
+    return sum(client["cmd"] == "xread" and "b" in client["flags"] for client in await raw.client_list())
