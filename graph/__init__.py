@@ -66,7 +66,7 @@ class Graph:
         reach = Reach(store, cache, tuning.push_limit)
         self.projections = Projections(store, self.log, cache, reach, tuning.sync_followers)
         self.imports = Imports(store, self.log, self.projections, self.worker())
-        self.feed = Feed(store, self.log, self.posts, self.follows)
+        self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions)
 
     @classmethod
     async def open(cls, url: str, tuning: Tuning | None = None, store: Callable[[str], Store] = Store) -> "Graph":

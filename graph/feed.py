@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import TypeAlias
 
+from redis.exceptions import RedisError
+
 from graph import keys
 from graph.errors import SessionOver, StoreUnavailable
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed
@@ -21,6 +23,7 @@ from graph.follows import Follows
 from graph.log import Log, entry_id, number_of, readable
 from graph.model import Post, time_of
 from graph.posts import Posts, published_post
+from graph.sessions import Sessions
 from graph.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 
@@ -142,12 +145,20 @@ class Feed:
     """Follows the log once for all streams of a process. `quiet_seconds` is the time between checkpoints."""
 
     def __init__(
-        self, store: Store, log: Log, posts: Posts, follows: Follows, *, quiet_seconds: float = QUIET_SECONDS
+        self,
+        store: Store,
+        log: Log,
+        posts: Posts,
+        follows: Follows,
+        sessions: Sessions,
+        *,
+        quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
         self._store = store
         self._log = log
         self._posts = posts
         self._follows = follows
+        self._sessions = sessions
         self._quiet = quiet_seconds
         self._streams: set[Waiting] = set()
         self._head = 0
@@ -180,6 +191,8 @@ class Feed:
         self._streams.add(waiting)
         joined = self._head
         try:
+            if session is not None and not await self._sessions.is_live(viewer, session):
+                raise SessionOver("This session was logged out.")
             stream = HomeStream(viewer, session, await self._follows.followed_by(viewer))
             async for fact in self._log.replay(min(drained, joined), joined):
                 stream.apply(fact)
@@ -216,19 +229,23 @@ class Feed:
             yield Gap(joined, datetime.now(UTC), GapReason.RETENTION)
 
     async def _go_live(self, stream: "HomeStream", waiting: Waiting, position: int) -> AsyncGenerator[HomeEvent]:
+        clock = asyncio.get_running_loop().time
+        quiet_until = clock() + self._quiet
         while True:
             try:
-                await asyncio.wait_for(waiting.arrived.wait(), self._quiet)
+                async with asyncio.timeout_at(quiet_until):
+                    await waiting.arrived.wait()
             except TimeoutError:
                 yield Checkpoint(position, datetime.now(UTC))
+                quiet_until = clock() + self._quiet
                 continue
             if waiting.cut_off:
                 return
-            facts = [fact for fact in waiting.take() if fact.number > position]
-            for event in await self._living(stream.happened(facts)):
+            facts = waiting.take()
+            for event in await self._living(stream.happened(facts, position)):
                 yield event
-            if facts:
-                position = facts[-1].number
+                quiet_until = clock() + self._quiet
+            position = max([position, *(fact.number for fact in facts[-1:])])
 
     async def _living(self, events: Sequence[HomeEvent]) -> list[HomeEvent]:
         """Leave out posts that were deleted since. One round trip if there are posts."""
@@ -251,7 +268,7 @@ class Feed:
             while True:
                 try:
                     await self._read_on(reader)
-                except StoreUnavailable as outage:
+                except (StoreUnavailable, RedisError) as outage:
                     logger.warning("The live feed waits for the store: %s", outage)
                     await asyncio.sleep(PAUSE_SECONDS)
         finally:
@@ -306,12 +323,13 @@ class HomeStream:
         """Tell what facts of the past meant, seen by whom the viewer follows now."""
         return [event for fact in facts for event in self._meaning(fact)]
 
-    def happened(self, facts: Iterable[Fact]) -> list[HomeEvent]:
-        """Tell what facts mean as they come."""
+    def happened(self, facts: Iterable[Fact], position: int) -> list[HomeEvent]:
+        """Tell what facts mean as they come; those up to the position are known to the client already."""
         events: list[HomeEvent] = []
         for fact in facts:
             self.apply(fact)
-            events += self._meaning(fact)
+            if fact.number > position:
+                events += self._meaning(fact)
         return events
 
     def _meaning(self, fact: Fact) -> Iterable[HomeEvent]:

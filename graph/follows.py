@@ -42,6 +42,8 @@ class Follows:
         self, viewer: int, users: Sequence[int], if_absent: FollowOutcome, if_present: FollowOutcome
     ) -> tuple[list[FollowOutcome], int]:
         """Tell what will become of each id, and how many the viewer follows now."""
+        if not users:
+            return [], 0
         following = keys.following(viewer)
         commands: list[Command] = [("ZCARD", following), ("ZMSCORE", following, *users)]
         commands += [("EXISTS", keys.user(user)) for user in users]

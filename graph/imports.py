@@ -49,7 +49,10 @@ class Imports:
         Repeating the newest batch of the log is safe and mends what a crash left undone. Logins of new people have
         to be claimed before. Raises OutOfStep if the log holds facts that an import cannot come after.
         """
-        if await self._log.last() != facts[-1].number:
+        last = await self._log.last()
+        if last != facts[-1].number:
+            if last >= facts[0].number:
+                raise OutOfStep(f"The log has come to {last} already, beyond {facts[0].number}.")
             events, times = [fact.event for fact in facts], [fact.at for fact in facts]
             appended = await self._log.append(events, Once("-", f"import:{facts[0].number}", ONCE_SECONDS), times)
             if [fact.number for fact in appended] != [fact.number for fact in facts]:

@@ -20,7 +20,7 @@ key                            type            content
 `followers:{u}`                versioned set   who follows u → number of the Followed fact
 `posts:{u}`                    versioned set   post → post; member `f` → archive floor (0 at first)
 `cold:{u}`                     string          how many of u's live posts are in the archive
-`reach:{u}`                    string          absent, `growing:<n>` or `large`: whether fan-out pushes this author
+`reach:{u}`                    string          absent, `growing:<post>:<token>` or `large`: is the author pushed
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude; or only `deleted`
 `home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `w<token>` →
                                                +inf while warming; `a<author>` → -1 for authors merged at read

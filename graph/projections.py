@@ -162,7 +162,7 @@ class Projections:
 
     async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
-        reach = await self._reach.settle(author, post, reach, followers)
+        reach = await self._reach.settle(author, post, reach, followers, take_over=whole)
         await self._cache.insert(author, post, [author])
         if reach == LARGE or not followers:
             return

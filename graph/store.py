@@ -10,28 +10,17 @@ library repeats it by itself.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Self, TypeAlias, TypeVar
 
+from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.crc import key_slot
-from redis.exceptions import (
-    ConnectionError as StoreConnectionError,
-)
-from redis.exceptions import (
-    NoScriptError,
-    RedisClusterException,
-    RedisError,
-    ResponseError,
-)
-from redis.exceptions import (
-    TimeoutError as StoreTimeoutError,
-)
 
 from graph.errors import StoreUnavailable
 from graph.tasks import end
@@ -39,13 +28,21 @@ from graph.tasks import end
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 C = TypeVar("C", Redis, RedisCluster)
+V = TypeVar("V")
 
 SOCKET_TIMEOUT = 5.0
 BLOCK_SECONDS = 2.0
 RETRIES = 3
 MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
-OUTAGES = (StoreConnectionError, StoreTimeoutError, RedisClusterException, OSError, TimeoutError)
-OUTAGE_REPLIES = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "MISCONF", "BUSY ")
+OUTAGES = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError, TimeoutError)
+OUTAGE_REPLIES = (
+    exceptions.ClusterDownError,
+    exceptions.MasterDownError,
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.TryAgainError,
+)
+OUTAGE_PREFIXES = ("MISCONF", "BUSY ", "NOREPLICAS")
 
 
 class SlotError(AssertionError):
@@ -98,15 +95,16 @@ class Store:
         self.commands = 0
         self._client = connect(url)
         self._waiting: list[tuple[list[Command], asyncio.Future[list[Any]]]] = []
-        self._flushes: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands in one round trip; answer with their replies in order.
 
         An error reply is raised (the first one), after all commands have run. Raises StoreUnavailable if the store
-        does not answer: then any of them may or may not have been applied.
+        does not answer: then any of them may or may not have been applied. A caller that is cancelled goes at once;
+        the exchange goes on without it, so that no connection is left half used.
         """
-        replies = await self._exchange(commands)
+        replies = await asyncio.shield(self._start(self._exchange(commands)))
         for reply in replies:
             if isinstance(reply, Exception):
                 raise as_graph_error(reply)
@@ -131,9 +129,18 @@ class Store:
         return await future
 
     def _start_flush(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._flush())
-        self._flushes.add(task)
-        task.add_done_callback(self._flushes.discard)
+        self._start(self._flush())
+
+    def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._finish)
+        return task
+
+    def _finish(self, task: "asyncio.Task[Any]") -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # its caller may be gone
 
     async def _flush(self) -> None:
         batch, self._waiting = self._waiting, []
@@ -163,7 +170,7 @@ class Store:
         if not commands:
             return []
         replies = await self._pipeline(commands)
-        missing = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        missing = [index for index, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]
         if missing:
             await self._load_scripts()
             again = await self._pipeline([commands[index] for index in missing])
@@ -187,7 +194,7 @@ class Store:
     async def _one(self, command: Command) -> Any:
         try:
             return await self._client.execute_command(*command)
-        except ResponseError as error:
+        except exceptions.ResponseError as error:
             return error
 
     async def _load_scripts(self) -> None:
@@ -215,7 +222,7 @@ class Store:
 
     async def close(self) -> None:
         """Close all connections."""
-        await end(list(self._flushes))
+        await end(list(self._under_way))
         await self._client.aclose()
 
 
@@ -271,6 +278,6 @@ def refuse_many_slots(command: Command) -> None:
 
 def as_graph_error(error: Exception) -> Exception:
     """Turn an error reply that means an outage into StoreUnavailable; leave the others as they are."""
-    if isinstance(error, RedisError) and (isinstance(error, OUTAGES) or str(error).startswith(OUTAGE_REPLIES)):
+    if isinstance(error, (*OUTAGES, *OUTAGE_REPLIES)) or str(error).startswith(OUTAGE_PREFIXES):
         return StoreUnavailable(f"The store refuses for now: {error}")
     return error

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -30,6 +31,7 @@ class Users:
         self._hasher = hasher
         self._hashing = asyncio.Semaphore(CONCURRENT_HASHES)
         self._decoy: str | None = None
+        self._attempts_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get_many(self, ids: Sequence[int]) -> list[User | None]:
         """Look people up by id. One round trip."""
@@ -116,15 +118,25 @@ class Users:
         """Give the person whose login and password these are.
 
         Raises Rejected: WRONG_CREDENTIALS, without telling which of the two was wrong, or TOO_MANY_ATTEMPTS after
-        ten failures in a row within a quarter of an hour. Three round trips and a hash.
+        ten failures in a row, each within a quarter of an hour of the one before. A process tries one password of a
+        login at a time, so many at once are no way round. Three round trips and a hash.
         """
         folded = folded_login(login)
         if folded is None or not encodable(password):
             raise wrong_credentials()
+        async with self._attempts_on.setdefault(folded, asyncio.Lock()):
+            user = await self._attempt(folded, password)
+        [found] = await self.get_many([user])
+        if found is None:
+            raise wrong_credentials()
+        return found
+
+    async def _attempt(self, login: str, password: str) -> int:
+        """Try a password on a login, unless too many have failed; give the user's id."""
         [failed, held] = await self._store.read(
             [
-                ("GET", keys.attempts(folded)),
-                ("HMGET", keys.login(folded), "secret", "user"),
+                ("GET", keys.attempts(login)),
+                ("HMGET", keys.login(login), "secret", "user"),
             ]
         )
         if int(failed or 0) >= FREE_ATTEMPTS:
@@ -137,27 +149,25 @@ class Users:
         if not await self._matches(secret if user else None, password):
             await self._store.send(
                 [
-                    ("INCR", keys.attempts(folded)),
-                    ("EXPIRE", keys.attempts(folded), ATTEMPTS_SECONDS),
+                    ("INCR", keys.attempts(login)),
+                    ("EXPIRE", keys.attempts(login), ATTEMPTS_SECONDS),
                 ]
             )
             raise wrong_credentials()
         if failed:
-            await self._store.run("DEL", keys.attempts(folded))
-        [found] = await self.get_many([int(user)])
-        if found is None:
-            raise wrong_credentials()
-        return found
+            await self._store.run("DEL", keys.attempts(login))
+        return int(user)
 
     async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
-        """Change the fields that are not None. Raises Rejected (INVALID, NOT_FOUND). Three round trips."""
+        """Change the fields that are not None. Raises Rejected (INVALID, NOT_FOUND). Four round trips."""
         check = Check()
         name = None if name is None else check.name(name)
         bio = None if bio is None else check.bio(bio)
         check.done()
-        if name is not None or bio is not None:
-            await self._commit([ProfileChanged(user, name, bio)])
         [found] = await self.get_many([user])
+        if found is not None and (name is not None or bio is not None):
+            await self._commit([ProfileChanged(user, name, bio)])
+            [found] = await self.get_many([user])
         if found is None:
             raise Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
         return found

@@ -8,9 +8,11 @@ goes to the dead letters; an outage of the store does not count as a delivery.
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
@@ -22,6 +24,8 @@ from graph.model import EPOCH_MS, number_at
 from graph.projections import Projections
 from graph.store import BLOCK_SECONDS, Store, script
 from graph.tasks import end
+
+V = TypeVar("V")
 
 GROUP = "projections"
 BATCH = 100
@@ -141,8 +145,10 @@ class Worker:
 
     async def _process(self, entries: Sequence[Any]) -> int:
         """Project a batch, then acknowledge what was projected; give the drained mark."""
-        done = await self._project(entries)
-        [mark] = await self._store.send([script("acknowledge").call([keys.LOG, keys.DRAINED], GROUP, EPOCH_MS, *done)])
+        async with self._kept([entry[0] for entry in entries]):
+            done = await self._project(entries)
+            acknowledge = script("acknowledge").call([keys.LOG, keys.DRAINED], GROUP, EPOCH_MS, *done)
+            [mark] = await with_patience(lambda: self._store.send([acknowledge]))
         self._log.known_drained = max(self._log.known_drained, int(mark))
         return int(mark)
 
@@ -156,38 +162,32 @@ class Worker:
                 facts.append(fact)
             elif entry[1] is None:
                 done.append(entry[0])  # removed from the log since: its post was deleted
-        heart = asyncio.create_task(self._beat([entry[0] for entry in entries])) if facts and self._claim_ms else None
         try:
-            await self._with_patience(facts)
+            await with_patience(lambda: self._projections.project(facts, whole=True))
             done += [entry_id(fact.number) for fact in facts]
-        except StoreUnavailable:
-            raise
         except Exception:
             logger.exception("A batch of %d facts failed; trying them one by one", len(facts))
             done += await self._one_by_one(facts)
-        finally:
-            if heart:
-                await end([heart])
         return done
 
     async def _one_by_one(self, facts: Sequence[Fact]) -> list[str]:
         done = []
         for fact in facts:
             try:
-                await self._with_patience([fact])
+                await with_patience(partial(self._projections.project, [fact], whole=True))
                 done.append(entry_id(fact.number))
             except Exception:
                 logger.exception("Fact %d could not be projected", fact.number)
         return done
 
-    async def _with_patience(self, facts: Sequence[Fact]) -> None:
-        """Project; while the store is away, wait and try again."""
-        while True:
-            try:
-                return await self._projections.project(facts, whole=True)
-            except StoreUnavailable as outage:
-                logger.warning("The worker waits for the store: %s", outage)
-                await asyncio.sleep(PAUSE_SECONDS)
+    @asynccontextmanager
+    async def _kept(self, entries: Sequence[str]) -> AsyncIterator[None]:
+        """Keep facts from being taken over by other workers while they are worked on."""
+        beating = [asyncio.create_task(self._beat(entries))] if entries and self._claim_ms else []
+        try:
+            yield
+        finally:
+            await end(beating)
 
     async def _beat(self, entries: Sequence[str]) -> None:
         """Tell the group now and then that these facts are being worked on."""
@@ -229,3 +229,13 @@ class Worker:
         if texts:
             await self._store.run("XDEL", keys.LOG, *texts)
         await self._store.run("SET", keys.SCRUBBED, drained)
+
+
+async def with_patience(work: Callable[[], Awaitable[V]]) -> V:
+    """Do something; while the store is away, wait and do it again."""
+    while True:
+        try:
+            return await work()
+        except StoreUnavailable as outage:
+            logger.warning("The worker waits for the store: %s", outage)
+            await asyncio.sleep(PAUSE_SECONDS)

@@ -5,6 +5,7 @@ absent (pushed), growing, or large (merged). Push is a limit of infinity, pull a
 followers between.
 """
 
+import secrets
 from collections.abc import AsyncIterator
 
 from graph import keys
@@ -24,31 +25,34 @@ class Reach:
         self._cache = cache
         self._limit = limit
 
-    async def settle(self, author: int, post: int, reach: str, followers: int) -> str:
+    async def settle(self, author: int, post: int, reach: str, followers: int, *, take_over: bool) -> str:
         """Bring an author's reach in line with the limit, while projecting a post; give the reach that holds now.
 
+        `take_over` finishes what another projection has begun, too: that is the worker's business.
         Part of the projection of the post, so that a crash half way is mended by projecting it again.
         """
         if followers > self._limit:
-            return reach if reach == LARGE else await self._grow(author, post, reach)
+            return reach if reach == LARGE else await self._grow(author, post, reach, take_over=take_over)
         if reach and followers <= self._limit / 2:
             await self._store.run("DEL", keys.reach(author))
             return ""
         return reach
 
-    async def _grow(self, author: int, post: int, reach: str) -> str:
-        """Mark the author in every follower's cache; then, unless shrunk meanwhile, fan-out may leave the author out.
+    async def _grow(self, author: int, post: int, reach: str, *, take_over: bool) -> str:
+        """Mark the author in every follower's cache; then, unless overtaken, fan-out may leave the author out.
 
-        Two round trips, and two for every 500 followers.
+        Whoever grows holds a token of its own, so that of several growings, and of growings before and after a
+        shrink, only the last to begin can finish. Two round trips, and two for every 500 followers.
         """
-        growing = f"growing:{post}"
-        if reach == "" and not await self._store.run("SET", keys.reach(author), growing, "NX"):
-            return ""
-        if reach not in ("", growing):
+        if reach and not take_over and not reach.startswith(f"growing:{post}:"):
             return reach
+        mine = f"growing:{post}:{secrets.token_hex(8)}"
+        begin, finish = script("begin_growing"), script("become_large")
+        if not (await self._store.send([begin.call([keys.reach(author)], reach, mine)]))[0]:
+            return ""
         async for viewers in follower_chunks(self._store, author):
             await self._cache.mark(author, viewers)
-        return str((await self._store.send([script("become_large").call([keys.reach(author)], growing)]))[0])
+        return str((await self._store.send([finish.call([keys.reach(author)], mine)]))[0])
 
 
 async def follower_chunks(store: Store, author: int, most: float = float("inf")) -> AsyncIterator[list[int]]:

@@ -181,7 +181,6 @@ async def test_what_was_inserted_below_the_merged_floor_is_dropped(another: Open
     assert await home(graph, alice, 2) == written[::-1]
 
 
-@pytest.mark.xfail(strict=True, reason="settle_home.lua does not trim what was inserted while the cache warmed")
 async def test_a_cache_that_warmed_among_new_posts_keeps_its_size(another: Open, raw: Redis) -> None:
     """What was inserted meanwhile counts."""
     graph, slow = await another(home_size=3), await another(home_size=3)

@@ -87,7 +87,6 @@ async def test_a_quiet_stream_gives_checkpoints(graph: Graph, feed: Feed) -> Non
                 assert isinstance(checkpoint, Checkpoint)
 
 
-@pytest.mark.xfail(strict=True, reason="feed.py, _go_live: any fact of the log starts the quiet time anew")
 async def test_a_stream_is_quiet_even_if_the_log_is_not(graph: Graph, feed: Feed) -> None:
     """Who is told nothing gets checkpoints all the same while others are busy: the cursor must not grow old."""
     alice, bob = await people(graph, "alice", "bob")
@@ -151,7 +150,6 @@ async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
             await on_laptop.take(1)
 
 
-@pytest.mark.xfail(strict=True, reason="feed.py, _joined: the session is not looked up once the stream has joined")
 async def test_a_session_that_ended_while_its_stream_began_ends_it(graph: Graph, feed: Feed) -> None:
     """Between the check of the token and the joining of the feed, no logging out is lost."""
     [alice] = await people(graph, "alice")
@@ -180,7 +178,6 @@ async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Fee
     assert readers == 1
 
 
-@pytest.mark.xfail(strict=True, reason="feed.py, _follow_log: an error reply ends the reader, and streams fall silent")
 async def test_an_error_reply_does_not_silence_the_streams(graph: Graph, feed: Feed, raw: Redis) -> None:
     """A failover unblocks blocked readers with an error; the feed reads on where it was."""
     alice, *_ = await people(graph, "alice")

@@ -102,7 +102,6 @@ async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed)
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
 
 
-@pytest.mark.xfail(strict=True, reason="feed.py, _go_live: facts up to the cursor are dropped before they are applied")
 async def test_a_cursor_ahead_of_the_feed_misses_no_follow(graph: Graph, another: Open) -> None:
     """The reader of this process lags behind the cursor, and a follow lies between the two, not yet projected."""
     lagging = await another()

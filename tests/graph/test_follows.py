@@ -126,7 +126,6 @@ async def test_over_the_limit_nobody_is_followed(another: Open) -> None:
     assert await graph.follows.follow(alice, [erin]) == [Outcome.FOLLOWED]
 
 
-@pytest.mark.xfail(strict=True, reason="ZMSCORE without members is an error reply of the store")
 async def test_following_nobody_does_nothing(graph: Graph) -> None:
     """An empty list has an empty answer."""
     [alice] = await people(graph, "alice")

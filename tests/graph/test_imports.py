@@ -78,7 +78,6 @@ async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:
     assert await home(graph, wei.number) == [kept.number]
 
 
-@pytest.mark.xfail(strict=True, reason="imports.bring appends before it compares the numbers")
 async def test_an_import_that_comes_too_late_changes_nothing(graph: Graph) -> None:
     """A log that others have written to refuses a past, and is as it was."""
     [alice] = await people(graph, "alice")

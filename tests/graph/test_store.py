@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -100,11 +99,6 @@ async def test_a_cancelled_command_leaves_the_connection_in_step(graph: Graph) -
     assert all(outcome is None or isinstance(outcome, asyncio.CancelledError) for outcome in done)
 
 
-@pytest.mark.xfail(
-    sys.version_info < (3, 12),
-    strict=True,
-    reason="before Python 3.12, asyncio.wait_for, in which redis-py sends, swallows a cancellation",
-)
 async def test_a_cancellation_is_never_swallowed(graph: Graph) -> None:
     """Whoever is cancelled ends, wherever in an exchange it is: otherwise a shutdown would hang."""
 
@@ -250,7 +244,6 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
     await stream.aclose()
 
 
-@pytest.mark.xfail(strict=True, reason="redis-py strips READONLY and others from the message: store.as_graph_error")
 async def test_a_store_that_became_a_replica_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
     """After a failover the old primary refuses writes: an outage, not a fault of the request."""
     [alice] = await people(doomed, "alice")
@@ -263,7 +256,6 @@ async def test_a_store_that_became_a_replica_is_unavailable(own_server: Embedded
     await posts(doomed, alice, "after")
 
 
-@pytest.mark.xfail(strict=True, reason="redis-py strips MASTERDOWN and others from the message: store.as_graph_error")
 async def test_a_replica_without_its_primary_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
     """Likewise for reads, alone and on a shared trip."""
     await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "no")
@@ -275,7 +267,6 @@ async def test_a_replica_without_its_primary_is_unavailable(own_server: Embedded
         await asyncio.gather(doomed.users.get_many([1]), doomed.log.drained())
 
 
-@pytest.mark.xfail(strict=True, reason="OOM is not among the replies that mean an outage")
 async def test_a_full_store_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
     """Out of memory, writes are refused until there is room; nobody's post is to blame."""
     [alice] = await people(doomed, "alice")

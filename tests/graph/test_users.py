@@ -259,7 +259,6 @@ async def test_a_success_forgives_the_failures_before(graph: Graph) -> None:
         await graph.users.check_password("alice", PASSWORD)
 
 
-@pytest.mark.xfail(strict=True, reason="check_password counts a failure only after the hash: check, then write")
 async def test_guessing_at_once_is_slowed_down_too(graph: Graph) -> None:
     """Forty guesses at the same moment get no more tries than forty in a row."""
     await people(graph, "alice")
@@ -309,7 +308,6 @@ async def test_a_bad_profile_changes_nothing(graph: Graph) -> None:
     assert (await graph.users.get_many([alice]))[0] == User(alice, "alice", "alice", "")
 
 
-@pytest.mark.xfail(strict=True, reason="update_profile appends before it knows whether the person exists")
 async def test_the_profile_of_nobody_is_not_written(graph: Graph, raw: Redis) -> None:
     """NOT_FOUND means that nothing was written."""
     with pytest.raises(Rejected) as rejected:

@@ -247,7 +247,6 @@ async def test_the_mark_waits_for_a_poisoned_fact(graph: Graph, raw: Redis) -> N
     assert await graph.worker().dead_letters() == []
 
 
-@pytest.mark.xfail(strict=True, reason="bury_fact.lua adds the letter whether or not the fact was still pending")
 async def test_two_workers_bury_a_fact_once(graph: Graph, another: Open, raw: Redis) -> None:
     """Both may find it delivered too often at the same moment."""
     await graph.worker().drain()
@@ -279,7 +278,6 @@ async def test_an_outage_while_projecting_is_no_delivery(graph: Graph, another: 
     assert await graph.worker().dead_letters() == []
 
 
-@pytest.mark.xfail(strict=True, reason="an outage at the acknowledgement sends the facts through the claims: worker.py")
 async def test_outages_while_acknowledging_are_no_deliveries(another: Open) -> None:
     """A sound fact never becomes a dead letter because the store was away, however often."""
     flaky = await another()
