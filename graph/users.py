@@ -20,6 +20,7 @@ CLAIM_SECONDS = 15 * 60
 ATTEMPTS_SECONDS = 15 * 60
 FREE_ATTEMPTS = 10
 CONCURRENT_HASHES = 2
+REMEMBERED_LOGINS = 10_000
 
 
 class Users:
@@ -31,6 +32,7 @@ class Users:
         self._hasher = hasher
         self._hashing = asyncio.Semaphore(CONCURRENT_HASHES)
         self._decoy: str | None = None
+        self._ids: dict[str, int] = {}
         self._attempts_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get_many(self, ids: Sequence[int]) -> list[User | None]:
@@ -39,12 +41,19 @@ class Users:
         return [as_user(row) for row in rows]
 
     async def ids_of_logins(self, logins: Sequence[str]) -> list[int | None]:
-        """Look ids up by login, in any case; None for nobody. One round trip, O(1) a login."""
+        """Look ids up by login, in any case; None for nobody. O(1) a login.
+
+        One round trip for those not met before: a login that has an id keeps it for ever, so it is remembered.
+        """
         folded = [folded_login(login) for login in logins]
-        known = [login for login in folded if login]
-        replies = await self._store.read([("HGET", keys.login(login), "user") for login in known])
-        found = dict(zip(known, replies, strict=True))
-        return [int(found[login]) if login and found[login] else None for login in folded]
+        unknown = list({login for login in folded if login and login not in self._ids})
+        replies = await self._store.read([("HGET", keys.login(login), "user") for login in unknown])
+        found = {login: int(user) for login, user in zip(unknown, replies, strict=True) if user}
+        ids = [self._ids.get(login) or found.get(login) if login else None for login in folded]
+        self._ids.update(found)
+        while len(self._ids) > REMEMBERED_LOGINS:
+            del self._ids[next(iter(self._ids))]
+        return ids
 
     async def counts(self, ids: Sequence[int]) -> list[Counts]:
         """Count followers, followings and live posts: cardinalities of the sets. One round trip, O(1) a person."""
