@@ -23,11 +23,15 @@ async def user(
     *,
     by: Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")],
 ) -> User | None:
-    """Find a person by global id (one round trip) or login (two). Raises BadInput for a malformed id."""
+    """Find a person by global id or a known login (one round trip), or by a login met first (two).
+
+    Raises BadInput for a malformed id.
+    """
     if by.id is not None:
         found = ids.number(ids.Kind.USER, by.id)
     else:
-        found = None if by.login is None else await context.loaders.logins.load(by.login)
+        login = by.login or ""
+        found = context.graph.users.remembered_id(login) or await context.loaders.logins.load(login)
     return None if found is None else await context.loaders.users.load(found)
 
 
