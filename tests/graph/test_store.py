@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +34,15 @@ async def doomed(own_server: EmbeddedStore) -> AsyncIterator[Graph]:
     graph = await Graph.open(own_server.url, CHEAP, partial(Store, single_slot=True))
     yield graph
     await graph.close()
+
+
+def kill(server: EmbeddedStore) -> None:
+    """Kill a server, and wait until it is dead."""
+    os.kill(server.pid, signal.SIGKILL)
+    while True:
+        with socket.socket(socket.AF_UNIX) as caller:
+            if caller.connect_ex(str(server.socket)) != 0:
+                return
 
 
 async def test_reads_of_one_tick_share_a_round_trip(graph: Graph) -> None:
@@ -209,7 +220,7 @@ async def test_a_killed_store_is_unavailable_and_comes_back(own_server: Embedded
     """While it is away every call says so, reads on a shared trip too; then the same graph goes on by itself."""
     [alice] = await people(doomed, "alice")
     written = await posts(doomed, alice, "before")
-    os.kill(own_server.pid, signal.SIGKILL)
+    kill(own_server)
 
     outcomes = await asyncio.gather(
         doomed.store.ping(),
@@ -231,8 +242,8 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
     [alice] = await people(doomed, "alice")
     stream = doomed.feed.home(alice)
     await anext(stream)
-    async with background(doomed.worker().run()):
-        os.kill(own_server.pid, signal.SIGKILL)
+    async with background(doomed.worker(timedelta(milliseconds=200)).run()):
+        kill(own_server)
         with pytest.raises(StoreUnavailable):
             await doomed.store.ping()
         own_server.ensure()
