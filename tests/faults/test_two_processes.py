@@ -1,0 +1,31 @@
+"""Two processes at the same pair of people, at full speed."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from graph import Graph
+from graph.facts import Followed, Unfollowed
+from graph.model import MAX_NUMBER
+from tests.faults.small_world import EVERYTHING, PASSWORD
+
+ROOT = Path(__file__).parents[2]
+TIMES = 1000
+
+
+async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Graph) -> None:
+    """A thousand times each: the log's last word is what both sides say, before the worker and after it."""
+    alice, bob = [(await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob")]
+    command = ["-m", "tests.faults.toggler", graph.store.url, str(alice), str(bob), str(TIMES)]
+    processes = [await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT) for _ in range(2)]
+    assert [await process.wait() for process in processes] == [0, 0]
+
+    facts = [fact async for fact in graph.log.replay(0, MAX_NUMBER)]
+    last = [fact for fact in facts if isinstance(fact.event, Followed | Unfollowed)][-1]
+    expected = [last.number] if isinstance(last.event, Followed) else []
+    for _ in range(2):
+        [following] = await graph.follows.following([alice], EVERYTHING)
+        [followers] = await graph.follows.followers([bob], EVERYTHING)
+        assert [follow.number for follow in following.items] == expected
+        assert [follow.number for follow in followers.items] == expected
+        await graph.worker().drain()

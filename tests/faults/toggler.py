@@ -1,0 +1,34 @@
+"""A process that follows and unfollows one person, again and again, through GraphQL.
+
+Run as a program with a store's URL, the follower's and the followee's ids, and how many times.
+"""
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+
+from graph import Graph
+from resolvers import ids
+from resolvers.context import Context, Viewer
+from schema import schema
+from tests.faults.small_world import CHEAP
+
+DOCUMENTS = [
+    "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
+    "mutation ($id: ID!) { unfollow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
+]
+
+
+async def toggle(url: str, follower: int, followee: int, times: int) -> None:
+    """Follow and unfollow in turn."""
+    graph = await Graph.open(url, CHEAP)
+    viewer = Viewer(follower, "", datetime.max.replace(tzinfo=UTC))
+    for n in range(times):
+        context = Context(graph, viewer, lambda session: "")
+        result = await schema.execute(DOCUMENTS[n % 2], {"id": ids.encode(ids.Kind.USER, followee)}, context)
+        assert result.errors is None, result.errors
+    await graph.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(toggle(sys.argv[1], *map(int, sys.argv[2:])))
