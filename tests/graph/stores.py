@@ -48,12 +48,15 @@ class Stop:
     def __init__(self, store: Store, wanted: Wanted, *, after: bool = False) -> None:
         assert isinstance(store, HookedStore)
         self.reached = asyncio.Event()
+        self.command: Command = ()
         self._resumed = asyncio.Event()
         self._wanted = wanted
         (store.after if after else store.before).append(self._hook)
 
     async def _hook(self, commands: Sequence[Command]) -> None:
-        if not self.reached.is_set() and any(map(self._wanted, commands)):
+        found = next(filter(self._wanted, commands), None)
+        if found is not None and not self.reached.is_set():
+            self.command = found
             self.reached.set()
             await self._resumed.wait()
 

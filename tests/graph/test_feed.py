@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import SessionOver
-from graph.facts import Followed, PostPublished, ProfileChanged
+from graph.facts import Followed, PostPublished, ProfileChanged, SessionsEnded
 from graph.feed import AuthorAdded, AuthorRemoved, Checkpoint, Feed, PostAdded, PostRemoved
 from graph.model import Post
 from tests.graph.watching import QUIET, blocked, numbers, watching
@@ -190,3 +190,16 @@ async def test_an_error_reply_does_not_silence_the_streams(graph: Graph, feed: F
 
         async with asyncio.timeout(20 * QUIET):
             assert numbers(await watcher.take(1)) == [post]
+
+
+@pytest.mark.xfail(strict=True, reason="feed.py, _joined: facts between the mark and the joining are only applied")
+async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Graph, feed: Feed) -> None:
+    """Its request died after the commit, before the stream began: no later fact would end it."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    await graph.worker().drain()
+    await graph.log.append([SessionsEnded(alice, [session.id])])
+
+    with pytest.raises(SessionOver):
+        async with watching(feed, alice, session=session.id) as watcher:
+            await watcher.silent()
