@@ -11,17 +11,15 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import Enum
-from typing import TypeAlias
 
 from redis.exceptions import RedisError
 
 from graph import keys
 from graph.errors import SessionOver, StoreUnavailable
+from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, HomeEvent, PostAdded, PostRemoved
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed
 from graph.follows import Follows
 from graph.log import Log, entry_id, number_of, readable
-from graph.model import Post, time_of
 from graph.posts import Posts, published_post
 from graph.sessions import Sessions
 from graph.store import BLOCK_SECONDS, Store
@@ -34,86 +32,6 @@ HYDRATE_AT_ONCE = 100
 MAX_WAITING_FACTS = 1000
 
 logger = logging.getLogger("fanline.feed")
-
-
-class GapReason(Enum):
-    """Why a stream missed something; the names are part of the GraphQL contract."""
-
-    RETENTION = "RETENTION"
-    SLOW_CONSUMER = "SLOW_CONSUMER"
-
-
-@dataclass(frozen=True, slots=True)
-class PostAdded:
-    """A post joined the viewer's home timeline."""
-
-    number: int
-    post: Post
-
-    @property
-    def at(self) -> datetime:
-        """When it was published."""
-        return time_of(self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class PostRemoved:
-    """A post of the viewer's home timeline was deleted. `post` and `author` are ids."""
-
-    number: int
-    post: int
-    author: int
-
-    @property
-    def at(self) -> datetime:
-        """When it was deleted."""
-        return time_of(self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorAdded:
-    """The viewer followed somebody: earlier posts join the timeline, so clients refetch. `user` is the id."""
-
-    number: int
-    user: int
-
-    @property
-    def at(self) -> datetime:
-        """When the follow began."""
-        return time_of(self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorRemoved:
-    """The viewer unfollowed somebody: all posts of this author leave the timeline. `user` is the id."""
-
-    number: int
-    user: int
-
-    @property
-    def at(self) -> datetime:
-        """When the follow ended."""
-        return time_of(self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Nothing happened up to this number: a fresher place to resume from."""
-
-    number: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Something was missed, and why. What follows is complete from `number` on."""
-
-    number: int
-    at: datetime
-    reason: GapReason
-
-
-HomeEvent: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | Checkpoint | Gap
 
 
 @dataclass(slots=True, eq=False)
@@ -308,7 +226,7 @@ class HomeStream:
         self._followed = followed
 
     def apply(self, fact: Fact) -> None:
-        """Bring whom the viewer follows up to this fact, by number."""
+        """Bring whom the viewer follows up to this fact, by number. Raises SessionOver if it ends the session."""
         event = fact.event
         if isinstance(event, Followed) and event.follower == self._viewer:
             self._followed[event.followee] = max(fact.number, self._followed.get(event.followee, 0))
@@ -318,6 +236,8 @@ class HomeStream:
             and self._followed.get(event.followee, fact.number) < fact.number
         ):
             del self._followed[event.followee]
+        elif isinstance(event, SessionsEnded) and event.user == self._viewer and self._session in event.sessions:
+            raise SessionOver("This session was logged out.")
 
     def missed(self, facts: Iterable[Fact]) -> list[HomeEvent]:
         """Tell what facts of the past meant, seen by whom the viewer follows now."""
@@ -342,8 +262,6 @@ class HomeStream:
             yield AuthorAdded(fact.number, event.followee)
         elif isinstance(event, Unfollowed) and event.follower == self._viewer:
             yield AuthorRemoved(fact.number, event.followee)
-        elif isinstance(event, SessionsEnded) and event.user == self._viewer and self._session in event.sessions:
-            raise SessionOver("This session was logged out.")
 
     def _shows(self, author: int) -> bool:
         return author == self._viewer or author in self._followed

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import strawberry
 
-from graph.feed import AuthorAdded, AuthorRemoved, HomeEvent, PostAdded, PostRemoved
+from graph.events import AuthorAdded, AuthorRemoved, HomeEvent, PostAdded, PostRemoved
 from graph.model import Post, User
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids

@@ -9,7 +9,7 @@ from enum import Enum
 import strawberry
 
 from graph.errors import ProblemCode
-from graph.feed import GapReason
+from graph.events import GapReason
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
 
 __all__ = ["FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]

@@ -6,7 +6,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, live
-from graph import feed
+from graph import events
 from resolvers import subscriptions
 from schema.connections import PostEdge
 from schema.enums import GapReason
@@ -16,7 +16,7 @@ from schema.user import User
 
 @strawberry.interface(description="Something that happened to a home timeline.")
 class TimelineEvent(OfRecord):
-    """Its types' values are events of `graph.feed`."""
+    """Its types' values are events of `graph.events`."""
 
     cursor: str = batched(
         subscriptions.cursors,
@@ -27,18 +27,18 @@ class TimelineEvent(OfRecord):
 
 @strawberry.type(description="Somebody in the home timeline published a post.")
 class PostAdded(TimelineEvent):
-    """Values are `graph.feed.PostAdded`."""
+    """Values are `graph.events.PostAdded`."""
 
-    record: ClassVar[type] = feed.PostAdded
+    record: ClassVar[type] = events.PostAdded
 
     edge: PostEdge = batched(subscriptions.added_posts, description="The post as an edge, to put on top.")
 
 
 @strawberry.type(description="A post was deleted: drop it.")
 class PostRemoved(TimelineEvent):
-    """Values are `graph.feed.PostRemoved`."""
+    """Values are `graph.events.PostRemoved`."""
 
-    record: ClassVar[type] = feed.PostRemoved
+    record: ClassVar[type] = events.PostRemoved
 
     post_id: strawberry.ID = batched(subscriptions.removed_post_ids, description="The deleted post's global id.")
     author_id: strawberry.ID = batched(
@@ -50,18 +50,18 @@ class PostRemoved(TimelineEvent):
     description="The viewer followed somebody, whose older posts are now in the home timeline too: refetch it."
 )
 class AuthorAdded(TimelineEvent):
-    """Values are `graph.feed.AuthorAdded`."""
+    """Values are `graph.events.AuthorAdded`."""
 
-    record: ClassVar[type] = feed.AuthorAdded
+    record: ClassVar[type] = events.AuthorAdded
 
     user: User = batched(subscriptions.event_users, description="Whom the viewer follows now.")
 
 
 @strawberry.type(description="The viewer follows somebody no longer: drop the person's posts.")
 class AuthorRemoved(TimelineEvent):
-    """Values are `graph.feed.AuthorRemoved`."""
+    """Values are `graph.events.AuthorRemoved`."""
 
-    record: ClassVar[type] = feed.AuthorRemoved
+    record: ClassVar[type] = events.AuthorRemoved
 
     user: User = batched(subscriptions.event_users, description="Whom the viewer follows no longer.")
 
@@ -70,16 +70,16 @@ class AuthorRemoved(TimelineEvent):
     description="Nothing happened, up to here. Comes at once on subscribing, and whenever it was quiet for a while."
 )
 class Checkpoint(TimelineEvent):
-    """Values are `graph.feed.Checkpoint`."""
+    """Values are `graph.events.Checkpoint`."""
 
-    record: ClassVar[type] = feed.Checkpoint
+    record: ClassVar[type] = events.Checkpoint
 
 
 @strawberry.type(description="Events are missing before this one: refetch what must be complete.")
 class Gap(TimelineEvent):
-    """Values are `graph.feed.Gap`."""
+    """Values are `graph.events.Gap`."""
 
-    record: ClassVar[type] = feed.Gap
+    record: ClassVar[type] = events.Gap
 
     reason: GapReason = strawberry.field(description="Why they are missing.")
 

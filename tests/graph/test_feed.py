@@ -7,8 +7,9 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import SessionOver
+from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, PostAdded, PostRemoved
 from graph.facts import Followed, PostPublished, ProfileChanged, SessionsEnded
-from graph.feed import AuthorAdded, AuthorRemoved, Checkpoint, Feed, PostAdded, PostRemoved
+from graph.feed import Feed
 from graph.model import Post
 from tests.graph.watching import QUIET, blocked, numbers, watching
 from tests.graph.world import PATIENCE, background, befriend, people, posts, reached
@@ -192,7 +193,6 @@ async def test_an_error_reply_does_not_silence_the_streams(graph: Graph, feed: F
             assert numbers(await watcher.take(1)) == [post]
 
 
-@pytest.mark.xfail(strict=True, reason="feed.py, _joined: facts between the mark and the joining are only applied")
 async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Graph, feed: Feed) -> None:
     """Its request died after the commit, before the stream began: no later fact would end it."""
     [alice] = await people(graph, "alice")

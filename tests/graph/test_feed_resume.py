@@ -7,8 +7,9 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.facts import Followed, ProfileChanged
-from graph.feed import AuthorAdded, AuthorRemoved, Checkpoint, Feed, Gap, GapReason, PostAdded, PostRemoved
+from graph.feed import Feed
 from graph.model import MAX_NUMBER
 from tests.graph.stores import Stop, sends
 from tests.graph.watching import QUIET, feed_of, numbers, watching

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.feed import Checkpoint, Feed, HomeEvent
+from graph.events import Checkpoint, HomeEvent
+from graph.feed import Feed
 from tests.graph.world import PATIENCE
 
 QUIET = 0.1

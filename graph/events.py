@@ -1,0 +1,76 @@
+"""What a live stream tells its reader, as frozen records. `number` is the place in the log to resume from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TypeAlias
+
+from graph.model import Post, time_of
+
+
+class GapReason(Enum):
+    """Why a stream missed something; the names are part of the GraphQL contract."""
+
+    RETENTION = "RETENTION"
+    SLOW_CONSUMER = "SLOW_CONSUMER"
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something that a fact of the log brought about, at the fact's time."""
+
+    number: int
+
+    @property
+    def at(self) -> datetime:
+        """When it happened."""
+        return time_of(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class PostAdded(Happened):
+    """A post joined the viewer's home timeline."""
+
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class PostRemoved(Happened):
+    """A post of the viewer's home timeline was deleted. `post` and `author` are ids."""
+
+    post: int
+    author: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorAdded(Happened):
+    """The viewer followed somebody: earlier posts join the timeline, so clients refetch. `user` is the id."""
+
+    user: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorRemoved(Happened):
+    """The viewer unfollowed somebody: all posts of this author leave the timeline. `user` is the id."""
+
+    user: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Nothing happened up to this number: a fresher place to resume from."""
+
+    number: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something was missed, and why. What follows is complete from `number` on."""
+
+    number: int
+    at: datetime
+    reason: GapReason
+
+
+HomeEvent: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | Checkpoint | Gap
