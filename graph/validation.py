@@ -122,9 +122,7 @@ class Check:
             self.fail(ProblemCode.INVALID, f"The {name} has a lone surrogate: it is not valid Unicode.", name)
             return ""
         cleaned = unicodedata.normalize("NFC", value).strip()
-        if any(
-            (ord(character) < 32 and character not in ALLOWED_CONTROLS) or character == "\x7f" for character in cleaned
-        ):
+        if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} has control characters.", name)
         elif len(cleaned) > most:
             self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)

@@ -215,6 +215,12 @@ class Worker:
             [script("trim_log").call([keys.LOG, keys.DRAINED, keys.TRIMMED], max(0, oldest), EPOCH_MS)]
         )
 
+    async def _scrub_dead_letters(self, deleted: set[str]) -> None:
+        letters = await self._store.run("XRANGE", keys.DEAD, "-", "+")
+        found = [letter for letter, fields in letters if fields[1] in deleted]
+        if found:
+            await self._store.run("XDEL", keys.DEAD, *found)
+
     async def _scrub(self) -> None:
         """Remove the PostPublished facts of posts whose deletion is projected."""
         drained = await self._log.drained()
@@ -228,6 +234,7 @@ class Worker:
         ]
         if texts:
             await self._store.run("XDEL", keys.LOG, *texts)
+            await self._scrub_dead_letters(set(texts))
         await self._store.run("SET", keys.SCRUBBED, drained)
 
 

@@ -103,8 +103,12 @@ class HomeCache:
             return False
         authors = sorted({viewer, *map(int, following)})
         posts, floor, marked = await self._merge(authors)
+        newest = sorted(posts, reverse=True)
+        if len(newest) > self._size:
+            floor = max(floor, newest[self._size])
+            newest = newest[: self._size]
         settle = script("settle_home").call(
-            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(posts), *sorted(posts), *marked
+            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *marked
         )
         return bool((await self._store.send([settle]))[0])
 

@@ -316,7 +316,6 @@ async def test_caches_stay_right_while_everything_happens(another: Open) -> None
         await cached(instances[1], alice)
 
 
-@pytest.mark.xfail(strict=True, reason="cache.py, rebuild: all merged posts are sent, up to a hundred thousand")
 async def test_settling_a_cache_sends_no_more_than_it_holds(another: Open) -> None:
     """However many people the viewer follows: the store is not held up by posts that are trimmed at once."""
     graph = await another(home_size=10)

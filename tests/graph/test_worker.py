@@ -228,6 +228,23 @@ async def test_a_poisoned_fact_does_not_hold_up_its_batch(graph: Graph, raw: Red
     assert [letter["entry"] for letter in await worker.dead_letters()] == [entry_id(poisoned)]
 
 
+async def test_a_dead_letter_of_a_deleted_post_is_thrown_away(graph: Graph, raw: Redis) -> None:
+    """A text that could not be projected does not outlive its post among the dead letters."""
+    [alice] = await people(graph, "alice")
+    await raw.set(f"posts:{{{alice}}}", "poison")
+    [post] = await append(graph, PostPublished(alice, "regret"))
+    worker = graph.worker(SOON)
+    await worker.drain()
+    assert len(await worker.dead_letters()) == 1
+    await raw.delete(f"posts:{{{alice}}}")
+
+    await graph.posts.delete(alice, post)
+    await worker.drain()
+    await worker.tidy()
+
+    assert await worker.dead_letters() == []
+
+
 async def test_the_mark_waits_for_a_poisoned_fact(graph: Graph, raw: Redis) -> None:
     """Until it is set aside, the mark stays below it; if it recovers in time, it is projected."""
     [bob] = await people(graph, "bob")
