@@ -132,7 +132,9 @@ def test_names_are_one_line(name: str) -> None:
     assert problems(check) == []
 
 
-@pytest.mark.parametrize("name", ["", "  ", "x" * 51, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "a\u0085b", "\ud800", "a\u0000"])
+@pytest.mark.parametrize(
+    "name", ["", "  ", "x" * 51, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "a\u0085b", "\ud800", "a\u0000"]
+)
 def test_other_names_are_refused(name: str) -> None:
     """An empty, long, broken or many-lined name has one problem."""
     check = Check()
