@@ -89,7 +89,7 @@ def _served_schema(settings: Settings) -> Schema:
     introspection = settings.shows_schema
     documents = Documents(schema._schema, settings.max_depth, introspection=introspection)
     served = copy.copy(schema)
-    served.extensions = (partial(Operation, documents),)
+    served.extensions = (partial(Operation, documents, settings.max_cost),)
     return served
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from graphql import GraphQLError, GraphQLSyntaxError
+from graphql import DocumentNode, GraphQLError, GraphQLSyntaxError
 from strawberry.extensions import SchemaExtension
 from strawberry.types import StreamExecutionResult
 from strawberry.types.graphql import OperationType
@@ -13,6 +13,7 @@ from strawberry.types.graphql import OperationType
 from graph import Graph
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
+from server.cost import Cost, cost_error
 from server.errors import coded
 from server.limits import MAX_TOKENS, Documents, Prepared
 
@@ -42,8 +43,9 @@ class Operation(SchemaExtension):
     lives. Mutations and subscriptions wait for the check.
     """
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: Documents, max_cost: int) -> None:
         self._documents = documents
+        self._max_cost = max_cost
         self._prepared: Prepared | None = None
 
     def on_parse(self) -> Iterator[None]:
@@ -64,8 +66,15 @@ class Operation(SchemaExtension):
             errors = list(self._prepared.errors)
             if self._prepared.operations > 1 and not self.execution_context._provided_operation_name:
                 errors.append(GraphQLError("The document has several operations: 'operationName' must name one."))
+            if not errors and (error := self._cost_error(self._prepared.document)):
+                errors.append(error)
             self.execution_context.pre_execution_errors = errors
         yield
+
+    def _cost_error(self, document: DocumentNode) -> GraphQLError | None:
+        """Refuse what asks for too much, before anything is executed."""
+        cost = Cost(document, self.execution_context.variables or {})
+        return cost_error(cost.of(self.execution_context._provided_operation_name), self._max_cost)
 
     async def on_execute(self) -> AsyncIterator[None]:
         """Check the session beside a query, or before anything else."""

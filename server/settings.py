@@ -28,7 +28,7 @@ PREFIX = "FANLINE_"
 KEY_BYTES = 32
 STORE_SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix", "valkey+cluster", "redis+cluster")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-LATER = ("ARCHIVE_URL", "HOT_POSTS", "RATE_LIMIT", "MAX_COST", "TRUSTED_DOCUMENTS")
+LATER = ("ARCHIVE_URL", "HOT_POSTS", "RATE_LIMIT", "TRUSTED_DOCUMENTS")
 
 
 class SettingsError(Exception):
@@ -110,6 +110,7 @@ class Settings(BaseSettings):
         default=True, description="Whether the API's process projects the log too; else run `fanline worker`."
     )
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
+    max_cost: Count = Field(default=20000, description="The most objects that one operation may ask for.")
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
         default=(),
         description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",
