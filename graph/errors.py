@@ -56,7 +56,14 @@ class BadPaging(GraphError):
 
 
 class StoreUnavailable(GraphError):
-    """The store did not answer. Nothing is known of a write under way; its retry with the same key is safe."""
+    """The store did not answer. Nothing is known of a write under way; its retry with the same key is safe.
+
+    The message may be shown to anybody; `reason` says more, for the log of whoever runs the store.
+    """
+
+    def __init__(self, reason: object = "") -> None:
+        super().__init__("The store does not answer. Try again in a moment.")
+        self.reason = str(reason)
 
 
 class NumbersExhausted(GraphError):

@@ -187,7 +187,7 @@ class Feed:
                 try:
                     await self._read_on(reader)
                 except (StoreUnavailable, RedisError) as outage:
-                    logger.warning("The live feed waits for the store: %s", outage)
+                    logger.warning("The live feed waits for the store: %s", getattr(outage, "reason", outage))
                     await asyncio.sleep(PAUSE_SECONDS)
         finally:
             await reader.close()

@@ -189,7 +189,7 @@ class Store:
                     pipeline.execute_command(*command)
                 return list(await pipeline.execute(raise_on_error=False))
         except OUTAGES as error:
-            raise StoreUnavailable(f"The store does not answer: {error}") from error
+            raise StoreUnavailable(error) from error
 
     async def _one(self, command: Command) -> Any:
         try:
@@ -210,7 +210,7 @@ class Store:
                     self.commands += 1
                     await node.execute_command("SCRIPT LOAD", source)
         except OUTAGES as error:
-            raise StoreUnavailable(f"The store does not answer: {error}") from error
+            raise StoreUnavailable(error) from error
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
@@ -279,5 +279,5 @@ def refuse_many_slots(command: Command) -> None:
 def as_graph_error(error: Exception) -> Exception:
     """Turn an error reply that means an outage into StoreUnavailable; leave the others as they are."""
     if isinstance(error, (*OUTAGES, *OUTAGE_REPLIES)) or str(error).startswith(OUTAGE_PREFIXES):
-        return StoreUnavailable(f"The store refuses for now: {error}")
+        return StoreUnavailable(error)
     return error

@@ -78,7 +78,7 @@ class Worker:
                 while True:
                     await self._process(await self._read_new(reader, block=True))
             except StoreUnavailable as outage:
-                logger.warning("The worker waits for the store: %s", outage)
+                logger.warning("The worker waits for the store: %s", outage.reason)
                 await asyncio.sleep(PAUSE_SECONDS)
             except ResponseError as error:
                 if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
@@ -91,7 +91,9 @@ class Worker:
             try:
                 await self._process(await self._claim())
                 await self.tidy()
-            except (StoreUnavailable, ResponseError) as error:
+            except StoreUnavailable as outage:
+                logger.warning("Housekeeping waits for the store: %s", outage.reason)
+            except ResponseError as error:
                 logger.warning("Housekeeping waits: %s", error)
 
     async def drain(self) -> int:
@@ -244,5 +246,5 @@ async def with_patience(work: Callable[[], Awaitable[V]]) -> V:
         try:
             return await work()
         except StoreUnavailable as outage:
-            logger.warning("The worker waits for the store: %s", outage)
+            logger.warning("The worker waits for the store: %s", outage.reason)
             await asyncio.sleep(PAUSE_SECONDS)

@@ -15,7 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from strawberry import Schema
@@ -64,7 +64,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             Route("/health/live", live),
             Route("/health/ready", ready),
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
-            *(playground.routes() if playground else []),
+            *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],
         middleware=[
             Middleware(RequestIds),

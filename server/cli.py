@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -29,7 +30,7 @@ from server.worker import work
 T = TypeVar("T")
 
 DEMO_VIEWER = "alice"
-EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused, StoreUnavailable)
+EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused)
 HOME = (
     "{ viewer { login homeTimeline { posts(first: 3) { "
     "edges { node { text author { login relationship { state } } } } } } } }"
@@ -219,8 +220,11 @@ def main() -> NoReturn:
     """Run the command line; what can be expected to go wrong is one sentence, not a traceback."""
     try:
         cli()
+    except StoreUnavailable as outage:
+        console.print(f"[red]fanline:[/] The store does not answer: {escape(outage.reason)}", markup=True)
+        sys.exit(1)
     except EXPECTED as error:
-        console.print(f"[red]fanline:[/] {error}", markup=True)
+        console.print(f"[red]fanline:[/] {escape(str(error))}", markup=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -54,9 +54,13 @@ class TimelineMode(Enum):
 
 
 def _duration(value: object) -> object:
-    """Read `90s`, `15m`, `24h` or `30 d`; leave anything else to pydantic."""
-    match = re.fullmatch(r"(\d+)\s*([smhd])", value.strip()) if isinstance(value, str) else None
-    return timedelta(**{UNITS[match[2]]: int(match[1])}) if match else value
+    """Read `90s`, `15m`, `24h` or `30 d`. Raises ValueError for any other text."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
+    if match is None:
+        raise ValueError("must be a number and a unit, like 90s, 15m, 24h or 30d")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
 def _list(value: object) -> object:
