@@ -70,5 +70,9 @@ class NumbersExhausted(GraphError):
     """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""
 
 
+class OutOfStep(GraphError):
+    """The log cannot give imported facts the numbers they came with: somebody else has written to it."""
+
+
 class SessionOver(GraphError):
     """The session of a live stream was logged out; the stream ends."""

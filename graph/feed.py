@@ -12,8 +12,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from redis.exceptions import RedisError
-
 from graph import keys
 from graph.errors import SessionOver, StoreUnavailable
 from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, HomeEvent, PostAdded, PostRemoved
@@ -29,7 +27,7 @@ QUIET_SECONDS = 15.0
 PAUSE_SECONDS = 0.2
 READ_AT_ONCE = 500
 HYDRATE_AT_ONCE = 100
-MAX_WAITING_FACTS = 1000
+MAX_WAITING_FACTS = 16_000  # references to facts that all streams of the process share: 128 KB
 
 logger = logging.getLogger("fanline.feed")
 
@@ -109,9 +107,8 @@ class Feed:
         self._streams.add(waiting)
         joined = self._head
         try:
-            if session is not None and not await self._sessions.is_live(viewer, session):
-                raise SessionOver("This session was logged out.")
             stream = HomeStream(viewer, session, await self._follows.followed_by(viewer))
+            await self._check_session(stream)
             async for fact in self._log.replay(min(drained, joined), joined):
                 stream.apply(fact)
             position = joined if after is None else after
@@ -127,6 +124,11 @@ class Feed:
                     yield event
         finally:
             self._streams.discard(waiting)
+
+    async def _check_session(self, stream: "HomeStream") -> None:
+        """Raise SessionOver if the stream's session has ended, expired, or made way for newer ones."""
+        if stream.session is not None and not await self._sessions.is_live(stream.viewer, stream.session):
+            raise SessionOver("This session has ended.")
 
     async def _held(self, number: int) -> bool:
         """Tell whether the log still holds everything after this number, and has reached it."""
@@ -148,14 +150,18 @@ class Feed:
 
     async def _go_live(self, stream: "HomeStream", waiting: Waiting, position: int) -> AsyncGenerator[HomeEvent]:
         clock = asyncio.get_running_loop().time
-        quiet_until = clock() + self._quiet
+        quiet_until = checked_until = clock() + self._quiet
         while True:
+            if clock() >= checked_until:
+                await self._check_session(stream)
+                checked_until = clock() + self._quiet
             try:
                 async with asyncio.timeout_at(quiet_until):
                     await waiting.arrived.wait()
             except TimeoutError:
+                await self._check_session(stream)
                 yield Checkpoint(position, datetime.now(UTC))
-                quiet_until = clock() + self._quiet
+                quiet_until = checked_until = clock() + self._quiet
                 continue
             if waiting.cut_off:
                 return
@@ -186,8 +192,11 @@ class Feed:
             while True:
                 try:
                     await self._read_on(reader)
-                except (StoreUnavailable, RedisError) as outage:
-                    logger.warning("The live feed waits for the store: %s", getattr(outage, "reason", outage))
+                except StoreUnavailable as outage:
+                    logger.warning("The live feed waits for the store: %s", outage.reason)
+                    await asyncio.sleep(PAUSE_SECONDS)
+                except Exception:
+                    logger.exception("The live feed tries again")
                     await asyncio.sleep(PAUSE_SECONDS)
         finally:
             await reader.close()
@@ -221,22 +230,22 @@ class HomeStream:
     """What one stream knows: its viewer and whom the viewer follows, kept up by the viewer's own facts."""
 
     def __init__(self, viewer: int, session: str | None, followed: dict[int, int]) -> None:
-        self._viewer = viewer
-        self._session = session
+        self.viewer = viewer
+        self.session = session
         self._followed = followed
 
     def apply(self, fact: Fact) -> None:
         """Bring whom the viewer follows up to this fact, by number. Raises SessionOver if it ends the session."""
         event = fact.event
-        if isinstance(event, Followed) and event.follower == self._viewer:
+        if isinstance(event, Followed) and event.follower == self.viewer:
             self._followed[event.followee] = max(fact.number, self._followed.get(event.followee, 0))
         elif (
             isinstance(event, Unfollowed)
-            and event.follower == self._viewer
+            and event.follower == self.viewer
             and self._followed.get(event.followee, fact.number) < fact.number
         ):
             del self._followed[event.followee]
-        elif isinstance(event, SessionsEnded) and event.user == self._viewer and self._session in event.sessions:
+        elif isinstance(event, SessionsEnded) and event.user == self.viewer and self.session in event.sessions:
             raise SessionOver("This session was logged out.")
 
     def missed(self, facts: Iterable[Fact]) -> list[HomeEvent]:
@@ -258,10 +267,10 @@ class HomeStream:
             yield PostAdded(fact.number, published_post(fact.number, event))
         elif isinstance(event, PostDeleted) and self._shows(event.author):
             yield PostRemoved(fact.number, event.post, event.author)
-        elif isinstance(event, Followed) and event.follower == self._viewer:
+        elif isinstance(event, Followed) and event.follower == self.viewer:
             yield AuthorAdded(fact.number, event.followee)
-        elif isinstance(event, Unfollowed) and event.follower == self._viewer:
+        elif isinstance(event, Unfollowed) and event.follower == self.viewer:
             yield AuthorRemoved(fact.number, event.followee)
 
     def _shows(self, author: int) -> bool:
-        return author == self._viewer or author in self._followed
+        return author == self.viewer or author in self._followed

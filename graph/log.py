@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from graph import keys
-from graph.errors import NumbersExhausted, ProblemCode, Rejected
+from graph.errors import NumbersExhausted, OutOfStep, ProblemCode, Rejected
 from graph.facts import Event, Fact, decode_event, encode_event
 from graph.model import EPOCH, EPOCH_MS, SEQUENCE_BITS
 from graph.store import Store, Word, script
@@ -49,13 +49,17 @@ class Log:
         self.known_drained = 0
 
     async def append(
-        self, events: Sequence[Event], once: Once | None = None, times: Sequence[datetime] | None = None
+        self,
+        events: Sequence[Event],
+        once: Once | None = None,
+        times: Sequence[datetime] | None = None,
+        first: int | None = None,
     ) -> list[Fact]:
         """Commit events; give them back as facts with their numbers. One round trip, safe to repeat.
 
         Without a key of the client's, a nonce makes the library's own retries safe. Times are for seeding a log
         with the past; a number never goes back, whatever the time. Raises Rejected (IDEMPOTENCY_MISMATCH) if the
-        key was used for other facts.
+        key was used for other facts, and OutOfStep if the `first` fact cannot get that number; both write nothing.
         """
         if not events:
             return []
@@ -72,6 +76,7 @@ class Log:
                     digest,
                     once.seconds,
                     EPOCH_MS,
+                    "" if first is None else first,
                     *words,
                 )
             ]
@@ -83,6 +88,8 @@ class Log:
                 "This idempotency key was used before, for something else.",
                 "idempotencyKey",
             )
+        if outcome == "out of step":
+            raise OutOfStep(f"The log has gone beyond {first} already.")
         if outcome == "exhausted":
             raise NumbersExhausted("The log's next number would not fit into 53 bits. Is a clock wrong?")
         facts = [Fact(int(number), event) for number, event in zip(numbers, events, strict=True)]

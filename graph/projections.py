@@ -162,7 +162,8 @@ class Projections:
 
     async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
-        reach = await self._reach.settle(author, post, reach, followers, take_over=whole)
+        if whole or followers <= self._sync_followers:
+            reach = await self._reach.settle(author, post, reach, followers, take_over=whole)
         await self._cache.insert(author, post, [author])
         if reach == LARGE or not followers:
             return
@@ -171,10 +172,10 @@ class Projections:
             await self._cache.insert(author, post, viewers)
 
     async def _delete(self, facts: Sequence[tuple[int, PostDeleted]]) -> None:
-        bury, remove = script("bury_post"), script("remove")
+        bury, remove, trim = script("bury_post"), script("remove"), self._trimmable()
         await self._send([bury.call([keys.post(event.post)], number) for number, event in facts])
         await self._send(
-            [remove.call(set_keys(keys.posts, event.author), 0, event.post, number) for number, event in facts]
+            [remove.call(set_keys(keys.posts, event.author), trim, event.post, number) for number, event in facts]
         )
 
 

@@ -246,7 +246,7 @@ def connect(url: str) -> Redis | RedisCluster:
         "socket_timeout": SOCKET_TIMEOUT,
         "socket_connect_timeout": SOCKET_TIMEOUT,
     }
-    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES)
+    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
     scheme, _, rest = url.partition("://")
     if scheme in ("valkey+cluster", "redis+cluster"):
         nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]

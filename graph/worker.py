@@ -31,6 +31,7 @@ GROUP = "projections"
 BATCH = 100
 MAX_DELIVERIES = 5
 CLAIM_AFTER = timedelta(seconds=30)
+CONSUMERS_LIVE_MS = 3_600_000
 HOUSEKEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 
@@ -210,8 +211,13 @@ class Worker:
         return [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
 
     async def tidy(self) -> None:
-        """Remove deleted posts' texts from the log, then what is older than the retention. Never above the mark."""
+        """Remove deleted posts' texts from the log, then what is older than the retention. Never above the mark.
+
+        Workers of the past, silent for an hour and holding nothing, are forgotten too.
+        """
         await self._scrub()
+        await self._ensure_group()
+        await self._store.send([script("forget_consumers").call([keys.LOG], GROUP, CONSUMERS_LIVE_MS)])
         oldest = number_at(datetime.now(UTC) - self._retention)
         await self._store.send(
             [script("trim_log").call([keys.LOG, keys.DRAINED, keys.TRIMMED], max(0, oldest), EPOCH_MS)]

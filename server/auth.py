@@ -43,7 +43,7 @@ class Tokens:
             raise BadToken("The access token is malformed.")
         for key in self._keys:
             try:
-                claims = jwt.decode(token, key, [ALGORITHM], {"require": ["exp", "sid", "sub"]})
+                claims = jwt.decode(token, key, [ALGORITHM], {"require": ["exp", "sid", "sub"], "verify_iat": False})
             except jwt.InvalidSignatureError:
                 continue
             except jwt.ExpiredSignatureError:

@@ -138,6 +138,8 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             if not isinstance(data.get(name), kind | None):
                 article = "a string" if kind is str else "an object"
                 raise Refused(400, f"'{name}' must be {article}.")
+        if data.get("query") == "":
+            raise Refused(400, "The request has no 'query'.")
         return GraphQLRequestData(
             query=data.get("query"),
             variables=data.get("variables"),

@@ -31,8 +31,7 @@ MAX_ALIASES = 100
 MAX_DIRECTIVES = 100
 MAX_ERRORS = 20
 COUNTED_TO = 1_000_000
-KEPT_DOCUMENTS = 500
-KEPT_LENGTH = 20_000  # characters; longer documents are prepared anew each time
+KEPT_LENGTH = 500_000  # characters of all documents that stay prepared
 TOO_LARGE = "COST_LIMIT"
 INVALID = "GRAPHQL_VALIDATION_FAILED"
 
@@ -69,7 +68,7 @@ class Prepared:
 
 
 class Documents:
-    """Prepares the documents of one schema; the newest stay prepared."""
+    """Prepares the documents of one schema; those last used stay prepared, unless there was anything wrong."""
 
     def __init__(self, schema: GraphQLSchema, max_depth: int, *, introspection: bool) -> None:
         self._schema = schema
@@ -77,14 +76,21 @@ class Documents:
         self._introspection = introspection
         self._rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
+        self._kept_length = 0
 
     def prepare(self, text: str) -> Prepared:
         """Parse a document, measure it and validate it. Raises GraphQLSyntaxError."""
-        prepared = self._kept.pop(text, None) or self._prepare(text)
-        if len(text) <= KEPT_LENGTH:
+        prepared = self._kept.get(text)
+        if prepared is not None:
+            self._kept.move_to_end(text)
+            return prepared
+        prepared = self._prepare(text)
+        if not prepared.errors:
             self._kept[text] = prepared
-            if len(self._kept) > KEPT_DOCUMENTS:
-                self._kept.popitem(last=False)
+            self._kept_length += len(text)
+            while self._kept_length > KEPT_LENGTH:
+                oldest, _ = self._kept.popitem(last=False)
+                self._kept_length -= len(oldest)
         return prepared
 
     def _prepare(self, text: str) -> Prepared:

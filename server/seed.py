@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from graph import Graph
+from graph.errors import OutOfStep
 from graph.facts import Fact, UserCreated
-from graph.imports import OutOfStep
 from graph.model import number_at, time_of
 from server.demo import PASSWORD, PEOPLE, POSTS, SEVEN, demo_world
 

@@ -33,6 +33,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
 
     async def handle_message(self, message: Any) -> None:
         """Act on a message, or end the socket if it is not one of the protocol."""
+        if isinstance(message, dict) and message.get("type") == "connection_init" and message.get("payload") is None:
+            message = {"type": "connection_init"}
         if complaint := _complaint(message):
             await self.handle_invalid_message(complaint)
         else:
@@ -94,7 +96,7 @@ def _complaint(message: Any) -> str | None:
     if message["type"] == "complete":
         return None
     payload = message.get("payload")
-    if not isinstance(payload, dict) or not isinstance(payload.get("query"), str):
+    if not isinstance(payload, dict) or not isinstance(payload.get("query"), str) or not payload["query"]:
         return "An operation needs a payload with a query"
     if not isinstance(payload.get("variables"), dict | None):
         return "The variables of an operation must be an object"

@@ -2,9 +2,10 @@
 -- Append facts to the log, once: number them, add them to the stream, remember them under the idempotency key.
 -- KEYS: 1 {log}   2 {log}:once:<user>:<key>
 -- ARGV: 1 highest number the caller knows   2 hash of the facts   3 seconds to remember the key
---       4 milliseconds between 1970 and the numbers' epoch   then for each fact: its time in milliseconds since
---       that epoch, or '' for now; the event as JSON
--- Returns {'appended' | 'repeated' | 'mismatch' | 'exhausted', number, number, …}; numbers are strings.
+--       4 milliseconds between 1970 and the numbers' epoch   5 the number that the first fact must get, or ''
+--       then for each fact: its time in milliseconds since that epoch, or '' for now; the event as JSON
+-- Returns {'appended' | 'repeated' | 'mismatch' | 'exhausted' | 'out of step', number, number, …}; numbers are
+-- strings.
 local known = redis.call('GET', KEYS[2])
 if known then
   local numbers = {}
@@ -28,16 +29,17 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) - epoch
 local numbers, n = {}, last
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local at = ARGV[i] == '' and now or tonumber(ARGV[i])
   n = math.max(n, at * 4096 - 1) + 1
   if n >= 9007199254740992 then return {'exhausted'} end
   numbers[#numbers + 1] = n
 end
+if ARGV[5] ~= '' and tonumber(ARGV[5]) ~= numbers[1] then return {'out of step'} end
 local reply, words = {'appended'}, {ARGV[2]}
 for i, number in ipairs(numbers) do
   local id = string.format('%.0f-%.0f', math.floor(number / 4096) + epoch, number % 4096)
-  redis.call('XADD', KEYS[1], id, 'fact', ARGV[4 + 2 * i])
+  redis.call('XADD', KEYS[1], id, 'fact', ARGV[5 + 2 * i])
   reply[#reply + 1] = string.format('%.0f', number)
   words[#words + 1] = reply[#reply]
 end

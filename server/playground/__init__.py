@@ -112,5 +112,7 @@ def _tag(source: str, digest: str) -> str:
 
 
 def _from_this_machine(request: Request) -> bool:
-    name = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
-    return bool(request.client and request.client.host in LOOPBACK and name in LOCAL_NAMES)
+    host = request.headers.get("host", "")
+    name = host.rpartition(":")[0] or host
+    own_page = request.headers.get("origin", f"http://{host}").partition("://")[2] == host
+    return bool(request.client and request.client.host in LOOPBACK and name in LOCAL_NAMES and own_page)

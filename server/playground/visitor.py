@@ -3,7 +3,7 @@
 import json
 
 from graph import Graph
-from graph.model import RelationshipState
+from graph.model import RelationshipState, Session
 from graph.paging import Window
 from resolvers import ids
 from server.auth import Tokens
@@ -19,19 +19,17 @@ class Visitor:
     def __init__(self, tokens: Tokens, login: str) -> None:
         self._tokens = tokens
         self._login = login
-        self._token = ""
+        self._session: Session | None = None
 
     async def token(self) -> str | None:
         """Give the visitor's token, or None while there is no such person."""
-        if self._token:
-            viewer = self._tokens.verify(self._token)
-            if await self.graph.sessions.is_live(viewer.user, viewer.session):
-                return self._token
+        if self._session and await self.graph.sessions.is_live(self._session.user, self._session.id):
+            return self._tokens.issue(self._session)
         [user] = await self.graph.users.ids_of_logins([self._login])
         if user is None:
             return None
-        self._token = self._tokens.issue(await self.graph.sessions.start(user))
-        return self._token
+        self._session = await self.graph.sessions.start(user)
+        return self._tokens.issue(self._session)
 
     async def variables(self) -> dict[str, str]:
         """Give variables, as JSON, for the examples that need ids: somebody to follow."""

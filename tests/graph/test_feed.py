@@ -163,6 +163,18 @@ async def test_a_session_that_ended_while_its_stream_began_ends_it(graph: Graph,
             await watcher.silent()
 
 
+async def test_a_session_that_made_way_for_newer_ones_ends_its_stream(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """No fact tells of it, nor of an expiry; so a stream looks its session up now and then, busy or quiet."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    async with watching(feed, alice, session=session.id) as watcher:
+        assert isinstance(await watcher.next(), Checkpoint)
+        await raw.hdel(f"session:{{{alice}}}", session.id)
+
+        with pytest.raises(SessionOver):
+            await watcher.take(1)
+
+
 async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Feed, raw: Redis) -> None:
     """Fifty subscribers, one blocked connection, and every one gets every post."""
     alice, *_ = await people(graph, "alice")

@@ -183,8 +183,11 @@ async def test_trimming_during_the_replay_is_a_gap(graph: Graph, another: Open, 
     assert event.reason is GapReason.RETENTION
 
 
-async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(graph: Graph, feed: Feed) -> None:
+async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beyond the bound it is cut off and rejoins at the end; a fast one beside it loses nothing."""
+    monkeypatch.setattr("graph.feed.MAX_WAITING_FACTS", 1000)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from graph import Graph
+from graph.errors import OutOfStep
 from graph.facts import Event, Fact, Followed, PostDeleted, PostPublished, UserCreated
-from graph.imports import OutOfStep
 from graph.model import number_at
 from tests.graph.world import home, newest, people, posts
 

@@ -1,8 +1,10 @@
 """The playground's page: nothing but the pinned files runs on it, and its token stays on this machine."""
 
+import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,32 @@ async def test_outside_the_demo_nobody_is_logged_in(api: Api) -> None:
     """The playground is then as anonymous as curl."""
     start = (await api.client.get("/playground/start.json", headers=LOCAL)).json()
     assert start["token"] is None
+
+
+async def test_no_other_site_gets_the_token_though_every_origin_may_use_the_api(
+    settings: Settings, graph: Graph
+) -> None:
+    """Opening the API to all origins does not open the demo's log-in to them."""
+    await graph.users.sign_up("alice", "correct horse")
+    open_to_all = settings.model_copy(update={"allowed_origins": ("*",)})
+    async with serving(open_to_all, graph, demo_login="alice") as api:
+        own = str(api.client.base_url).rstrip("/")
+        tokens = [
+            (await api.client.get("/playground/start.json", headers=headers)).json()["token"]
+            for headers in ({}, {"origin": own}, {"origin": "https://elsewhere.example"}, {"origin": "null"})
+        ]
+    assert [token is not None for token in tokens] == [True, True, False, False]
+
+
+async def test_the_demo_logs_somebody_in_again_after_their_session_has_expired(
+    settings: Settings, graph: Graph
+) -> None:
+    """A demo that runs for longer than a session lives goes on working."""
+    await graph.users.sign_up("alice", "correct horse")
+    brief = settings.model_copy(update={"session_ttl": timedelta(seconds=1)})
+    async with serving(brief, graph, demo_login="alice") as api:
+        first = (await api.client.get("/playground/start.json")).json()["token"]
+        await asyncio.sleep(1.1)
+        second = (await api.client.get("/playground/start.json")).json()["token"]
+        assert first != second
+        assert (await api.ask("{ viewer { login } }", second)).json() == {"data": {"viewer": {"login": "alice"}}}
