@@ -10,6 +10,7 @@ library repeats it by itself.
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Coroutine, Sequence
 from functools import cache
 from importlib import resources
@@ -18,6 +19,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.crc import key_slot
@@ -33,6 +35,8 @@ V = TypeVar("V")
 SOCKET_TIMEOUT = 5.0
 BLOCK_SECONDS = 2.0
 RETRIES = 3
+SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
+CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
 MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
 OUTAGES = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError, TimeoutError)
 OUTAGE_REPLIES = (
@@ -235,28 +239,39 @@ def settle(future: asyncio.Future[list[Any]], replies: list[Any]) -> None:
         future.set_exception(as_graph_error(failed))
 
 
+def check_url(url: str) -> None:
+    """Raise ValueError, saying what is wrong, unless a URL can be that of a store."""
+    scheme, _, rest = url.partition("://")
+    if scheme in CLUSTER_SCHEMES:
+        for node in rest.rstrip("/").split(","):
+            if not re.fullmatch(r"[\w.:\[\]-]*:\d{1,5}", node):
+                raise ValueError(f"'{node}' is not a node of a cluster, like host:6379")
+    elif scheme not in SCHEMES:
+        raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in (*SCHEMES, *CLUSTER_SCHEMES))}")
+    elif taken := set(parse_url(f"{SCHEMES[scheme]}://{rest}")) & {"protocol", "decode_responses"}:
+        raise ValueError(f"must not set {' or '.join(sorted(taken))}")
+
+
 def connect(url: str) -> Redis | RedisCluster:
     """Make a client for a store's URL without connecting yet: one server, or the nodes of a cluster.
 
-    Raises ValueError, naming the URL's scheme, for anything else.
+    Raises ValueError for a URL that names no store.
     """
+    check_url(url)
     options: dict[str, Any] = {
         "decode_responses": True,
         "protocol": 3,
         "socket_timeout": SOCKET_TIMEOUT,
         "socket_connect_timeout": SOCKET_TIMEOUT,
     }
-    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
     scheme, _, rest = url.partition("://")
-    if scheme in ("valkey+cluster", "redis+cluster"):
+    if scheme in CLUSTER_SCHEMES:
         nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
         startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
         return with_raw_replies(RedisCluster(startup_nodes=startup, **options))
-    schemes = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
-    if scheme not in schemes:
-        raise ValueError(f"A store URL starts with one of {', '.join(schemes)}, valkey+cluster; not '{scheme}'.")
+    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
     pool = BlockingConnectionPool.from_url(
-        f"{schemes[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
+        f"{SCHEMES[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
     )
     return with_raw_replies(Redis.from_pool(pool))
 

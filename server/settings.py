@@ -14,7 +14,6 @@ from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
@@ -22,11 +21,11 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from strawberry.http.websocket_origin import normalize_allowed_origins
 
 from graph import Tuning
+from graph.store import check_url
 from server.embedded import Durability
 
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
-STORE_SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix", "valkey+cluster", "redis+cluster")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 LATER = ("ARCHIVE_URL", "HOT_POSTS", "RATE_LIMIT", "TRUSTED_DOCUMENTS")
 
@@ -158,9 +157,8 @@ class Settings(BaseSettings):
     @field_validator("store_url", mode="after")
     @classmethod
     def _known_store(cls, value: str | None) -> str | None:
-        if value is not None and urlsplit(value).scheme not in STORE_SCHEMES:
-            schemes = ", ".join(f"{scheme}://" for scheme in STORE_SCHEMES)
-            raise ValueError(f"must begin with one of {schemes}")
+        if value is not None:
+            check_url(value)
         return value
 
     @field_validator("secret", mode="after")

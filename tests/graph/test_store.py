@@ -202,7 +202,7 @@ async def test_every_script_declares_its_language() -> None:
 @pytest.mark.parametrize("url", ["http://x", "mysql://x", "localhost:6379", "", "valkey+cluster//x:1"])
 async def test_what_is_no_store_is_refused(url: str) -> None:
     """The error names the schemes that there are."""
-    with pytest.raises(ValueError, match="starts with one of valkey"):
+    with pytest.raises(ValueError, match="must begin with one of valkey"):
         connect(url)
 
 

@@ -66,6 +66,10 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
     [
         ("STORE_URI", "redis://x", "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
         ("STORE_URL", "http://x", "FANLINE_STORE_URL: must begin with one of valkey://"),
+        ("STORE_URL", "redis://localhost:abc", "FANLINE_STORE_URL: "),
+        ("STORE_URL", "redis://localhost?socket_timeout=x", "FANLINE_STORE_URL: "),
+        ("STORE_URL", "redis://localhost?protocol=2", "FANLINE_STORE_URL: must not set protocol"),
+        ("STORE_URL", "valkey+cluster://a:1,b", "FANLINE_STORE_URL: 'b' is not a node of a cluster"),
         ("SECRET", "short", "FANLINE_SECRET: each key must have at least 32 bytes"),
         ("SECRET", f"{KEY},short", "FANLINE_SECRET: each key must have at least 32 bytes"),
         ("ENV", "staging", "FANLINE_ENV: Input should be 'development' or 'production'"),
