@@ -90,7 +90,9 @@ class Worker:
         while True:
             await asyncio.sleep(min(HOUSEKEEPING_SECONDS, max(0.05, self._claim_ms / 1000)))
             try:
-                await self._process(await self._claim())
+                while entries := await self._claim():
+                    await self._process(entries)
+                await self._process([])
                 await self.tidy()
             except StoreUnavailable as outage:
                 logger.warning("Housekeeping waits for the store: %s", outage.reason)
@@ -133,17 +135,23 @@ class Worker:
         return list(reply[keys.LOG]) if reply else []
 
     async def _claim(self) -> list[Any]:
-        """Take over facts that were delivered long ago; those delivered too often become dead letters."""
+        """Take over facts that were delivered long ago; those delivered too often become dead letters.
+
+        On its last delivery a fact is alone, so that sound ones are not buried with one that kills its worker.
+        """
         rows = await self._store.run("XPENDING", keys.LOG, GROUP, "IDLE", self._claim_ms, "-", "+", BATCH)
-        claimable = []
+        claimable, last_chance = [], []
         for entry, _, _, deliveries in rows:
             if deliveries >= MAX_DELIVERIES:
                 await self._bury(entry, f"Not projected after {deliveries} deliveries.")
+            elif deliveries == MAX_DELIVERIES - 1:
+                last_chance.append(entry)
             else:
                 claimable.append(entry)
-        if not claimable:
+        chosen = claimable or last_chance[:1]
+        if not chosen:
             return []
-        claimed = await self._store.run("XCLAIM", keys.LOG, GROUP, self._name, self._claim_ms, *claimable)
+        claimed = await self._store.run("XCLAIM", keys.LOG, GROUP, self._name, self._claim_ms, *chosen)
         return [entry for entry in claimed if entry and entry[0]]
 
     async def _process(self, entries: Sequence[Any]) -> int:

@@ -245,6 +245,25 @@ async def test_a_dead_letter_of_a_deleted_post_is_thrown_away(graph: Graph, raw:
     assert await worker.dead_letters() == []
 
 
+async def test_a_fact_that_kills_its_worker_takes_no_sound_ones_with_it(graph: Graph, another: Open) -> None:
+    """A whole batch dies with its worker again and again; only the deadly fact is set aside."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await graph.worker().drain()
+    sound, deadly = await append(graph, Followed(alice, bob), Followed(alice, carol))
+    for _ in range(MAX_DELIVERIES - 1):
+        await take(graph)
+        await graph.store.run("XCLAIM", "{log}", GROUP, "dead", 0, entry_id(sound), entry_id(deadly), "RETRYCOUNT", 4)
+    dying = await another()
+    Fault(dying.store, runs("add", str(carol)), Killed())
+    with contextlib.suppress(Killed):
+        await dying.worker(timedelta(0)).drain()
+
+    await graph.worker(timedelta(0)).drain()
+
+    assert bob in await graph.follows.followed_by(alice)
+    assert [letter["entry"] for letter in await graph.worker().dead_letters()] == [entry_id(deadly)]
+
+
 async def test_the_mark_waits_for_a_poisoned_fact(graph: Graph, raw: Redis) -> None:
     """Until it is set aside, the mark stays below it; if it recovers in time, it is projected."""
     [bob] = await people(graph, "bob")
