@@ -92,6 +92,24 @@ async def test_a_late_post_below_the_floor_does_not_enter(another: Open, raw: Re
     await holds(raw, alice, written, 3)
 
 
+async def test_a_late_post_of_an_author_unfollowed_meanwhile_does_not_enter(another: Open) -> None:
+    """The fan-out read its followers before the unfollow; the cache was rebuilt after it."""
+    graph, slow = await another(), await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await cached(graph, alice)
+    stop = Stop(slow.store, runs("insert", f"home:{{{alice}}}"))
+    publishing = asyncio.create_task(slow.posts.publish(bob, "late"))
+    await stop.reached.wait()
+
+    await graph.follows.unfollow(alice, [bob])
+    await cached(graph, alice)
+    stop.resume()
+    await publishing
+
+    assert await home(graph, alice) == []
+
+
 async def test_an_inactive_author_does_not_raise_the_floor(another: Open, raw: Redis) -> None:
     """Only authors with more posts than were read do."""
     graph = await another(home_size=40)
