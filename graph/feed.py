@@ -88,7 +88,7 @@ class Feed:
 
         With `after`, what was missed since that number is replayed first; if the log no longer holds it, or never
         reached it, one Gap says so. A client that applies every event holds the home timeline. Raises SessionOver
-        when the session is logged out. The streams of a process share one connection; joining costs five trips.
+        when the session is logged out. The streams of a process share one connection; joining costs some six trips.
         """
         while True:
             position = after or 0

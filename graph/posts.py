@@ -40,7 +40,7 @@ class Posts:
         """Publish a post; when it returns, the first followers have it, and the log will bring it to the others.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND if a repeated key names a
-        post that was deleted since. Four round trips, and one more for every 500 of the first followers.
+        post that was deleted since. Four round trips, and two more for every 500 of the first followers.
         """
         check = Check()
         text = check.text(text)

@@ -50,7 +50,7 @@ class Projections:
     async def project(self, facts: Sequence[Fact], *, whole: bool) -> None:
         """Project facts: wholly, or only what must be seen when a mutation returns. Safe to repeat.
 
-        A publish costs three round trips and one or two for every 500 followers; a follow or unfollow two, a
+        A publish costs three round trips and two for every 500 followers; a sign-up, follow or unfollow two, a
         deletion two, the others one. A batch of facts shares the trips.
         """
         await self._create_users(of_type(facts, UserCreated))
