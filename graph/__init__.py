@@ -12,6 +12,8 @@ from datetime import timedelta
 
 from argon2 import PasswordHasher
 
+from graph.archive import Archive
+from graph.archiver import Archiver
 from graph.facts import Event, Fact
 from graph.feed import Feed
 from graph.follows import Follows
@@ -23,6 +25,7 @@ from graph.relationships import Relationships
 from graph.sessions import Sessions
 from graph.store import Store
 from graph.timelines.cache import HomeCache
+from graph.timelines.fan_out import FanOuts
 from graph.timelines.page import Timelines
 from graph.timelines.reach import Reach
 from graph.users import Users
@@ -33,11 +36,19 @@ __all__ = ["Graph", "Tuning"]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The numbers that shape a graph. `push_limit`: infinity is push, zero is pull, anything between hybrid."""
+    """The numbers that shape a graph.
+
+    `push_limit`: infinity is push, zero is pull, anything between hybrid. `fan_out_task` is how many followers one task
+    of a long fan-out serves. With an archive, the store keeps the newest `hot_posts` of an author, and up to
+    `archive_batch` more, which then move at once.
+    """
 
     home_size: int = 800
     sync_followers: int = 1000
     push_limit: float = math.inf
+    fan_out_task: int = 10_000
+    hot_posts: int = 1000
+    archive_batch: int = 1000
     hibernate_after: timedelta = timedelta(days=7)
     log_retention: timedelta = timedelta(hours=24)
     max_following: int = 5000
@@ -48,30 +59,49 @@ class Tuning:
 
 
 class Graph:
-    """The social graph on one store. Nothing connects before the first use."""
+    """The social graph on one store, and behind it an archive of cold posts; without one all posts stay in the store.
 
-    def __init__(self, store: Store, tuning: Tuning | None = None) -> None:
+    Nothing connects before the first use.
+    """
+
+    def __init__(self, store: Store, tuning: Tuning | None = None, archive: Archive | None = None) -> None:
         tuning = tuning or Tuning()
         self.tuning = tuning
         self.store = store
+        self.archive = archive
         self.log = Log(store)
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
-        self.posts = Posts(store, self.log, self.commit)
+        self.posts = Posts(store, self.log, self.commit, archive)
         self.follows = Follows(store, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
         self.timelines = Timelines(store, self.posts, cache)
         reach = Reach(store, cache, tuning.push_limit)
-        self.projections = Projections(store, self.log, cache, reach, tuning.sync_followers)
+        self.fan_outs = FanOuts(store, cache, tuning.fan_out_task)
+        self.archiver: Archiver | None = None
+        archivable_from = math.inf
+        if archive is not None:
+            self.archiver = Archiver(store, self.log, archive, tuning.hot_posts, tuning.archive_batch)
+            archivable_from = tuning.hot_posts + tuning.archive_batch
+        self.projections = Projections(store, self.log, self.fan_outs, reach, tuning.sync_followers, archivable_from)
         self.imports = Imports(store, self.log, self.projections, self.worker())
         self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions)
 
     @classmethod
-    async def open(cls, url: str, tuning: Tuning | None = None, store: Callable[[str], Store] = Store) -> "Graph":
-        """Open the graph in the store at this URL. Raises ValueError for a URL that names no store."""
-        return cls(store(url), tuning)
+    async def open(
+        cls,
+        url: str,
+        tuning: Tuning | None = None,
+        store: Callable[[str], Store] = Store,
+        archive: Archive | None = None,
+    ) -> "Graph":
+        """Open the graph in the store at this URL. Raises ValueError for a URL that names no store.
+
+        The graph closes the archive when it is closed itself.
+        """
+        return cls(store(url), tuning, archive)
 
     async def commit(self, events: Sequence[Event], once: Once | None = None) -> list[Fact]:
         """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
@@ -81,9 +111,19 @@ class Graph:
 
     def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:
         """Make a worker that projects this graph's log."""
-        return Worker(self.store, self.log, self.projections, self.tuning.log_retention, claim_after=claim_after)
+        return Worker(
+            self.store,
+            self.log,
+            self.projections,
+            self.fan_outs,
+            self.archiver,
+            self.tuning.log_retention,
+            claim_after=claim_after,
+        )
 
     async def close(self) -> None:
         """Stop what runs in the background and close the connections."""
         await asyncio.gather(self.feed.close(), self.timelines.close())
         await self.store.close()
+        if self.archive is not None:
+            await self.archive.close()

@@ -66,6 +66,17 @@ class StoreUnavailable(GraphError):
         self.reason = str(reason)
 
 
+class ArchiveUnavailable(GraphError):
+    """The archive did not answer. A write under way may have been done or not; its retry is safe.
+
+    The message may be shown to anybody; `reason` says more, for the log of whoever runs the archive.
+    """
+
+    def __init__(self, reason: object = "") -> None:
+        super().__init__("Older posts cannot be read at the moment. Try again later.")
+        self.reason = str(reason)
+
+
 class NumbersExhausted(GraphError):
     """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""
 

@@ -11,7 +11,12 @@ key                            type            content
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
 `{log}:import`                 string          what an import brings into the log, and whether it is complete
-`{log}:dead`                   stream          facts that could not be projected, with the reason
+`{log}:dead`                   stream          facts and tasks that could not be projected, with the reason
+`{log}:fanouts`                stream          tasks: post, author, and the follow numbers (low, high] to serve
+`{log}:fanouts:open`           sorted set      task's entry → its post, which the drained mark waits for
+`{log}:archivable`             sorted set      author with posts for the archive → the post that showed it
+`{log}:deleted`                sorted set      deleted post that may still have an archive row → its deletion
+`{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `attempts:{<login>}`           string, TTL     failed log-ins in a row
 `user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field
@@ -37,6 +42,11 @@ TRIMMED = "{log}:trimmed"
 SCRUBBED = "{log}:scrubbed"
 IMPORT = "{log}:import"
 DEAD = "{log}:dead"
+FANOUTS = "{log}:fanouts"
+OPEN_FANOUTS = "{log}:fanouts:open"
+ARCHIVABLE = "{log}:archivable"
+DELETED = "{log}:deleted"
+ARCHIVE = "{log}:archive"
 
 
 def once(user: int | str, key: str) -> str:

@@ -1,9 +1,10 @@
 """Posts: publish, delete, look up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graph import keys
-from graph.errors import ProblemCode, Rejected
+from graph.archive import Archive
+from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
 from graph.facts import PostDeleted, PostPublished
 from graph.log import Commit, Log, Once
 from graph.model import Location, Post
@@ -12,17 +13,34 @@ from graph.validation import Check
 
 
 class Posts:
-    """The posts of the graph."""
+    """The posts of the graph: those in the store, and behind them those in the archive, if there is one."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, archive: Archive | None = None) -> None:
         self._store = store
         self._log = log
         self._commit = commit
+        self._archive = archive
 
-    async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
-        """Look posts up by id; None for those that never were or were deleted. One round trip."""
+    @property
+    def archive(self) -> Archive:
+        """The archive of cold posts. Raises ArchiveUnavailable if this process was given none."""
+        if self._archive is None:
+            raise ArchiveUnavailable("This process was given no archive.")
+        return self._archive
+
+    async def get_many(self, ids: Sequence[int], archived: Mapping[int, Post] | None = None) -> list[Post | None]:
+        """Look posts up by id; None for those that never were or were deleted.
+
+        One round trip, and one query of the archive for those that the store does not know. `archived` are records
+        that came from the archive already: they count unless the store knows better. Raises ArchiveUnavailable.
+        """
         rows = await self._store.read([("HGETALL", keys.post(post)) for post in ids])
-        return [as_post(row) for row in rows]
+        cold = dict(archived or {})
+        missing = [post for post, row in zip(ids, rows, strict=True) if not row and post not in cold]
+        if missing and self._archive is not None:
+            found = await self._archive.get_many(missing)
+            cold.update((post.id, post) for post in found if post is not None)
+        return [as_post(row) if row else cold.get(post) for post, row in zip(ids, rows, strict=True)]
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Tell of each post whether it was deleted. One round trip."""
@@ -60,7 +78,7 @@ class Posts:
     async def delete(self, viewer: int, post: int) -> None:
         """Delete a post of the viewer's; no read shows it from then on. Repeating it is fine while the log remembers.
 
-        Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips.
+        Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips; one more and a query for an archived post.
         """
         [row] = await self._store.read([("HGETALL", keys.post(post))])
         if "deleted" in row:
@@ -68,7 +86,7 @@ class Posts:
             if fact is None or not isinstance(fact.event, PostDeleted) or fact.event.author != viewer:
                 raise not_found()
             return
-        found = as_post(row)
+        found = as_post(row) or (await self.get_many([post]))[0]
         if found is None:
             raise not_found()
         if found.author != viewer:

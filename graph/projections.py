@@ -7,10 +7,12 @@ post stands in its author's timeline before anyone's followers are read.
 """
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from graph import keys
 from graph.facts import (
@@ -26,32 +28,43 @@ from graph.facts import (
 from graph.log import Log
 from graph.model import number_at
 from graph.store import Command, Store, Word, script
-from graph.timelines.cache import HomeCache
-from graph.timelines.reach import LARGE, Reach, follower_chunks
+from graph.timelines.fan_out import FanOut, FanOuts
+from graph.timelines.reach import LARGE, Reach
 
 E = TypeVar("E")
 
 TOMBSTONES_LIVE = timedelta(hours=24)
 COMMANDS_PER_TRIP = 500
+OWNERS_PER_SCRIPT = 200
 CHANGES_PER_SCRIPT = 500
+POSTS_PER_SCRIPT = 200
 FAN_OUTS_AT_ONCE = 16
 
 
 class Projections:
-    """Projects facts. `sync_followers` is how many followers a publishing request serves before it answers."""
+    """Projects facts.
 
-    def __init__(self, store: Store, log: Log, cache: HomeCache, reach: Reach, sync_followers: int) -> None:
+    `sync_followers` is how many followers a publishing request serves before it answers, `archivable_from` how many
+    hot posts an author has when the archive may take some: infinity if there is no archive.
+    """
+
+    def __init__(
+        self, store: Store, log: Log, fan_outs: FanOuts, reach: Reach, sync_followers: int, archivable_from: float
+    ) -> None:
         self._store = store
         self._log = log
-        self._cache = cache
+        self._fan_outs = fan_outs
         self._reach = reach
         self._sync_followers = sync_followers
+        self._archivable_from = archivable_from
 
     async def project(self, facts: Sequence[Fact], *, whole: bool) -> None:
         """Project facts: wholly, or only what must be seen when a mutation returns. Safe to repeat.
 
-        A publish costs three round trips and two for every 500 followers; a sign-up, follow or unfollow two, a
-        deletion two, the others one. A batch of facts shares the trips.
+        A publish costs three round trips and one for every 1,000 followers; a sign-up, follow or unfollow two, a
+        deletion two, the others one. A batch of facts shares the trips. Wholly projected, a post with very many
+        followers leaves tasks behind (`graph.timelines.fan_out`), and an author with very many posts, or a deletion,
+        leaves work for the archive (`graph.archiver`).
         """
         await self._create_users(of_type(facts, UserCreated))
         await self._change_profiles(of_type(facts, ProfileChanged))
@@ -59,10 +72,10 @@ class Projections:
         await self._follow(of_type(facts, Followed))
         await self._publish(of_type(facts, PostPublished), whole=whole)
         await self._unfollow(of_type(facts, Unfollowed))
-        await self._delete(of_type(facts, PostDeleted))
+        await self._delete(of_type(facts, PostDeleted), whole=whole)
 
-    async def _send(self, commands: Sequence[Command]) -> list[object]:
-        replies: list[object] = []
+    async def _send(self, commands: Sequence[Command]) -> list[Any]:
+        replies: list[Any] = []
         for start in range(0, len(commands), COMMANDS_PER_TRIP):
             replies += await self._store.send(commands[start : start + COMMANDS_PER_TRIP])
         return replies
@@ -115,8 +128,12 @@ class Projections:
         self, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, forget: bool = False
     ) -> list[Command]:
         """Make the commands that add (owner, member, number) to versioned sets, and forget the owners' home caches."""
-        add = script("add")
-        return [add.call(set_keys(key, owner, forget=forget), *pairs) for owner, pairs in grouped(changes)]
+        commands = []
+        for group in self._store.together(grouped(changes), lambda change: key(change[0]), OWNERS_PER_SCRIPT):
+            names = [name for owner, _ in group for name in set_keys(key, owner, forget=forget)]
+            words = [word for _, pairs in group for word in (len(pairs), *pairs)]
+            commands.append(script("add").call(names, 3 if forget else 2, *words))
+        return commands
 
     def _removals(
         self, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, forget: bool = False
@@ -130,53 +147,106 @@ class Projections:
         return max(0, min(self._log.known_drained, number_at(datetime.now(UTC) - TOMBSTONES_LIVE)))
 
     async def _publish(self, facts: Sequence[tuple[int, PostPublished]], *, whole: bool) -> None:
-        written = await self._send([write_post(number, event) for number, event in facts])
-        standing = [fact for fact, stands in zip(facts, written, strict=True) if stands]
-        list_post = script("list_post")
-        listed = await self._store.send(
-            [
-                list_post.call(
-                    [
-                        keys.posts(event.author),
-                        keys.gone(keys.posts(event.author)),
-                        keys.reach(event.author),
-                        keys.followers(event.author),
-                    ],
-                    number,
-                )
-                for number, event in standing
-            ]
-        )
-        audiences = [
-            (number, event.author, *audience)
-            for (number, event), [stands, *audience] in zip(standing, listed, strict=True)
-            if stands
-        ]
-        for start in range(0, len(audiences), FAN_OUTS_AT_ONCE):
-            some = audiences[start : start + FAN_OUTS_AT_ONCE]
+        posts = await self._list(await self._write(facts))
+        await self._free([post.number for post in posts if post.state == "archived"])
+        listed = [post for post in posts if post.state == "listed"]
+        if whole:
+            await self._note_archivable(listed)
+        for start in range(0, len(listed), FAN_OUTS_AT_ONCE):
+            some = listed[start : start + FAN_OUTS_AT_ONCE]
             outcomes = await asyncio.gather(
-                *(self._fan_out(*audience, whole=whole) for audience in some), return_exceptions=True
+                *(self._fan_out(post, whole=whole) for post in some), return_exceptions=True
             )
             for failure in filter(None, outcomes):
                 raise failure  # only now: a fan-out that went on behind a failed one would outlive its caller
 
-    async def _fan_out(self, post: int, author: int, reach: str, followers: int, *, whole: bool) -> None:
-        """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
-        if whole or followers <= self._sync_followers:
-            reach = await self._reach.settle(author, post, reach, followers, take_over=whole)
-        await self._cache.insert(author, post, [author])
-        if reach == LARGE or not followers:
-            return
-        most = float("inf") if whole else self._sync_followers
-        async for viewers in follower_chunks(self._store, author, most):
-            await self._cache.insert(author, post, viewers)
+    async def _write(self, facts: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
+        """Write posts' records; give those that were not deleted."""
+        groups = list(self._store.together(facts, lambda fact: keys.post(fact[0]), POSTS_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            words = [word for fact in group for word in record(*fact)]
+            commands.append(script("write_post").call([keys.post(number) for number, _ in group], *words))
+        replies = await self._send(commands)
+        return [
+            fact
+            for group, stands in zip(groups, replies, strict=True)
+            for fact, stood in zip(group, stands, strict=True)
+            if stood
+        ]
 
-    async def _delete(self, facts: Sequence[tuple[int, PostDeleted]]) -> None:
-        bury, remove, trim = script("bury_post"), script("remove"), self._trimmable()
-        await self._send([bury.call([keys.post(event.post)], number) for number, event in facts])
-        await self._send(
-            [remove.call(set_keys(keys.posts, event.author), trim, event.post, number) for number, event in facts]
+    async def _list(self, facts: Sequence[tuple[int, PostPublished]]) -> list["Listed"]:
+        """Put posts into their authors' timelines."""
+        groups = list(self._store.together(facts, lambda fact: keys.posts(fact[1].author), POSTS_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            names = [name for _, event in group for name in listing_keys(event.author)]
+            commands.append(script("list_post").call(names, *(number for number, _ in group)))
+        replies = await self._send(commands)
+        return [
+            Listed(number, event.author, *answer)
+            for group, answers in zip(groups, replies, strict=True)
+            for (number, event), answer in zip(group, answers, strict=True)
+        ]
+
+    async def _free(self, archived: Sequence[int]) -> None:
+        """Free the records of posts that a repeated fact has written again though the archive holds them."""
+        groups = self._store.together(archived, keys.post, POSTS_PER_SCRIPT)
+        await self._send([script("free_post").call([keys.post(post) for post in group]) for group in groups])
+
+    async def _note_archivable(self, listed: Sequence["Listed"]) -> None:
+        """Note authors with more posts than the store should hold: the archiver works through them."""
+        full = {post.author: post.number for post in listed if post.hot >= self._archivable_from}
+        if full:
+            words = [word for author, number in full.items() for word in (number, author)]
+            await self._store.run("ZADD", keys.ARCHIVABLE, *words)
+
+    async def _fan_out(self, post: "Listed", *, whole: bool) -> None:
+        """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
+        reach = post.reach
+        if whole or post.followers <= self._sync_followers:
+            reach = await self._reach.settle(post.author, post.number, reach, post.followers, take_over=whole)
+        in_tasks = whole and reach != LARGE and self._fan_outs.is_long(post.followers)
+        most = float("inf") if whole else self._sync_followers
+        if reach == LARGE or in_tasks or not post.followers:
+            most = 0
+        await self._fan_outs.push(FanOut(post.number, post.author), most, own=True)
+        if in_tasks:
+            await self._fan_outs.open(post.number, post.author, post.followers)
+
+    async def _delete(self, facts: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
+        events = {event.post: (number, event.author) for number, event in facts}
+        counts: dict[int, int] = {}
+        groups = list(self._store.together(events, keys.post, POSTS_PER_SCRIPT))
+        bury = script("bury_post")
+        replies = await self._send(
+            [bury.call([keys.post(post) for post in group], *(events[post][0] for post in group)) for group in groups]
         )
+        for group, numbers in zip(groups, replies, strict=True):
+            counts.update(zip(group, map(int, numbers), strict=True))
+        trim = self._trimmable()
+        by_author = grouped((author, post, counts[post]) for post, (_, author) in events.items())
+        await self._send(
+            [
+                script("unlist_post").call([*set_keys(keys.posts, author), keys.cold(author)], trim, *pairs)
+                for author, pairs in by_author
+            ]
+        )
+        if whole and counts and self._archivable_from < math.inf:
+            words = [word for post, number in counts.items() for word in (number, post)]
+            await self._store.run("ZADD", keys.DELETED, *words)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What became of a post when it was put into its author's timeline, and what its fan-out needs to know."""
+
+    number: int
+    author: int
+    state: str
+    reach: str = ""
+    followers: int = 0
+    hot: int = 0
 
 
 def of_type(facts: Iterable[Fact], kind: type[E]) -> list[tuple[int, E]]:
@@ -200,8 +270,14 @@ def grouped(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list
             yield owner, pairs[start : start + 2 * CHANGES_PER_SCRIPT]
 
 
-def write_post(number: int, event: PostPublished) -> Command:
-    """Make the command that writes a post's record."""
+def listing_keys(author: int) -> tuple[str, str, str, str]:
+    """Name what putting a post into its author's timeline touches."""
+    name = keys.posts(author)
+    return name, keys.gone(name), keys.reach(author), keys.followers(author)
+
+
+def record(number: int, event: PostPublished) -> list[Word]:
+    """Give a post's record as words: how many follow, then fields and values."""
     fields: dict[str, Word | None] = {
         "id": number,
         "author": event.author,
@@ -211,4 +287,4 @@ def write_post(number: int, event: PostPublished) -> Command:
         "longitude": event.longitude,
     }
     words = [word for name, value in fields.items() if value is not None for word in (name, value)]
-    return script("write_post").call([keys.post(number)], *words)
+    return [len(words), *words]

@@ -11,7 +11,8 @@ library repeats it by itself.
 import asyncio
 import hashlib
 import re
-from collections.abc import Coroutine, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Self, TypeAlias, TypeVar
@@ -30,6 +31,7 @@ from graph.tasks import end
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 C = TypeVar("C", Redis, RedisCluster)
+K = TypeVar("K")
 V = TypeVar("V")
 
 SOCKET_TIMEOUT = 5.0
@@ -37,6 +39,7 @@ BLOCK_SECONDS = 2.0
 RETRIES = 3
 SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
 CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
+SCANNED_AT_ONCE = 1000
 MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
 OUTAGES = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError, TimeoutError)
 OUTAGE_REPLIES = (
@@ -219,6 +222,43 @@ class Store:
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
         await self.run("EXISTS", "{log}")
+
+    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+        """Group items into lists whose keys one command may name: of one slot each on a cluster, else any.
+
+        `key` gives one key of an item, in whose slot all keys of the item are. No list is longer than `most`.
+        """
+        groups: defaultdict[int, list[K]] = defaultdict(list)
+        many_slots = self.single_slot or isinstance(self._client, RedisCluster)
+        for item in items:
+            groups[key_slot(key(item).encode()) if many_slots else 0].append(item)
+        for group in groups.values():
+            for start in range(0, len(group), most):
+                yield group[start : start + most]
+
+    async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
+        """Yield the store's keys that match a pattern, some at a time; a key may come twice.
+
+        Every key that exists throughout is found. One round trip for about every thousand keys in the store.
+        """
+        nodes: list[Any] = [self._client]
+        if isinstance(self._client, RedisCluster):
+            await self._client.initialize()
+            nodes = [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
+        for node in nodes:
+            cursor = "0"
+            while True:
+                self.round_trips += 1
+                self.commands += 1
+                try:
+                    cursor, found = await node.execute_command(
+                        "SCAN", cursor, "MATCH", pattern, "COUNT", SCANNED_AT_ONCE
+                    )
+                except OUTAGES as error:
+                    raise StoreUnavailable(error) from error
+                yield list(found)
+                if int(cursor) == 0:
+                    break
 
     def reader(self) -> Self:
         """Give a second connection to the same store for blocking reads, so that they hold up nobody."""

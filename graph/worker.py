@@ -1,37 +1,39 @@
 """The worker: reads the log through a consumer group and projects every fact.
 
 Facts are acknowledged last, so a worker that dies leaves its facts to the others; the drained mark follows the
-oldest fact that is not acknowledged. Several workers share the log. What cannot be projected after five deliveries
-goes to the dead letters; an outage of the store does not count as a delivery.
+oldest fact that is not acknowledged. Several workers share the log, and the tasks into which a long fan-out is cut:
+the mark waits for the last of them. What cannot be projected after five deliveries goes to the dead letters; an
+outage of the store does not count as a delivery.
 """
 
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from redis.exceptions import ResponseError
 
 from graph import keys
+from graph.archiver import Archiver
+from graph.consumers import GROUP, Consumer, Entry
 from graph.errors import StoreUnavailable
 from graph.facts import Fact, PostDeleted
-from graph.log import Log, entry_id, number_of, readable
+from graph.log import Log, entry_id, readable
 from graph.model import EPOCH_MS, number_at
 from graph.projections import Projections
-from graph.store import BLOCK_SECONDS, Store, script
-from graph.tasks import end
+from graph.store import Store, script
+from graph.timelines.fan_out import FanOut, FanOuts
 
 V = TypeVar("V")
+Process: TypeAlias = Callable[[Sequence[Entry]], Awaitable[int]]
+"""Work on entries of a stream, acknowledge those that are done, and give the drained mark."""
 
-GROUP = "projections"
-BATCH = 100
-MAX_DELIVERIES = 5
+FACTS_AT_ONCE = 100
+TASKS_AT_ONCE = 1
 CLAIM_AFTER = timedelta(seconds=30)
-CONSUMERS_LIVE_MS = 3_600_000
 HOUSEKEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 
@@ -39,10 +41,10 @@ logger = logging.getLogger("fanline.worker")
 
 
 class Worker:
-    """One consumer of the log.
+    """One consumer of the log and of the tasks of long fan-outs.
 
-    `claim_after` is how long a fact may wait for another worker's acknowledgement before this one takes it over;
-    a batch under way is kept from that by a heartbeat.
+    `claim_after` is how long a fact or task may wait for another worker's acknowledgement before this one takes it
+    over; what is under way is kept from that by a heartbeat.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Worker:
         store: Store,
         log: Log,
         projections: Projections,
+        fan_outs: FanOuts,
+        archiver: Archiver | None,
         retention: timedelta,
         *,
         claim_after: timedelta = CLAIM_AFTER,
@@ -57,27 +61,41 @@ class Worker:
         self._store = store
         self._log = log
         self._projections = projections
+        self._fan_outs = fan_outs
+        self._archiver = archiver
         self._retention = retention
-        self._claim_ms = int(claim_after.total_seconds() * 1000)
-        self._name = secrets.token_hex(8)
+        self._pause = min(HOUSEKEEPING_SECONDS, max(0.05, claim_after.total_seconds()))
+        name = secrets.token_hex(8)
+        claim_ms = int(claim_after.total_seconds() * 1000)
+        self._facts = Consumer(store, keys.LOG, name, batch=FACTS_AT_ONCE, claim_ms=claim_ms)
+        self._tasks = Consumer(
+            store, keys.FANOUTS, name, batch=TASKS_AT_ONCE, claim_ms=claim_ms, tasks=keys.OPEN_FANOUTS
+        )
 
     async def run(self) -> None:
-        """Project the log as it grows, until cancelled. Survives outages of the store."""
-        reader = self._store.reader()
-        tasks = (self._follow_log(reader), self._keep_house())
+        """Project the log as it grows, until cancelled. Survives outages of the store and of the archive."""
+        readers = self._store.reader(), self._store.reader()
+        tasks = [
+            self._follow(self._facts, self._process, readers[0]),
+            self._follow(self._tasks, self._fan_out, readers[1]),
+            self._keep_house(),
+        ]
+        if self._archiver is not None:
+            tasks.append(self._archiver.run())
         try:
             async with asyncio.TaskGroup() as group:
                 for task in tasks:
                     group.create_task(task)
         finally:
-            await reader.close()
+            for reader in readers:
+                await reader.close()
 
-    async def _follow_log(self, reader: Store) -> None:
+    async def _follow(self, consumer: Consumer, process: Process, reader: Store) -> None:
         while True:
             try:
-                await self._ensure_group()
+                await self._join()
                 while True:
-                    await self._process(await self._read_new(reader, block=True))
+                    await process(await consumer.take(reader, block=True))
             except StoreUnavailable as outage:
                 logger.warning("The worker waits for the store: %s", outage.reason)
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -88,11 +106,13 @@ class Worker:
     async def _keep_house(self) -> None:
         """Take over what dead workers left, and trim the log, on a timer."""
         while True:
-            await asyncio.sleep(min(HOUSEKEEPING_SECONDS, max(0.05, self._claim_ms / 1000)))
+            await asyncio.sleep(self._pause)
             try:
-                while entries := await self._claim():
-                    await self._process(entries)
-                await self._process([])
+                while facts := await self._facts.claim():
+                    await self._process(facts)
+                while tasks := await self._tasks.claim():
+                    await self._fan_out(tasks)
+                await self._acknowledge()
                 await self.tidy()
             except StoreUnavailable as outage:
                 logger.warning("Housekeeping waits for the store: %s", outage.reason)
@@ -100,70 +120,61 @@ class Worker:
                 logger.warning("Housekeeping waits: %s", error)
 
     async def drain(self) -> int:
-        """Project everything in the log and give the drained mark.
+        """Project everything in the log, fan-outs included, and give the drained mark.
 
-        Waits for facts that another worker holds, and takes them over when they have waited long enough.
+        Waits for what another worker holds, and takes it over when it has waited long enough.
         """
-        await self._ensure_group()
+        await self._join()
         while True:
-            entries = await self._read_new(self._store, block=False) or await self._claim()
-            mark = await self._process(entries)
-            if not entries:
+            facts = await self._facts.take(self._store) or await self._facts.claim()
+            mark = await self._process(facts)
+            tasks = await self._tasks.take(self._store) or await self._tasks.claim()
+            if tasks:
+                mark = await self._fan_out(tasks)
+            if not facts and not tasks:
                 if mark >= await self._log.last():
                     return mark
-                await asyncio.sleep(min(0.05, max(0.001, self._claim_ms / 1000)))
+                await asyncio.sleep(min(0.05, self._pause))
 
     async def pass_over(self, upto: int) -> None:
         """Count the facts up to this number as projected, because an import has done it. One round trip."""
         pass_over = script("pass_over").call([keys.LOG, keys.DRAINED], GROUP, upto, entry_id(upto))
         await self._store.send([pass_over])
 
-    async def _ensure_group(self) -> None:
-        """Create the consumer group where projections stand, unless there is one."""
-        try:
-            drained = await self._log.drained()
-            await self._store.run("XGROUP", "CREATE", keys.LOG, GROUP, entry_id(drained), "MKSTREAM")
-        except ResponseError as error:
-            if not str(error).startswith("BUSYGROUP"):
-                raise
+    async def _join(self) -> None:
+        """Create the consumer groups, that of the log where projections stand, unless there are some."""
+        await self._facts.join(entry_id(await self._log.drained()))
+        await self._tasks.join("0")
 
-    async def _read_new(self, store: Store, *, block: bool) -> list[Any]:
-        waiting = ("BLOCK", int(BLOCK_SECONDS * 1000)) if block else ()
-        reply = await store.run(
-            "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", BATCH, *waiting, "STREAMS", keys.LOG, ">"
-        )
-        return list(reply[keys.LOG]) if reply else []
+    async def _process(self, entries: Sequence[Entry]) -> int:
+        """Project a batch of facts, then acknowledge what was projected; give the drained mark."""
+        async with self._facts.holding([entry[0] for entry in entries]):
+            return await self._acknowledge(facts=await self._project(entries))
 
-    async def _claim(self) -> list[Any]:
-        """Take over facts that were delivered long ago; those delivered too often become dead letters.
+    async def _fan_out(self, entries: Sequence[Entry]) -> int:
+        """Carry tasks of fan-outs out, then acknowledge them; give the drained mark."""
+        async with self._tasks.holding([entry[0] for entry in entries]):
+            done = []
+            for entry, words in entries:
+                if words is not None:
+                    task = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+                    try:
+                        await with_patience(partial(self._fan_outs.push, FanOut(**task)))
+                    except Exception:
+                        logger.exception("Task %s of a fan-out failed", entry)
+                        continue
+                done.append(entry)
+            return await self._acknowledge(tasks=done)
 
-        On its last delivery a fact is alone, so that sound ones are not buried with one that kills its worker.
-        """
-        rows = await self._store.run("XPENDING", keys.LOG, GROUP, "IDLE", self._claim_ms, "-", "+", BATCH)
-        claimable, last_chance = [], []
-        for entry, _, _, deliveries in rows:
-            if deliveries >= MAX_DELIVERIES:
-                await self._bury(entry, f"Not projected after {deliveries} deliveries.")
-            elif deliveries == MAX_DELIVERIES - 1:
-                last_chance.append(entry)
-            else:
-                claimable.append(entry)
-        chosen = claimable or last_chance[:1]
-        if not chosen:
-            return []
-        claimed = await self._store.run("XCLAIM", keys.LOG, GROUP, self._name, self._claim_ms, *chosen)
-        return [entry for entry in claimed if entry and entry[0]]
-
-    async def _process(self, entries: Sequence[Any]) -> int:
-        """Project a batch, then acknowledge what was projected; give the drained mark."""
-        async with self._kept([entry[0] for entry in entries]):
-            done = await self._project(entries)
-            acknowledge = script("acknowledge").call([keys.LOG, keys.DRAINED], GROUP, EPOCH_MS, *done)
-            [mark] = await with_patience(lambda: self._store.send([acknowledge]))
+    async def _acknowledge(self, facts: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
+        """Acknowledge what is done, and advance the drained mark. One round trip."""
+        names = [keys.LOG, keys.DRAINED, keys.FANOUTS, keys.OPEN_FANOUTS]
+        call = script("acknowledge").call(names, GROUP, EPOCH_MS, len(facts), *facts, *tasks)
+        [mark] = await with_patience(lambda: self._store.send([call]))
         self._log.known_drained = max(self._log.known_drained, int(mark))
         return int(mark)
 
-    async def _project(self, entries: Sequence[Any]) -> list[str]:
+    async def _project(self, entries: Sequence[Entry]) -> list[str]:
         """Project a batch; if it fails, project its facts one by one and leave those that fail for later."""
         facts: list[Fact] = []
         done: list[str] = []
@@ -191,28 +202,6 @@ class Worker:
                 logger.exception("Fact %d could not be projected", fact.number)
         return done
 
-    @asynccontextmanager
-    async def _kept(self, entries: Sequence[str]) -> AsyncIterator[None]:
-        """Keep facts from being taken over by other workers while they are worked on."""
-        beating = [asyncio.create_task(self._beat(entries))] if entries and self._claim_ms else []
-        try:
-            yield
-        finally:
-            await end(beating)
-
-    async def _beat(self, entries: Sequence[str]) -> None:
-        """Tell the group now and then that these facts are being worked on."""
-        while True:
-            await asyncio.sleep(self._claim_ms / 3000)
-            try:
-                await self._store.run("XCLAIM", keys.LOG, GROUP, self._name, 0, *entries, "JUSTID")
-            except StoreUnavailable:
-                continue
-
-    async def _bury(self, entry: str, reason: str) -> None:
-        logger.error("Fact %s goes to the dead letters: %s", number_of(entry), reason)
-        await self._store.send([script("bury_fact").call([keys.LOG, keys.DEAD], GROUP, entry, reason)])
-
     async def dead_letters(self, count: int = 100) -> list[dict[str, str]]:
         """List facts that could not be projected, oldest first, each with its entry and the reason."""
         entries = await self._store.run("XRANGE", keys.DEAD, "-", "+", "COUNT", count)
@@ -224,8 +213,9 @@ class Worker:
         Workers of the past, silent for an hour and holding nothing, are forgotten too.
         """
         await self._scrub()
-        await self._ensure_group()
-        await self._store.send([script("forget_consumers").call([keys.LOG], GROUP, CONSUMERS_LIVE_MS)])
+        await self._join()
+        for consumer in (self._facts, self._tasks):
+            await consumer.forget_silent()
         oldest = number_at(datetime.now(UTC) - self._retention)
         await self._store.send(
             [script("trim_log").call([keys.LOG, keys.DRAINED, keys.TRIMMED], max(0, oldest), EPOCH_MS)]

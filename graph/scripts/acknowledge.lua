@@ -1,13 +1,20 @@
 #!lua
--- Acknowledge projected facts and advance the drained mark.
--- KEYS: 1 {log}   2 {log}:drained
--- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   then the entries to acknowledge
+-- Acknowledge projected facts and fan-out tasks that are done, and advance the drained mark.
+-- KEYS: 1 {log}   2 {log}:drained   3 {log}:fanouts   4 {log}:fanouts:open
+-- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   3 how many facts
+--       then the entries of those facts, then those of tasks
 -- Returns the drained mark as a string.
 local number = function(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   return math.max(0, (tonumber(ms) - tonumber(ARGV[2])) * 4096 + tonumber(sequence))
 end
-if #ARGV > 2 then redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 3)) end
+local facts = tonumber(ARGV[3])
+if facts > 0 then redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 4, 3 + facts)) end
+if #ARGV > 3 + facts then
+  redis.call('XACK', KEYS[3], ARGV[1], unpack(ARGV, 4 + facts))
+  redis.call('XDEL', KEYS[3], unpack(ARGV, 4 + facts))
+  redis.call('ZREM', KEYS[4], unpack(ARGV, 4 + facts))
+end
 local drained = 0
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1])
 if pending[1] > 0 then
@@ -19,6 +26,8 @@ else
     if fields['name'] == ARGV[1] then drained = number(fields['last-delivered-id']) end
   end
 end
+local open = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+if #open > 0 then drained = math.min(drained, tonumber(open[2]) - 1) end
 drained = math.max(drained, tonumber(redis.call('GET', KEYS[2]) or 0))
 local mark = string.format('%.0f', drained)
 redis.call('SET', KEYS[2], mark)

@@ -1,7 +1,14 @@
 #!lua
--- Replace a post by its tombstone, for ever.
--- KEYS: 1 post:{p}   ARGV: 1 number of the PostDeleted fact
-local before = tonumber(redis.call('HGET', KEYS[1], 'deleted') or 0)
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'deleted', tonumber(ARGV[1]) > before and ARGV[1] or string.format('%.0f', before))
-return 1
+-- Replace posts by their tombstones, for ever. The first deletion to come stays the one that counts.
+-- KEYS: post:{p} of each   ARGV: the number of each one's PostDeleted fact
+-- Returns for each the number of the deletion that counts, as a string.
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = redis.call('HGET', key, 'deleted')
+  if not counts[i] then
+    redis.call('DEL', key)
+    redis.call('HSET', key, 'deleted', ARGV[i])
+    counts[i] = ARGV[i]
+  end
+end
+return counts

@@ -1,19 +1,27 @@
 #!lua
--- Insert a post into a home cache. Never creates one: without a cache the viewer is hibernated, and reads merge.
--- KEYS: 1 home:{v}   2 following:{v}
+-- Insert a post into home caches. Never creates one: without a cache the viewer is hibernated, and reads merge.
+-- KEYS: for each viewer home:{v}, following:{v}
 -- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 most posts a cache may hold
--- Returns 1 if inserted, else 0.
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-if ARGV[3] ~= 'own' and not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-local floor = redis.call('ZSCORE', KEYS[1], 'f')
-if floor and tonumber(ARGV[2]) <= tonumber(floor) then return 0 end
-redis.call('ZADD', KEYS[1], ARGV[2], ARGV[2])
-if not floor then return 1 end
-local above = '(' .. string.format('%.0f', tonumber(floor))
-local surplus = redis.call('ZCOUNT', KEYS[1], above, '(inf') - tonumber(ARGV[4])
-if surplus > 0 then
-  local highest = redis.call('ZRANGE', KEYS[1], above, '(inf', 'BYSCORE', 'LIMIT', surplus - 1, 1)[1]
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, highest)
-  redis.call('ZADD', KEYS[1], highest, 'f')
+-- Returns how many caches took it.
+local author, post, own, most = ARGV[1], ARGV[2], ARGV[3] == 'own', tonumber(ARGV[4])
+local number, inserted = tonumber(post), 0
+for i = 1, #KEYS, 2 do
+  local home = KEYS[i]
+  local floor = redis.call('ZSCORE', home, 'f')
+  local wanted
+  if floor then wanted = number > tonumber(floor) else wanted = redis.call('EXISTS', home) == 1 end
+  if wanted and (own or redis.call('ZSCORE', KEYS[i + 1], author)) then
+    redis.call('ZADD', home, post, post)
+    inserted = inserted + 1
+    if floor and redis.call('ZCARD', home) > most + 1 then
+      local above = '(' .. string.format('%.0f', tonumber(floor))
+      local surplus = redis.call('ZCOUNT', home, above, '(inf') - most
+      if surplus > 0 then
+        local highest = redis.call('ZRANGE', home, above, '(inf', 'BYSCORE', 'LIMIT', surplus - 1, 1)[1]
+        redis.call('ZREMRANGEBYSCORE', home, 0, highest)
+        redis.call('ZADD', home, highest, 'f')
+      end
+    end
+  end
 end
-return 1
+return inserted

@@ -1,6 +1,12 @@
 #!lua
--- Mark an author in a home cache as merged at read, if there is a cache and the viewer follows the author.
--- KEYS: 1 home:{v}   2 following:{v}   ARGV: 1 author
-if redis.call('EXISTS', KEYS[1]) == 0 or not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-redis.call('ZADD', KEYS[1], -1, 'a' .. ARGV[1])
-return 1
+-- Mark an author in home caches as merged at read, where there is a cache and the viewer follows the author.
+-- KEYS: for each viewer home:{v}, following:{v}   ARGV: 1 author
+-- Returns how many caches are marked now.
+local marked = 0
+for i = 1, #KEYS, 2 do
+  if redis.call('EXISTS', KEYS[i]) == 1 and redis.call('ZSCORE', KEYS[i + 1], ARGV[1]) then
+    redis.call('ZADD', KEYS[i], -1, 'a' .. ARGV[1])
+    marked = marked + 1
+  end
+end
+return marked

@@ -1,7 +1,16 @@
 #!lua
--- Write a post's record unless the post was deleted.
--- KEYS: 1 post:{p}   ARGV: pairs of field and value
--- Returns 1 if the post stands, 0 if it is a tombstone.
-if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV))
-return 1
+-- Write posts' records, unless they were deleted.
+-- KEYS: post:{p} of each   ARGV: for each how many words follow, then its fields and values
+-- Returns for each 1 if the post stands, 0 if it is a tombstone.
+local stands, at = {}, 1
+for i, key in ipairs(KEYS) do
+  local words = tonumber(ARGV[at])
+  if redis.call('HEXISTS', key, 'deleted') == 1 then
+    stands[i] = 0
+  else
+    redis.call('HSET', key, unpack(ARGV, at + 1, at + words))
+    stands[i] = 1
+  end
+  at = at + words + 1
+end
+return stands

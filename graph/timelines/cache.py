@@ -7,7 +7,7 @@ expiry) destroys its token, so every post is either in the merge or inserted.
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias
@@ -15,10 +15,10 @@ from typing import Literal, TypeAlias
 from graph import keys
 from graph.paging import Window
 from graph.store import Command, Store, script
+from graph.timelines.merge import merge_hot
 
 WARMING_SECONDS = 60
-AUTHORS_PER_TRIP = 500
-LEAST_POSTS_PER_AUTHOR = 20
+VIEWERS_PER_SCRIPT = 1000
 
 CacheState: TypeAlias = Literal["none", "warming", "settled"]
 
@@ -63,26 +63,27 @@ class HomeCache:
         following = [int(author) for author in rest[0]] if rest else None
         return Slice(state, int(floor), [int(post) for post in posts], [int(mark[1:]) for mark in marks], following)
 
-    async def insert(self, author: int, post: int, viewers: Iterable[int]) -> None:
-        """Insert a post into these viewers' caches, where one exists and the author is followed. One round trip."""
-        insert = script("insert")
-        await self._store.send(
-            [
-                insert.call(
-                    [keys.home(viewer), keys.following(viewer)],
-                    author,
-                    post,
-                    "own" if viewer == author else "",
-                    self._size,
-                )
-                for viewer in viewers
-            ]
-        )
+    def insertion(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
+        """Make the commands that insert a post into the caches of followers, where these exist.
 
-    async def mark(self, author: int, viewers: Iterable[int]) -> None:
+        On one server a script serves a thousand viewers, on a cluster those of one slot.
+        """
+        return self._insertion(author, post, viewers, "")
+
+    def own_insertion(self, author: int, post: int) -> list[Command]:
+        """Make the command that inserts a post into its author's own cache, if there is one."""
+        return self._insertion(author, post, [author], "own")
+
+    def _insertion(self, author: int, post: int, viewers: Sequence[int], own: str) -> list[Command]:
+        return [
+            script("insert").call(cache_keys(group), author, post, own, self._size)
+            for group in self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
+        ]
+
+    async def mark(self, author: int, viewers: Sequence[int]) -> None:
         """Mark an author as merged at read in the caches of these viewers, where they exist. One round trip."""
-        mark = script("mark")
-        await self._store.send([mark.call([keys.home(viewer), keys.following(viewer)], author) for viewer in viewers])
+        groups = self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
+        await self._store.read([script("mark").call(cache_keys(group), author) for group in groups])
 
     async def drop(self, viewer: int, posts: Sequence[int]) -> None:
         """Take deleted posts out of a cache. One round trip."""
@@ -91,7 +92,7 @@ class HomeCache:
     async def rebuild(self, viewer: int) -> bool:
         """Build a viewer's cache from the authors' timelines; False if there is one or something came between.
 
-        Two round trips, and one for every 500 followed authors.
+        Three round trips.
         """
         token = secrets.token_hex(8)
         following = (
@@ -102,41 +103,15 @@ class HomeCache:
         if following is None:
             return False
         authors = sorted({viewer, *map(int, following)})
-        posts, floor, marked = await self._merge(authors)
-        newest = sorted(posts, reverse=True)
-        if len(newest) > self._size:
-            floor = max(floor, newest[self._size])
-            newest = newest[: self._size]
+        [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], pushed=True)
+        newest, surplus = merged.posts[: self._size], merged.posts[self._size :]
+        floor = max([*surplus, *merged.floors.values()], default=0)
         settle = script("settle_home").call(
-            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *marked
+            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *merged.left_out
         )
         return bool((await self._store.send([settle]))[0])
 
-    async def _merge(self, authors: Sequence[int]) -> tuple[set[int], int, list[int]]:
-        """Read the newest posts of authors: their ids, the floor above which they are complete, the authors to mark."""
-        each = min(self._size, max(LEAST_POSTS_PER_AUTHOR, 4 * self._size // len(authors)))
-        posts: set[int] = set()
-        marked: list[int] = []
-        floor = 0
-        for start in range(0, len(authors), AUTHORS_PER_TRIP):
-            some = authors[start : start + AUTHORS_PER_TRIP]
-            commands: list[Command] = []
-            for author in some:
-                commands += [
-                    ("GET", keys.reach(author)),
-                    ("ZRANGE", keys.posts(author), 0, each - 1, "REV", "WITHSCORES"),
-                ]
-            replies = await self._store.send(commands)
-            for author, reach, rows in zip(some, replies[::2], replies[1::2], strict=True):
-                if reach:
-                    marked.append(author)
-                    continue
-                lowest = 0
-                for member, score in rows:
-                    if member == "f":
-                        lowest = int(score)
-                        break
-                    posts.add(int(member))
-                    lowest = int(member) - 1
-                floor = max(floor, lowest)
-        return posts, floor, marked
+
+def cache_keys(viewers: Sequence[int]) -> list[str]:
+    """Name each viewer's cache and the set of whom they follow."""
+    return [key for viewer in viewers for key in (keys.home(viewer), keys.following(viewer))]

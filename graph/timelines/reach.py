@@ -6,14 +6,12 @@ followers between.
 """
 
 import secrets
-from collections.abc import AsyncIterator
 
 from graph import keys
-from graph.paging import Window
 from graph.store import Store, script
 from graph.timelines.cache import HomeCache
+from graph.timelines.fan_out import follower_chunks
 
-FOLLOWERS_PER_CHUNK = 500
 LARGE = "large"
 
 
@@ -42,7 +40,7 @@ class Reach:
         """Mark the author in every follower's cache; then, unless overtaken, fan-out may leave the author out.
 
         Whoever grows holds a token of its own, so that of several growings, and of growings before and after a
-        shrink, only the last to begin can finish. Two round trips, and two for every 500 followers.
+        shrink, only the last to begin can finish. Two round trips, and two for every 1,000 followers.
         """
         if reach and not take_over and not reach.startswith(f"growing:{post}:"):
             return reach
@@ -53,31 +51,3 @@ class Reach:
         async for viewers in follower_chunks(self._store, author):
             await self._cache.mark(author, viewers)
         return str((await self._store.send([finish.call([keys.reach(author)], mine)]))[0])
-
-
-async def follower_chunks(store: Store, author: int, most: float = float("inf")) -> AsyncIterator[list[int]]:
-    """Yield an author's followers, newest follow first, in chunks of at most 500; one round trip each.
-
-    Keyed by the number of the follow, so that follows and unfollows meanwhile shift nothing.
-    """
-    high, left = Window(1, forward=True).high, most
-    while left > 0:
-        count = int(min(FOLLOWERS_PER_CHUNK, left))
-        rows = await store.run(
-            "ZRANGE",
-            keys.followers(author),
-            f"({high}",
-            "-inf",
-            "BYSCORE",
-            "REV",
-            "LIMIT",
-            0,
-            count,
-            "WITHSCORES",
-        )
-        if rows:
-            yield [int(follower) for follower, _ in rows]
-            high = int(rows[-1][1])
-        if len(rows) < count:
-            return
-        left -= count

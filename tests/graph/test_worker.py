@@ -11,7 +11,7 @@ from graph import Graph
 from graph.facts import Event, Followed, PostPublished
 from graph.log import entry_id
 from graph.model import MAX_NUMBER
-from graph.worker import GROUP, MAX_DELIVERIES
+from graph.consumers import GROUP, MAX_DELIVERIES
 from tests.graph.stores import Crashed, Fault, Killed, Stop, runs, sends
 from tests.graph.world import (
     PATIENCE,
@@ -43,7 +43,7 @@ async def pending(graph: Graph) -> int:
 
 async def take(graph: Graph, consumer: str = "dead") -> None:
     """Take all new facts from the log and die."""
-    await graph.worker()._ensure_group()
+    await graph.worker()._join()
     await graph.store.run("XREADGROUP", "GROUP", GROUP, consumer, "STREAMS", "{log}", ">")
 
 

@@ -1,0 +1,24 @@
+#!lua
+-- Take a deleted post out of its author's timeline, or out of the count of archived ones, once; leave a tombstone.
+-- Tombstones up to a number that nobody can still need make way for the tombstone floor.
+-- KEYS: 1 posts:{a}   2 posts:{a}:gone   3 cold:{a}
+-- ARGV: 1 highest tombstone that may be trimmed   then pairs of post and number of the deletion that counts
+-- Returns how many deletions were new.
+local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
+local archived = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
+local new = 0
+for i = 2, #ARGV, 2 do
+  local post, number = ARGV[i], ARGV[i + 1]
+  if tonumber(number) > floor and not redis.call('ZSCORE', KEYS[2], post) then
+    if redis.call('ZREM', KEYS[1], post) == 0 and tonumber(post) <= archived then redis.call('DECR', KEYS[3]) end
+    redis.call('ZADD', KEYS[2], number, post)
+    new = new + 1
+  end
+end
+local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
+  'LIMIT', 0, 1, 'WITHSCORES')
+if #oldest > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
+  redis.call('ZADD', KEYS[2], oldest[2], 'f')
+end
+return new

@@ -1,0 +1,227 @@
+"""Real SQL servers for tests: a private PostgreSQL and a private MariaDB, from the system's packages.
+
+Each runs once for the whole run, in a folder of its own below the system's temporary one, on a unix socket only and
+without syncing to disk. A test gets an empty database. Servers refuse to run as root, so root starts them as the user
+whom the package made. A server can be killed, frozen and started again: what happens then is tested, too.
+"""
+
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.conftest import need
+
+PATIENCE = 30.0
+PASSWORD = "p@ss:w/rd %41"
+numbers = itertools.count(1)
+
+
+class Server(ABC):
+    """One private SQL server with its data in a temporary folder."""
+
+    user: str
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="fanline-"))
+        self._as = self._unprivileged()
+        if self._as:
+            shutil.chown(self.folder, self._as["user"], self._as["group"])
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _unprivileged(self) -> dict[str, Any]:
+        if os.geteuid() != 0:
+            return {}
+        entry = next(entry for entry in pwd.getpwall() if entry.pw_name in (self.user, "nobody"))
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+    def run(self, *command: str | Path) -> None:
+        """Run one of the server's programs to its end."""
+        done = subprocess.run(
+            command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **self._as
+        )
+        assert done.returncode == 0, f"{command[0]}: {done.stdout}{done.stderr}"
+
+    @abstractmethod
+    def command(self) -> Sequence[str | Path]:
+        """Give the command that runs the server."""
+
+    @abstractmethod
+    def sql(self, statement: str) -> Sequence[str | Path]:
+        """Give the command that runs a statement."""
+
+    @abstractmethod
+    def url(self, database: str) -> str:
+        """Give the URL of a database."""
+
+    def start(self) -> None:
+        """Start the server unless it runs; return when it answers."""
+        if self._process is not None:
+            return
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **self._as,
+            )
+        deadline = time.monotonic() + PATIENCE
+        while subprocess.run(self.sql("SELECT 1"), capture_output=True, check=False).returncode:
+            assert self._process.poll() is None, (self.folder / "log").read_text("utf-8", "replace")
+            assert time.monotonic() < deadline, f"{self.command()[0]} does not answer"
+            time.sleep(0.02)
+
+    def stop(self, how: int = signal.SIGKILL) -> None:
+        """End the server at once, as a crash would; its committed data stay."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let the server hang: connections stay, but nothing is answered."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        pids = [self._process.pid, *map(int, children.read_text().split())]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+    def database(self) -> str:
+        """Make an empty database and give its URL."""
+        name = f"test_{next(numbers)}"
+        self.run(*self.sql(f"CREATE DATABASE {name}"))
+        return self.url(name)
+
+    def close(self) -> None:
+        """End the server and remove its data."""
+        self.stop()
+        shutil.rmtree(self.folder)
+
+
+class PostgreSQL(Server):
+    """A private PostgreSQL."""
+
+    user = "postgres"
+
+    def __init__(self, binaries: Path) -> None:
+        super().__init__()
+        self._binaries = binaries
+        self.run(
+            *(binaries / "initdb", "-D", self.folder / "data", "-U", "fanline", "--auth=trust", "--no-sync"),
+            *("--encoding=UTF8", "--locale=C"),
+        )
+
+    def command(self) -> Sequence[str | Path]:
+        options = ("listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=off", "shared_buffers=32MB")
+        return (
+            self._binaries / "postgres",
+            *("-D", self.folder / "data"),
+            *(word for option in options for word in ("-c", option)),
+        )
+
+    def sql(self, statement: str) -> Sequence[str | Path]:
+        return (self._binaries / "psql", "-h", self.folder, "-U", "fanline", "-d", "postgres", "-qXc", statement)
+
+    def url(self, database: str) -> str:
+        return f"postgresql+asyncpg://fanline@/{database}?host={quote(str(self.folder))}"
+
+    def stop(self, how: int = signal.SIGQUIT) -> None:
+        """End it with all its children, but as suddenly: the next start recovers."""
+        super().stop(how)
+
+
+class MariaDB(Server):
+    """A private MariaDB."""
+
+    user = "mysql"
+
+    def __init__(self, server: str, install: str, client: str) -> None:
+        super().__init__()
+        self._server, self._client = server, client
+        self.run(
+            *(install, "--no-defaults", f"--datadir={self.folder / 'data'}", "--auth-root-authentication-method=normal"),
+            "--skip-test-db",
+        )
+
+    def start(self) -> None:
+        super().start()
+        self.run(*self.sql(f"CREATE USER IF NOT EXISTS fanline@localhost IDENTIFIED BY '{PASSWORD}'"))
+        self.run(*self.sql("GRANT ALL ON *.* TO fanline@localhost"))
+
+    def command(self) -> Sequence[str | Path]:
+        return (
+            *(self._server, "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.folder / 'socket'}"),
+            *("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"),
+            f"--pid-file={self.folder / 'pid'}",
+        )
+
+    def sql(self, statement: str) -> Sequence[str | Path]:
+        return (self._client, "--no-defaults", f"--socket={self.folder / 'socket'}", "--user=root", "-e", statement)
+
+    def url(self, database: str) -> str:
+        socket = quote(str(self.folder / "socket"))
+        return f"mysql+asyncmy://fanline:{quote(PASSWORD, safe='')}@localhost/{database}?unix_socket={socket}"
+
+
+def make_postgresql() -> PostgreSQL:
+    """Prepare a private PostgreSQL with the newest version that is installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    beside = shutil.which("initdb")
+    need(bool(found or beside), "PostgreSQL: apt-get install postgresql")
+    return PostgreSQL((found[-1] if found else Path(str(beside)).resolve()).parent)
+
+
+def make_mariadb() -> MariaDB:
+    """Prepare a private MariaDB."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    programs = [shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db", "mariadb")]
+    need(all(programs), "MariaDB: apt-get install mariadb-server")
+    return MariaDB(*map(str, programs))
+
+
+MAKERS: dict[str, Callable[[], Server]] = {"postgresql": make_postgresql, "mariadb": make_mariadb}
+
+
+@pytest.fixture(scope="session")
+def sql_servers() -> Iterator[Callable[[str], Server]]:
+    """Give a server by its name, `postgresql` or `mariadb`, made on its first use and running."""
+    servers: dict[str, Server] = {}
+
+    def running(name: str) -> Server:
+        if name not in servers:
+            servers[name] = MAKERS[name]()
+        servers[name].start()
+        return servers[name]
+
+    yield running
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
+    """Give the URL of an empty database, of each kind that can be an archive."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path}/archive.sqlite"
+    return sql_servers(request.param).database()
