@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from graph import keys
@@ -215,7 +216,9 @@ class Projections:
             await self._fan_outs.open(post.number, post.author, post.followers)
 
     async def _delete(self, facts: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
-        events = {event.post: (number, event.author) for number, event in facts}
+        events = {
+            event.post: (number, event.author) for number, event in sorted(facts, key=itemgetter(0), reverse=True)
+        }
         counts: dict[int, int] = {}
         groups = list(self._store.together(events, keys.post, POSTS_PER_SCRIPT))
         bury = script("bury_post")

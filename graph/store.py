@@ -153,15 +153,15 @@ class Store:
         batch, self._waiting = self._waiting, []
         try:
             replies = await self._exchange([command for commands, _ in batch for command in commands])
-        except Exception as error:
+        except BaseException as error:
             for _, future in batch:
-                if not future.done():
+                if isinstance(error, asyncio.CancelledError):
+                    future.cancel()
+                elif not future.done():
                     future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
             return
-        except asyncio.CancelledError:
-            for _, future in batch:
-                future.cancel()
-            raise
         start = 0
         for commands, future in batch:
             own = replies[start : start + len(commands)]

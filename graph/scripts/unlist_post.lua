@@ -9,10 +9,12 @@ local archived = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
 local new = 0
 for i = 2, #ARGV, 2 do
   local post, number = ARGV[i], ARGV[i + 1]
-  if tonumber(number) > floor and not redis.call('ZSCORE', KEYS[2], post) then
-    if redis.call('ZREM', KEYS[1], post) == 0 and tonumber(post) <= archived then redis.call('DECR', KEYS[3]) end
-    redis.call('ZADD', KEYS[2], number, post)
-    new = new + 1
+  if tonumber(number) > floor then
+    if not redis.call('ZSCORE', KEYS[2], post) then
+      if redis.call('ZREM', KEYS[1], post) == 0 and tonumber(post) <= archived then redis.call('DECR', KEYS[3]) end
+      new = new + 1
+    end
+    redis.call('ZADD', KEYS[2], 'LT', number, post)
   end
 end
 local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',

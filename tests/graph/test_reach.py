@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.facts import PostPublished
-from tests.graph.stores import Crashed, Fault, Stop, runs, sends
+from tests.graph.stores import Crashed, Fault, Stop, runs
 from tests.graph.world import Open, background, befriend, cached, crowd, home, home_upwards, newest, people, posts
 
 PUSH, PULL = math.inf, 0
@@ -253,7 +253,7 @@ async def test_a_cache_that_warms_while_its_author_grows_is_marked(another: Open
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
-    wanted = sends("GET", f"reach:{{{bob}}}") if moment == "merge" else runs(moment)
+    wanted = runs(moment, f"reach:{{{bob}}}") if moment == "merge" else runs(moment)
     stop = Stop(slow.store, wanted)
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()

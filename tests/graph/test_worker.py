@@ -8,10 +8,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.consumers import GROUP, MAX_DELIVERIES
 from graph.facts import Event, Followed, PostPublished
 from graph.log import entry_id
 from graph.model import MAX_NUMBER
-from graph.consumers import GROUP, MAX_DELIVERIES
 from tests.graph.stores import Crashed, Fault, Killed, Stop, runs, sends
 from tests.graph.world import (
     PATIENCE,
