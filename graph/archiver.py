@@ -12,7 +12,7 @@ import logging
 
 from graph import keys
 from graph.archive import Archive
-from graph.errors import ArchiveUnavailable, StoreUnavailable
+from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 from graph.log import Log
 from graph.model import Post
 from graph.posts import as_post
@@ -39,6 +39,7 @@ class Archiver:
         self._archive = archive
         self._hot_posts = hot_posts
         self._batch = batch
+        self._owned = False
         self.moved = 0
         self.failures = 0
         self.waiting = 0
@@ -58,12 +59,34 @@ class Archiver:
                 logger.exception("The archiver failed; it tries again")
             await asyncio.sleep(EVERY_SECONDS)
 
+    async def check(self) -> None:
+        """Bring the archive's schema up to date, and see that it is the one that holds this store's older posts.
+
+        Raises ArchiveUnavailable, and WrongArchive if the store's older posts went into another one.
+        """
+        await self._archive.migrate()
+        owner = await self._store.run("GET", keys.ARCHIVE)
+        if owner is not None and owner != await self._archive.identity():
+            raise WrongArchive
+
+    async def _own(self) -> None:
+        """Note in the store, before the first post goes there, which archive holds its posts."""
+        if not self._owned:
+            await self._store.run("SET", keys.ARCHIVE, await self._archive.identity(), "NX")
+            await self.check()
+            self._owned = True
+
     async def work(self) -> None:
-        """Delete the rows of deleted posts, then move posts of every author noted. Raises ArchiveUnavailable."""
+        """Delete the rows of deleted posts, then move posts of every author noted.
+
+        Raises ArchiveUnavailable, and WrongArchive.
+        """
         while await self._delete_rows():
             continue
         noted = await self._store.run("ZRANGE", keys.ARCHIVABLE, 0, AUTHORS_AT_ONCE - 1, "WITHSCORES")
         self.waiting = await self._store.run("ZCARD", keys.ARCHIVABLE)
+        if noted:
+            await self._own()
         for author, number in noted:
             if await self.settle(int(author)):
                 # Only this very note: a post listed meanwhile may have left a newer one.

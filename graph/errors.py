@@ -77,6 +77,13 @@ class ArchiveUnavailable(GraphError):
         self.reason = str(reason)
 
 
+class WrongArchive(GraphError):
+    """The archive is not the one that holds this store's older posts."""
+
+    def __init__(self) -> None:
+        super().__init__("This is not the archive that holds the store's older posts. Was another one used before?")
+
+
 class NumbersExhausted(GraphError):
     """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""
 

@@ -3,7 +3,7 @@
 Expected failures of mutations are not here: they are `graph.errors.Rejected`, and become `userErrors`.
 """
 
-from graph.errors import BadPaging, SessionOver, StoreUnavailable
+from graph.errors import ArchiveUnavailable, BadPaging, SessionOver, StoreUnavailable
 
 
 class BadInput(Exception):
@@ -23,6 +23,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (Unauthenticated, "UNAUTHENTICATED"),
     (SessionOver, "UNAUTHENTICATED"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),
+    (ArchiveUnavailable, "ARCHIVE_UNAVAILABLE"),
 )
 
 

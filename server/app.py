@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from strawberry import Schema
 
 from graph import Graph
-from graph.errors import StoreUnavailable
+from graph.archive import Archive
+from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
@@ -103,8 +104,9 @@ async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
             await asyncio.to_thread(store.start)
             stack.push_async_callback(asyncio.to_thread, store.stop)
             url = store.url
-        graph = await Graph.open(url, settings.tuning)
+        graph = await Graph.open(url, settings.tuning, archive=Archive(settings.archive))
         stack.push_async_callback(graph.close)
+        await _check_archive(graph)
         tasks = [asyncio.create_task(work(graph))] if worker else []
         if settings.store_url is None:
             tasks.append(asyncio.create_task(_watch(store)))
@@ -112,6 +114,17 @@ async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
             yield graph
         finally:
             await end(tasks)
+
+
+async def _check_archive(graph: Graph) -> None:
+    """Prepare the archive. While it is down, what is in the store is served, and the first use tries again."""
+    if graph.archiver is not None:
+        try:
+            await graph.archiver.check()
+        except ArchiveUnavailable as outage:
+            logger.error("The archive does not answer; newer posts are served without it: %s", outage.reason)
+        except StoreUnavailable:
+            return  # whoever needs the store says so
 
 
 async def _watch(store: EmbeddedStore) -> None:

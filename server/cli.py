@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from graph import Graph
-from graph.errors import StoreUnavailable
+from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+from graph.migrations import SchemaTooNew
 from schema import sdl
 from server.app import running
 from server.auth import Tokens
@@ -30,7 +31,7 @@ from server.worker import work
 T = TypeVar("T")
 
 DEMO_VIEWER = "alice"
-EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused)
+EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused, SchemaTooNew, WrongArchive)
 HOME = (
     "{ viewer { login homeTimeline { posts(first: 3) { "
     "edges { node { text author { login relationship { state } } } } } } } }"
@@ -222,6 +223,9 @@ def main() -> NoReturn:
         cli()
     except StoreUnavailable as outage:
         console.print(f"[red]fanline:[/] The store does not answer: {escape(outage.reason)}", markup=True)
+        sys.exit(1)
+    except ArchiveUnavailable as outage:
+        console.print(f"[red]fanline:[/] The archive does not answer: {escape(outage.reason)}", markup=True)
         sys.exit(1)
     except EXPECTED as error:
         console.print(f"[red]fanline:[/] {escape(str(error))}", markup=True)

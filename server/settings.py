@@ -18,16 +18,18 @@ from typing import Annotated, Any
 import platformdirs
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from sqlalchemy import URL
 from strawberry.http.websocket_origin import normalize_allowed_origins
 
 from graph import Tuning
+from graph.database import read_url
 from graph.store import check_url
 from server.embedded import Durability
 
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-LATER = ("ARCHIVE_URL", "HOT_POSTS", "RATE_LIMIT", "TRUSTED_DOCUMENTS")
+LATER = ("RATE_LIMIT", "TRUSTED_DOCUMENTS")
 
 
 class SettingsError(Exception):
@@ -80,11 +82,17 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         default_factory=lambda: Path(platformdirs.user_data_dir("fanline")),
-        description="The folder of the embedded store and of the generated secret.",
+        description="The folder of the embedded store, of the SQLite archive and of the generated secret.",
     )
     store_url: str | None = Field(
         default=None,
         description="A Valkey or Redis server; if not set, an embedded one runs in the data folder.",
+    )
+    archive_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL; if not set, a file of SQLite in "
+        "the data folder.",
     )
     secret: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
         default=(),
@@ -100,6 +108,7 @@ class Settings(BaseSettings):
     )
     push_limit: Count = Field(default=10000, description="In `hybrid`: the most followers that are pushed to.")
     home_size: Count = Field(default=800, description="Posts kept in a cached home timeline.")
+    hot_posts: Count = Field(default=1000, description="Newest posts of an author kept out of the archive.")
     sync_followers: Count = Field(default=1000, description="Followers served before publishing answers.")
     hibernate_after: Duration = Field(default=timedelta(days=7), description="Life of a home timeline not read.")
     log_retention: Duration = Field(default=timedelta(hours=24), description="How far back the log can be replayed.")
@@ -161,6 +170,13 @@ class Settings(BaseSettings):
             check_url(value)
         return value
 
+    @field_validator("archive_url", mode="after")
+    @classmethod
+    def _known_archive(cls, value: str | None) -> str | None:
+        if value is not None:
+            read_url(value)
+        return value
+
     @field_validator("secret", mode="after")
     @classmethod
     def _long_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -204,10 +220,19 @@ class Settings(BaseSettings):
         return not self.production if self.playground is None else self.playground
 
     @property
+    def archive(self) -> str:
+        """The URL of the archive: the setting's, or that of a file in the data folder."""
+        if self.archive_url is not None:
+            return self.archive_url
+        file = str(self.data_dir / "archive.sqlite")
+        return URL.create("sqlite+aiosqlite", database=file).render_as_string()
+
+    @property
     def tuning(self) -> Tuning:
         """What of these settings concerns the social graph."""
         return Tuning(
             home_size=self.home_size,
+            hot_posts=self.hot_posts,
             sync_followers=self.sync_followers,
             push_limit=self._push_limit,
             hibernate_after=self.hibernate_after,
