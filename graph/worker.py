@@ -32,7 +32,7 @@ Process: TypeAlias = Callable[[Sequence[Entry]], Awaitable[int]]
 """Work on entries of a stream, acknowledge those that are done, and give the drained mark."""
 
 FACTS_AT_ONCE = 100
-TASKS_AT_ONCE = 1
+FAN_OUTS_AT_ONCE = 2  # while one waits for the store, the other prepares its next chunk
 CLAIM_AFTER = timedelta(seconds=30)
 HOUSEKEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
@@ -68,16 +68,14 @@ class Worker:
         name = secrets.token_hex(8)
         claim_ms = int(claim_after.total_seconds() * 1000)
         self._facts = Consumer(store, keys.LOG, name, batch=FACTS_AT_ONCE, claim_ms=claim_ms)
-        self._tasks = Consumer(
-            store, keys.FANOUTS, name, batch=TASKS_AT_ONCE, claim_ms=claim_ms, tasks=keys.OPEN_FANOUTS
-        )
+        self._tasks = Consumer(store, keys.FANOUTS, name, batch=1, claim_ms=claim_ms, tasks=keys.OPEN_FANOUTS)
 
     async def run(self) -> None:
         """Project the log as it grows, until cancelled. Survives outages of the store and of the archive."""
-        readers = self._store.reader(), self._store.reader()
+        readers = [self._store.reader() for _ in range(1 + FAN_OUTS_AT_ONCE)]
         tasks = [
             self._follow(self._facts, self._process, readers[0]),
-            self._follow(self._tasks, self._fan_out, readers[1]),
+            *(self._follow(self._tasks, self._fan_out, reader) for reader in readers[1:]),
             self._keep_house(),
         ]
         if self._archiver is not None:

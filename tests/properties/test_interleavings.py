@@ -1,4 +1,8 @@
-"""Two API processes and a worker, interleaved call by call, killed and repeated, against a plain model."""
+"""Two API processes and a worker, interleaved call by call, killed and repeated, against a plain model.
+
+Every call of the store and every transaction of the archive is a step that may come before or after any other's, or
+be the last of its process. Caps are small, so that trims, floors, growing, tasks and moves are met all the time.
+"""
 
 import asyncio
 import math
@@ -6,6 +10,7 @@ from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -21,21 +26,28 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from graph import Graph, Tuning, keys
+from graph.archive import FLOORS, POSTS
+from graph.database import Database
 from graph.errors import Rejected
 from graph.facts import Fact, PostPublished
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
 from graph.tasks import end
-from tests.properties.gate import Gate, GatedStore
+from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
 from tests.properties.model import History, Operation, World
 
-LIMITS = (math.inf, 0.0, 1.0)
-MAX_DEATHS = 3
+LIMITS = (math.inf, 0.0, 1.0, 2.0)
+MAX_DEATHS = 4
+PARTS = 2
 AT_ONCE = 99
 APIS = ("api-0", "api-1")
 
 people = st.integers(0, 5)
+authors = st.sampled_from((0, 0, 0, 1, 2))
 pairs = st.tuples(people, st.sampled_from((0, 1)))
 apis = st.sampled_from(APIS)
 calls = st.sampled_from((AT_ONCE, 0, 1, 2, 3, 4))
@@ -44,10 +56,11 @@ calls = st.sampled_from((AT_ONCE, 0, 1, 2, 3, 4))
 class Interleavings(RuleBasedStateMachine):
     """Starts operations on any process and lets their store calls through one by one, in any order."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.url = url
-        self.loop = asyncio.new_event_loop()
+        self.database = database
+        self.loop = loop
         self.raw = redis.Redis.from_url(url, decode_responses=True)
         self.raw.flushall()
         self.gate = Gate()
@@ -56,6 +69,8 @@ class Interleavings(RuleBasedStateMachine):
         self.tasks: dict[str, list[asyncio.Task[None]]] = {}
         self.deaths = 0
         self.texts = 0
+        self.at_rest = 0
+        self.run(empty(database))
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run something to its end on the machine's own loop."""
@@ -64,12 +79,16 @@ class Interleavings(RuleBasedStateMachine):
     @initialize(
         limits=st.tuples(st.sampled_from(LIMITS), st.sampled_from(LIMITS)),
         sync=st.sampled_from((1, 100)),
-        population=st.sampled_from((2, 3)),
+        population=st.sampled_from((2, 3, 4)),
+        task=st.sampled_from((1, 2, 100)),
+        before=st.sampled_from((0, 3, 4, 6)),
     )
-    def open_processes(self, limits: tuple[float, float], sync: int, population: int) -> None:
-        """Start the processes with limits of their own, and sign two or three people up."""
+    def open_processes(self, limits: tuple[float, float], sync: int, population: int, task: int, before: int) -> None:
+        """Start the processes with limits of their own, and sign two to four people up; the first has some posts."""
+        self.before = before
         self.population = population
         self.sync = sync
+        self.task = task
         self.limits = dict(zip((*APIS, "worker"), (*limits, limits[0]), strict=True))
         self.run(self._sign_up())
         for process in self.limits:
@@ -81,13 +100,17 @@ class Interleavings(RuleBasedStateMachine):
             home_size=5,
             sync_followers=self.sync,
             push_limit=limit,
+            fan_out_task=self.task,
+            hot_posts=3,
+            archive_batch=2,
+            tombstones_live=timedelta(0),
             argon2_time_cost=1,
             argon2_memory_kib=8,
             argon2_parallelism=1,
         )
 
     async def _sign_up(self) -> None:
-        graph = await Graph.open(self.url, self.tuning(math.inf))
+        graph = self._observer(math.inf)
         self.people = [(await graph.users.sign_up(f"person{i}", "long enough")).id for i in range(self.population)]
         for person in self.people:
             others = [other for other in self.people if other != person]
@@ -95,6 +118,10 @@ class Interleavings(RuleBasedStateMachine):
             for other in others:
                 operation = self.history.start("before", "follow", person, other)
                 operation.returned = self.history.tick()
+        for number in range(self.before):
+            operation = self.history.start("before", "publish", self.people[0], f"before {number}")
+            operation.result = await graph.posts.publish(self.people[0], f"before {number}")
+            operation.returned = self.history.tick()
         await graph.worker().drain()
         await graph.close()
 
@@ -103,7 +130,9 @@ class Interleavings(RuleBasedStateMachine):
         return self.people[index % self.population]
 
     def _boot(self, process: str) -> None:
-        self.graphs[process] = Graph(GatedStore(self.url, self.gate, process), self.tuning(self.limits[process]))
+        store = GatedStore(self.url, self.gate, process, single_slot=process != "api-1")
+        archive = GatedArchive(self.database, self.gate, process)
+        self.graphs[process] = Graph(store, self.tuning(self.limits[process]), archive)
         self.tasks[process] = []
 
     def _launch(self, operation: Operation, work: Coroutine[Any, Any, Any], calls: int) -> None:
@@ -128,7 +157,7 @@ class Interleavings(RuleBasedStateMachine):
 
         self.run(begin())
 
-    @rule(process=apis, author=people, key=st.sampled_from((None, None, "k1", "k2")), calls=calls)
+    @rule(process=apis, author=authors, key=st.sampled_from((None, None, "k1", "k2")), calls=calls)
     def publish(self, process: str, author: int, key: str | None, calls: int) -> None:
         """Somebody publishes, perhaps repeating an idempotency key with the same text."""
         self.texts += 1
@@ -169,6 +198,13 @@ class Interleavings(RuleBasedStateMachine):
         worker = self.graphs["worker"].worker(claim_after=timedelta(0))
         self._launch(self.history.start("worker", "work"), worker.drain(), calls)
 
+    @rule(process=st.sampled_from((*APIS, "worker")), calls=calls)
+    def archive(self, process: str, calls: int) -> None:
+        """Some process moves posts into the archive, and deletes rows of deleted ones."""
+        archiver = self.graphs[process].archiver
+        assert archiver is not None
+        self._launch(self.history.start(process, "archive"), archiver.work(), calls)
+
     @rule(process=st.sampled_from((*APIS, "worker")), which=st.integers(0, 12), whole=st.booleans(), calls=calls)
     def deliver_again(self, process: str, which: int, whole: bool, calls: int) -> None:
         """Any fact of the log is projected once more, late and out of order."""
@@ -203,15 +239,26 @@ class Interleavings(RuleBasedStateMachine):
         self.run(self._end(process))
         self._boot(process)
 
+    @precondition(lambda self: self.deaths < MAX_DEATHS)
+    @rule(process=st.sampled_from((*APIS, "worker")), limit=st.sampled_from(LIMITS))
+    def switch_model(self, process: str, limit: float) -> None:
+        """A process is started anew with another model, whatever it was doing; the others keep theirs."""
+        self.deaths += 1
+        self.limits[process] = limit
+        self.run(self._end(process))
+        self._boot(process)
+
     async def _end(self, process: str) -> None:
         """End a process as a kill would: whatever it was doing stops where it is."""
         await end(self.tasks[process])
         self.history.died(process)
         await self.graphs[process].close()
 
+    @precondition(lambda self: len(self.history.operations) > self.at_rest + 3)
     @rule()
     def drain(self) -> None:
         """Everything comes to rest; then the derived data must be what the log says."""
+        self.at_rest = len(self.history.operations)
         self.run(self._come_to_rest())
         self.run(self._check_rest())
 
@@ -225,13 +272,19 @@ class Interleavings(RuleBasedStateMachine):
         for tasks in self.tasks.values():
             await asyncio.gather(*tasks)
             tasks.clear()
-        graph = await Graph.open(self.url, self.tuning(self.limits["worker"]))
+        graph = self._observer(self.limits["worker"])
         await graph.worker(claim_after=timedelta(0)).drain()
+        assert graph.archiver is not None
+        await graph.archiver.work()
         await graph.close()
         self.history.drained()
 
+    def _observer(self, limit: float) -> Graph:
+        """Give a graph that does not wait for turns."""
+        return Graph(DirectStore(self.url), self.tuning(limit), SharedArchive(self.database))
+
     async def _facts(self) -> list[Fact]:
-        graph = await Graph.open(self.url)
+        graph = self._observer(math.inf)
         facts = [fact async for fact in graph.log.replay(0, MAX_NUMBER)]
         await graph.close()
         return facts
@@ -247,26 +300,51 @@ class Interleavings(RuleBasedStateMachine):
     @invariant()
     def whoever_is_followed_knows_the_follower(self) -> None:
         """At every moment: if v follows a, then v is among a's followers."""
-        for viewer in getattr(self, "people", ()):
-            for followee in self.raw.zrange(keys.following(viewer), 0, -1):
-                assert self.raw.zscore(keys.followers(int(followee)), str(viewer)) is not None
+        people = getattr(self, "people", ())
+        with self.raw.pipeline(transaction=False) as pipeline:
+            for person in people:
+                pipeline.zrange(keys.following(person), 0, -1)
+                pipeline.zrange(keys.followers(person), 0, -1)
+            found = pipeline.execute()
+        followers = dict(zip(people, found[1::2], strict=True))
+        for viewer, following in zip(people, found[::2], strict=True):
+            assert all(str(viewer) in followers[int(followee)] for followee in following)
 
     async def _check_rest(self) -> None:
         """At rest, every derived key says what the log says, whichever way a timeline is read."""
         facts = await self._facts()
         world = World.of(facts)
         self._check_history(facts, world)
-        graph = await Graph.open(self.url, self.tuning(math.inf))
-        for viewer in self.people:
-            expected = world.home(viewer)
-            for forward in (True, False, True):
-                seen = await whole_timeline(graph, viewer, 2, forward=forward)
-                assert [post.id for post in seen] == expected
-                await graph.timelines.settle()
-            self.raw.unlink(keys.home(viewer))
-            assert [post.id for post in await whole_timeline(graph, viewer, 3, forward=True)] == expected
+        graph = self._observer(math.inf)
+        await asyncio.gather(*(self._check_home(graph, world, viewer) for viewer in self.people))
         await self._check_lists(graph, world)
+        await self._check_archive(graph, world)
         await graph.close()
+
+    async def _check_home(self, graph: Graph, world: World, viewer: int) -> None:
+        """A home timeline is as it is defined: from its cache and without, from either end."""
+        expected = world.home(viewer)
+        for size, forward in ((3, True), (4, False), (2, True)):
+            seen = await whole_timeline(graph, viewer, size, forward=forward)
+            assert [post.id for post in seen] == expected
+            if forward:
+                await graph.timelines.settle()
+        self.raw.unlink(keys.home(viewer))
+        assert [post.id for post in await whole_timeline(graph, viewer, 7, forward=True)] == expected
+
+    async def _check_archive(self, graph: Graph, world: World) -> None:
+        """Every live post is hot or archived, none is both; the deleted have left both."""
+        archive = graph.posts.archive
+        archived = await asyncio.gather(*(archive.ids(person, 0, MAX_NUMBER) for person in self.people))
+        for person, rows in zip(self.people, archived, strict=True):
+            hot = [int(post) for post in self.raw.zrange(keys.posts(person), 0, -1) if post != "f"]
+            floor = int(self.raw.zscore(keys.posts(person), "f") or 0)
+            assert sorted([*hot, *rows]) == sorted(world.own(person))
+            assert all(post > floor for post in hot)
+            assert all(post <= floor for post in rows)
+            assert len(hot) < 5, "more posts are hot than should be"
+            if not self.deaths:
+                assert not any(self.raw.exists(keys.post(post)) for post in rows), "an archived post's record is left"
 
     async def _check_lists(self, graph: Graph, world: World) -> None:
         everything = Window(100, forward=True)
@@ -317,8 +395,6 @@ class Interleavings(RuleBasedStateMachine):
                 self.run(self._end(process))
             self.raw.close()
             self.run(self.gate.settle())
-            self.run(self.loop.shutdown_default_executor())
-            self.loop.close()
 
 
 async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
@@ -334,15 +410,36 @@ async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool)
         window = replace(window, high=posts[-1].id) if forward else replace(window, low=posts[0].id)
 
 
-@pytest.mark.timeout(90)
-def test_any_interleaving_of_two_apis_and_a_worker_keeps_the_invariants(store_url: str, long_profile: bool) -> None:
-    """Calls of three processes in any order, deaths, repeats and expiries never break what readers rely on."""
-    run_state_machine_as_test(
-        lambda: Interleavings(store_url),
-        settings=settings(
-            max_examples=20_000 if long_profile else 120,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+async def empty(database: Database) -> None:
+    """Take everything out of the archive."""
+
+    async def work(connection: AsyncConnection) -> None:
+        for table in (POSTS, FLOORS):
+            await connection.execute(table.delete())
+
+    await database.transaction(work)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_interleaving_of_two_apis_and_a_worker_keeps_the_invariants(
+    store_url: str, tmp_path: Path, long_profile: bool, part: int
+) -> None:
+    """Calls of three processes in any order, deaths, repeats, expiries and moves never break what readers rely on."""
+    loop = asyncio.new_event_loop()
+    database = Database(f"sqlite:///{tmp_path}/archive.sqlite")
+    event.listen(database.engine.sync_engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous=OFF").close())
+    try:
+        run_state_machine_as_test(
+            lambda: Interleavings(store_url, database, loop),
+            settings=settings(
+                max_examples=(20_000 if long_profile else 400) // PARTS,
+                stateful_step_count=50,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    finally:
+        loop.run_until_complete(database.close())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
