@@ -25,17 +25,16 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph import Graph, Tuning, keys
-from graph.archive import FLOORS, POSTS
 from graph.database import Database
 from graph.errors import Rejected
 from graph.facts import Fact, PostPublished
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
+from graph.statements import FLOORS, POSTS
 from graph.tasks import end
 from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
 from tests.properties.model import History, Operation, World
