@@ -8,66 +8,18 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Delete,
-    Double,
-    Index,
-    Insert,
-    Integer,
-    MetaData,
-    Row,
-    Select,
-    String,
-    Table,
-    Text,
-    delete,
-    func,
-    literal,
-    select,
-    union,
-    union_all,
-    update,
-)
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy import Delete, Select, Table, delete, func, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from graph import statements
 from graph.database import SECONDS, Database
 from graph.model import Location, Post
 from graph.paging import Window
+from graph.statements import FLOORS, IDENTITY, POSTS
 
 T = TypeVar("T")
 
 CHUNK = 2000
-TERMS = 400
-
-metadata = MetaData()
-NUMBER = BigInteger().with_variant(Integer(), "sqlite")
-IDENTITY = Table(
-    "fanline_identity",
-    metadata,
-    Column("only", Integer(), primary_key=True, autoincrement=False),
-    Column("id", String(64), nullable=False),
-)
-FLOORS = Table(
-    "fanline_floors",
-    metadata,
-    Column("author", NUMBER, primary_key=True, autoincrement=False),
-    Column("moved", NUMBER, nullable=False),
-    Column("freed", NUMBER, nullable=False),
-)
-POSTS = Table(
-    "fanline_posts",
-    metadata,
-    Column("id", NUMBER, primary_key=True, autoincrement=False),
-    Column("author", NUMBER, nullable=False),
-    Column("text", Text().with_variant(mysql.MEDIUMTEXT(), "mysql"), nullable=False),
-    Column("platform", String(255)),
-    Column("latitude", Double()),
-    Column("longitude", Double()),
-    Index("fanline_posts_author", "author", "id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,37 +70,49 @@ class Archive:
             found: dict[int, Post] = {}
             for chunk in _chunks(list(dict.fromkeys(ids)), CHUNK):
                 rows = await connection.execute(select(POSTS).where(POSTS.c.id.in_(chunk)))
-                found.update((row.id, _post(row)) for row in rows)
+                found.update((row[0], _post(*row)) for row in rows)
             return found
 
         posts = await self._transaction(work) if ids else {}
         return [posts.get(post) for post in ids]
 
     async def merge(self, authors: Collection[int], window: Window) -> list[Post]:
-        """Give the posts of a window of all these authors together, in the direction of paging. One query."""
-        newest = POSTS.c.id.desc() if window.forward else POSTS.c.id
+        """Give the posts of a window of all these authors together, in the direction of paging.
+
+        One query; with MySQL and MariaDB two for more than 256 authors. For every author it costs a look into the
+        index and at most `window.count` of its entries, however many posts there are: some 50 ms for 5000 authors.
+        """
+        if not authors:
+            return []
 
         async def work(connection: AsyncConnection) -> list[Post]:
-            within = (POSTS.c.id > window.low) & (POSTS.c.id < window.high)
-            query = select(POSTS).where(POSTS.c.author.in_(authors), within).order_by(newest).limit(window.count)
-            return [_post(row) for row in await connection.execute(query)]
+            query, parameters = await _merge(connection, sorted(set(authors)), window)
+            return [_post(*row) for row in await connection.execute(query, parameters)]
 
-        return await self._transaction(work) if authors else []
+        return await self._transaction(work)
 
     async def slices(self, reads: Sequence[tuple[int, Window]]) -> list[list[Post]]:
-        """Give, for each author and window, its posts in the direction of paging. One query for every 400."""
+        """Give, for each author and window, its posts in the direction of paging.
+
+        One query for every 256 of one direction, each a limited walk along the index.
+        """
+        if not reads:
+            return []
 
         async def work(connection: AsyncConnection) -> list[list[Post]]:
             found: list[list[Post]] = [[] for _ in reads]
-            for terms in _chunks(list(enumerate(reads)), TERMS):
-                query = union_all(*(_slice(place, author, window) for place, (author, window) in terms))
-                for row in await connection.execute(query):
-                    found[row.place].append(_post(row))
-            for posts, (_, window) in zip(found, reads, strict=True):
-                posts.sort(key=lambda post: post.id, reverse=window.forward)
+            for forward in (True, False):
+                places = [place for place, (_, window) in enumerate(reads) if window.forward is forward]
+                for some in _chunks(places, statements.TERMS):
+                    terms = statements.terms_for(len(some))
+                    parameters = statements.walk_parameters([_walk(*reads[place]) for place in some], terms)
+                    for at, *row in await connection.execute(statements.slices(terms, forward), parameters):
+                        found[some[at]].append(_post(*row))
+                for place in places:
+                    found[place].sort(key=lambda post: post.id, reverse=forward)
             return found
 
-        return await self._transaction(work) if reads else []
+        return await self._transaction(work)
 
     async def floors(self, author: int) -> Floors:
         """Give the floors of an author, both 0 at first. One query."""
@@ -167,12 +131,12 @@ class Archive:
 
         async def work(connection: AsyncConnection) -> bool:
             if old == 0:
-                await _add_rows(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
+                await _add(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
             at_old = (FLOORS.c.author == author) & (FLOORS.c.moved == old)
             moved = await connection.execute(update(FLOORS).where(at_old).values(moved=new))
             if moved.rowcount != 1:
                 return False
-            await _add_rows(connection, POSTS, [_row(post) for post in posts])
+            await _add(connection, POSTS, [_row(post) for post in posts])
             return True
 
         return await self._transaction(work)
@@ -209,7 +173,7 @@ class Archive:
         """Raise an author's `freed` floor to `upto`, never lower it."""
 
         async def work(connection: AsyncConnection) -> None:
-            await _add_rows(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
+            await _add(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
             below = (FLOORS.c.author == author) & (FLOORS.c.freed < upto)
             await connection.execute(update(FLOORS).where(below).values(freed=upto))
 
@@ -233,26 +197,29 @@ class Archive:
         await self.database.close()
 
 
-def _slice(place: int, author: int, window: Window) -> Select[Any]:
-    """Read one author's posts of one window, a limited walk along the index."""
-    newest = POSTS.c.id.desc() if window.forward else POSTS.c.id
-    within = (POSTS.c.author == author) & (POSTS.c.id > window.low) & (POSTS.c.id < window.high)
-    part = select(POSTS).where(within).order_by(newest).limit(window.count).subquery()
-    return select(literal(place).label("place"), part)
+async def _merge(connection: AsyncConnection, authors: list[int], window: Window) -> tuple[Select[Any], dict[str, int]]:
+    """Choose the statement that merges fast in this database, with its parameters."""
+    parameters = {"low": window.low, "high": window.high, "count": window.count}
+    if connection.dialect.name == "sqlite":
+        return statements.merged_by_list(authors, window.forward), parameters
+    if connection.dialect.name == "postgresql":
+        return statements.merged_by_lateral(authors, window.forward), parameters
+    if len(authors) > statements.TERMS:
+        leading = statements.leading_authors(authors, window.forward)
+        authors = list(await connection.scalars(leading, parameters))
+    terms = statements.terms_for(len(authors))
+    walks = statements.walk_parameters([_walk(author, window) for author in authors], terms)
+    return statements.merged_by_union(terms, window.forward), parameters | walks
 
 
-async def _add_rows(connection: AsyncConnection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def _walk(author: int, window: Window) -> tuple[int, int, int, int]:
+    return (author, window.low, window.high, window.count)
+
+
+async def _add(connection: AsyncConnection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, except those whose primary key is there."""
-    for chunk in _chunks(rows, CHUNK):
-        await connection.execute(_insert_new(connection.dialect.name, table, chunk))
-
-
-def _insert_new(dialect: str, table: Table, rows: Sequence[dict[str, Any]]) -> Insert:
-    if dialect == "mysql":  # INSERT IGNORE would also ignore what is wrong with a row
-        [key] = table.primary_key.columns
-        return mysql.insert(table).values(rows).on_duplicate_key_update({key.name: key})
-    new = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
-    return new.values(rows).on_conflict_do_nothing()
+    if rows:
+        await connection.execute(statements.insert_new(connection.dialect.name, table), rows)
 
 
 def _row(post: Post) -> dict[str, Any]:
@@ -267,9 +234,11 @@ def _row(post: Post) -> dict[str, Any]:
     }
 
 
-def _post(row: Row[Any]) -> Post:
-    location = None if row.latitude is None else Location(row.latitude, row.longitude)
-    return Post(row.id, row.author, row.text, row.platform, location)
+def _post(
+    id: int, author: int, text: str, platform: str | None, latitude: float | None, longitude: float | None
+) -> Post:
+    location = None if latitude is None or longitude is None else Location(latitude, longitude)
+    return Post(id, author, text, platform, location)
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -7,14 +7,14 @@ worked on; what a dead consumer left is claimed by the others, and what was deli
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.store import BLOCK_SECONDS, Store, script
+from graph.store import BLOCK_SECONDS, Command, Store, script
 from graph.tasks import end
 
 GROUP = "projections"
@@ -87,19 +87,31 @@ class Consumer:
 
     @asynccontextmanager
     async def holding(self, entries: Sequence[str]) -> AsyncIterator[None]:
-        """Keep entries from being taken over by other workers while they are worked on."""
+        """Keep entries from being taken over by other workers while they are worked on.
+
+        A worker that is told to stop lets go of them, so that another takes them over at once.
+        """
         beating = [asyncio.create_task(self._beat(entries))] if entries and self._claim_ms else []
         try:
             yield
+        except asyncio.CancelledError:
+            if entries:
+                with suppress(StoreUnavailable):
+                    await self._store.run(*self._kept(entries, idle_ms=self._claim_ms))
+            raise
         finally:
             await end(beating)
+
+    def _kept(self, entries: Sequence[str], *, idle_ms: int) -> Command:
+        """Make the command that says for how long nobody has worked on entries; they stay this consumer's."""
+        return ("XCLAIM", self._stream, GROUP, self._name, 0, *entries, "IDLE", idle_ms, "JUSTID")
 
     async def _beat(self, entries: Sequence[str]) -> None:
         """Tell the group now and then that these entries are being worked on."""
         while True:
             await asyncio.sleep(self._claim_ms / 3000)
             try:
-                await self._store.run("XCLAIM", self._stream, GROUP, self._name, 0, *entries, "JUSTID")
+                await self._store.run(*self._kept(entries, idle_ms=0))
             except StoreUnavailable:
                 continue
 

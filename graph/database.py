@@ -53,6 +53,8 @@ def read_url(text: str) -> URL:
         url = make_url(f"{DRIVERS[scheme]}://{rest}")
     except (failures.ArgumentError, ValueError):
         raise ValueError(f"is not a URL like {scheme}://user:password@host:port/database") from None
+    if url.port is not None and not 0 < url.port < 65536:
+        raise ValueError("must have a port from 1 to 65535, or none")
     kind = url.get_backend_name()
     if kind == "sqlite" and (url.host or not url.database or re.match(":memory:|file:", url.database)):
         raise ValueError(
@@ -192,7 +194,7 @@ class Database:
     async def _migrate(self) -> None:
         if self.kind == "sqlite":
             try:
-                await asyncio.to_thread(Path(str(self.url.database)).parent.mkdir, parents=True, exist_ok=True)
+                await asyncio.to_thread(Path(str(self.url.database)).parent.mkdir, 0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise ArchiveUnavailable(_reason(error)) from None
         if not await self._bounded(

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -38,6 +39,19 @@ HOUSEKEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 
 logger = logging.getLogger("fanline.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits: the last number and the drained mark, and how many of each kind are not done."""
+
+    last: int
+    drained: int
+    pending: int
+    tasks: int
+    dead: int
+    archivable: int
+    deleted: int
 
 
 class Worker:
@@ -204,6 +218,22 @@ class Worker:
         """List facts that could not be projected, oldest first, each with its entry and the reason."""
         entries = await self._store.run("XRANGE", keys.DEAD, "-", "+", "COUNT", count)
         return [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
+
+    async def backlog(self) -> Backlog:
+        """Tell what waits to be done. Two round trips."""
+        await self._join()
+        [last, drained, pending, tasks, dead, archivable, deleted] = await self._store.read(
+            [
+                script("last_number").call([keys.LOG], EPOCH_MS),
+                ("GET", keys.DRAINED),
+                ("XPENDING", keys.LOG, GROUP),
+                ("ZCARD", keys.OPEN_FANOUTS),
+                ("XLEN", keys.DEAD),
+                ("ZCARD", keys.ARCHIVABLE),
+                ("ZCARD", keys.DELETED),
+            ]
+        )
+        return Backlog(int(last), int(drained or 0), pending[0], tasks, dead, archivable, deleted)
 
     async def tidy(self) -> None:
         """Remove deleted posts' texts from the log, then what is older than the retention. Never above the mark.

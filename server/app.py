@@ -30,6 +30,7 @@ from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import INTERNAL, Refused
 from server.http import GraphQLEndpoint
 from server.limits import MAX_BODY, Documents
+from server.metrics import show_metrics
 from server.operation import Operation
 from server.playground import Playground
 from server.playground.visitor import Visitor
@@ -64,6 +65,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             WebSocketRoute("/graphql", endpoint),
             Route("/health/live", live),
             Route("/health/ready", ready),
+            Route("/metrics", show_metrics),
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
             *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],

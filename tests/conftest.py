@@ -11,6 +11,8 @@ from graph import Graph, Tuning
 from graph.store import Store
 from server.embedded import Durability, EmbeddedStore
 
+pytest_plugins = ["tests.databases"]
+
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 
 
@@ -25,6 +27,13 @@ def need(present: bool, what: str) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Offer the long profile of property and fault tests."""
     parser.addoption("--long", action="store_true", help="run property and fault tests at length (hours)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the long profile take its time."""
+    if config.getoption("--long"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0), append=False)
 
 
 @pytest.fixture

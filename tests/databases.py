@@ -160,7 +160,12 @@ class MariaDB(Server):
         super().__init__()
         self._server, self._client = server, client
         self.run(
-            *(install, "--no-defaults", f"--datadir={self.folder / 'data'}", "--auth-root-authentication-method=normal"),
+            *(
+                install,
+                "--no-defaults",
+                f"--datadir={self.folder / 'data'}",
+                "--auth-root-authentication-method=normal",
+            ),
             "--skip-test-db",
         )
 
@@ -172,7 +177,7 @@ class MariaDB(Server):
     def command(self) -> Sequence[str | Path]:
         return (
             *(self._server, "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.folder / 'socket'}"),
-            *("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"),
+            *("--skip-networking", "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"),
             f"--pid-file={self.folder / 'pid'}",
         )
 

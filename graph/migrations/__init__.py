@@ -12,12 +12,13 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.errors import GraphError
 
 VERSION_TABLE = "fanline_schema"
+VERSIONS = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 SECONDS = 60.0
 RETRY_SECONDS = 0.05
 
@@ -46,7 +47,7 @@ def is_current(connection: Connection) -> bool:
 async def upgrade(connection: AsyncConnection) -> None:
     """Run the migrations that are missing, in the connection's transaction; wait for other processes that do."""
     await _take_turns(connection)
-    while not _running.acquire(blocking=False):
+    while not _running.acquire(blocking=False):  # noqa: ASYNC110 - its holder may run in another event loop
         await asyncio.sleep(RETRY_SECONDS)
     try:
         await connection.run_sync(_upgrade)
@@ -67,6 +68,7 @@ async def _take_turns(connection: AsyncConnection) -> None:
 
 def _upgrade(connection: Connection) -> None:
     if not is_current(connection):
+        VERSIONS.create(connection, checkfirst=True)  # alembic would name the key, which MySQL warns of
         command.upgrade(_config(connection=connection, version_table=VERSION_TABLE), "head")
 
 

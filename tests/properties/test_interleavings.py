@@ -419,7 +419,7 @@ async def empty(database: Database) -> None:
     await database.transaction(work)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_any_interleaving_of_two_apis_and_a_worker_keeps_the_invariants(
     store_url: str, tmp_path: Path, long_profile: bool, part: int

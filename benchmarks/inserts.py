@@ -1,0 +1,156 @@
+"""Inserts per second: how fast one post comes into the home caches of all its author's followers."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.report import Cell, Table
+from benchmarks.stores import Meter, Spent, forget_log
+from benchmarks.workers import workers
+from benchmarks.worlds import Crowd
+from graph import Graph, keys
+from graph.facts import PostPublished
+
+GOAL = 100_000
+POLL_SECONDS = 0.002
+TEXT = "A post for everybody."
+COLUMNS = (
+    "followers",
+    "caches",
+    "workers",
+    "runs",
+    "seconds",
+    "inserts/s",
+    "store busy %",
+    "store µs/insert",
+    "workers µs/insert",
+)
+NOTE = (
+    f"One post of one author; from the fact's append until it is drained; medians. Goal: {GOAL:,} inserts/s on one "
+    "store. With hibernated caches an 'insert' is a follower passed by."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """An author and which range of the crowd follows them."""
+
+    author: int
+    start: int
+    followers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fans:
+    """A crowd, authors whom parts of it follow, and where they live."""
+
+    url: str
+    client: Any
+    graph: Graph
+    crowd: Crowd
+    audiences: Sequence[Audience]
+
+    def build(self) -> None:
+        """Write it all."""
+        self.crowd.authors.build(self.client)
+        self.crowd.build(self.client)
+        for audience in self.audiences:
+            if audience.followers:
+                self.crowd.follow(self.client, audience.author, audience.start, audience.followers)
+
+    async def check(self, sample: int = 20) -> None:
+        """Assert on a sample, through the graph's own interface, that the world reads as it should."""
+        indexes = random.Random(1).sample(range(self.crowd.viewers), min(sample, self.crowd.viewers))
+        await self.crowd.check(self.graph, indexes)
+        counts = await self.graph.users.counts([audience.author for audience in self.audiences])
+        assert [count.followers for count in counts] == [audience.followers for audience in self.audiences]
+
+    def everybody_served(self, audience: Audience, post: int) -> bool:
+        """Look into every follower's cache for a post."""
+        served = self.crowd.served(self.client, post, audience.start, audience.followers)
+        return served == audience.followers
+
+
+async def insert_in_process(fans: Fans, audience: Audience) -> tuple[int, Spent]:
+    """Publish a fact and drain it in this process."""
+    [fact] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    meter = Meter(fans.client)
+    meter.start()
+    await fans.graph.worker().drain()
+    spent = meter.stop()
+    return fact.number, Spent(spent.seconds, spent.store, spent.here, spent.here)
+
+
+async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequence[int]) -> tuple[int, Spent]:
+    """Publish a fact and wait until the workers have drained it."""
+    meter = Meter(fans.client, processes)
+    meter.start()
+    [fact] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    await drained(fans.graph, fact.number)
+    return fact.number, meter.stop()
+
+
+async def drained(graph: Graph, number: int) -> float:
+    """Wait until a fact and all before it are projected; tell when that was seen."""
+    while await graph.log.drained() < number:  # noqa: ASYNC110 - the mark is in the store, which tells nobody
+        await asyncio.sleep(POLL_SECONDS)
+    return time.perf_counter()
+
+
+async def measure(fans: Fans, audience: Audience, processes: Sequence[int], runs: int, caches: str) -> list[Cell]:
+    """Measure one row: so many runs by these worker processes, or by this process if there are none."""
+    spent = []
+    for _ in range(runs):
+        if processes:
+            spent.append(await insert_by_processes(fans, audience, processes))
+        else:
+            spent.append(await insert_in_process(fans, audience))
+    if caches != "none":
+        assert all(fans.everybody_served(audience, post) for post, _ in spent), "somebody was left out"
+    return as_row(audience.followers, caches, len(processes), [one for _, one in spent])
+
+
+async def measure_all(
+    fans: Fans, audiences: Sequence[Audience], processes: int, runs: Sequence[int], caches: str
+) -> list[list[Cell]]:
+    """Measure the rows of some authors with so many worker processes; none: by this process."""
+    with workers(fans.url, processes) as ids:
+        rows = [await measure(fans, one, ids, times, caches) for one, times in zip(audiences, runs, strict=True)]
+    forget_log(fans.client)
+    return rows
+
+
+def as_row(followers: int, caches: str, processes: int, spent: Sequence[Spent]) -> list[Cell]:
+    """Sum runs up as one row."""
+    seconds = statistics.median(one.seconds for one in spent)
+    store = statistics.median(one.store for one in spent)
+    working = statistics.median(one.workers for one in spent)
+    each = 1e6 / followers
+    name = f"{processes} process{'es' if processes > 1 else ''}" if processes else "in this process"
+    rates = (seconds, round(followers / seconds), round(100 * store / seconds), store * each, working * each)
+    return [followers, caches, name, len(spent), *rates]
+
+
+def inserts_table(rows: Sequence[Sequence[Cell]]) -> Table:
+    """Make the table of inserts."""
+    return Table("inserts", "Fan-out: inserts per second on one store", COLUMNS, rows, NOTE)
+
+
+async def last_served(fans: Fans, audience: Audience, post: int, sample: int) -> str:
+    """Check caches: a random sample, those who followed first and last, and all by count; say what was seen."""
+    chosen = random.Random(post).sample(range(audience.followers), min(sample, audience.followers))
+    viewers = [fans.crowd.viewer(audience.start + index) for index in chosen]
+    followers = keys.followers(audience.author)
+    ends = [fans.client.zrange(followers, 0, sample - 1), fans.client.zrange(followers, -sample, -1)]
+    viewers += [int(viewer) for end in ends for viewer in end]
+    with fans.client.pipeline(transaction=False) as pipeline:
+        for viewer in viewers:
+            pipeline.zscore(keys.home(viewer), post)
+        found = sum(score is not None for score in pipeline.execute())
+    assert found == len(viewers), f"{len(viewers) - found} of {len(viewers)} caches lack the post"
+    assert fans.everybody_served(audience, post), "somebody was left out"
+    return f"{found:,} sampled caches and a count of all {audience.followers:,}: complete"

@@ -1,0 +1,108 @@
+"""Plots: SVG, the same for the same figures. Needs matplotlib, from the dependency group `bench`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Cell, Table
+
+Lines = Mapping[str, tuple[Sequence[Cell], Sequence[Cell]]]
+"""Named lines: x and y of their points."""
+
+SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "fanline",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+}
+
+
+def plot(path: Path, title: str, axes: tuple[str, str], lines: Lines, goal: tuple[str, float] | None = None) -> None:
+    """Draw lines over two logarithmic axes, and a goal across. Raises ModuleNotFoundError without matplotlib."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(SETTINGS):
+        figure, on = pyplot.subplots(figsize=(7.2, 4.4), layout="constrained")
+        for name, (x, y) in lines.items():
+            on.plot(numbers(x), numbers(y), marker="o", markersize=4, label=name)
+        if goal:
+            on.axhline(goal[1], color="0.5", linestyle="--", linewidth=1, label=goal[0])
+        on.set(title=title, xlabel=axes[0], ylabel=axes[1], xscale="symlog" if any_zero(lines) else "log", yscale="log")
+        on.grid(alpha=0.3)
+        on.legend(fontsize=8)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+
+
+def any_zero(lines: Lines) -> bool:
+    """Tell whether a line begins at zero, which has no logarithm."""
+    return any(number == 0 for x, _ in lines.values() for number in numbers(x))
+
+
+def numbers(cells: Sequence[Cell]) -> list[Any]:
+    """Take cells as numbers."""
+    return [float(cell) for cell in cells]
+
+
+def by(table: Table, column: str, x: str, y: str) -> dict[str, tuple[Sequence[Cell], Sequence[Cell]]]:
+    """Make a line for each value of a column."""
+    lines: dict[str, tuple[list[Cell], list[Cell]]] = {}
+    for name, across, up in zip(table.column(column), table.column(x), table.column(y), strict=True):
+        xs, ys = lines.setdefault(str(name), ([], []))
+        xs.append(across)
+        ys.append(up)
+    return {name: points for name, points in lines.items() if len(points[0]) > 1}
+
+
+def plot_inserts(table: Table, folder: Path) -> None:
+    """Draw inserts per second, and how long a fan-out takes."""
+    labels = [f"{w}, {c}" for w, c in zip(table.column("workers"), table.column("caches"), strict=True)]
+    rows = [[*row, label] for row, label in zip(table.rows, labels, strict=True)]
+    named = Table(table.key, table.title, [*table.columns, "line"], rows)
+    axes = ("followers", "inserts per second")
+    goal = ("goal: 100,000/s", 100_000.0)
+    plot(folder / "inserts.svg", table.title, axes, by(named, "line", "followers", "inserts/s"), goal)
+    title = "Fan-out: time until drained"
+    lines = by(named, "line", "followers", "seconds")
+    plot(folder / "fanout-time.svg", title, ("followers", "seconds"), lines, ("goal for 1,000,000: 60 s", 60.0))
+
+
+def plot_publish(table: Table, folder: Path) -> None:
+    """Draw how long a publish takes, by followers."""
+    push = table.where(model="push", store="in memory")
+    alone, beside = push.where(**{"beside it": "nothing"}), push.where(**{"beside it": "a worker process"})
+    merged, disk = table.where(model="hybrid"), table.where(store="appendfsync always")
+    lines: Lines = {
+        f"{name}, {rank}": (rows.column("followers"), rows.column(f"{rank} ms"))
+        for name, rows in {"alone": alone, "a worker beside": beside, "hybrid": merged, "on disk": disk}.items()
+        for rank in ("p50", "p99")
+    }
+    plot(folder / "publish.svg", table.title, ("followers", "ms"), lines, ("goal: p99 of 50 ms", 50.0))
+
+
+def plot_served(table: Table, folder: Path) -> None:
+    """Draw when everybody sees a post, by followers, for the models; with one worker process."""
+    lines = by(table.where(workers=1), "model", "followers", "seconds until all see it")
+    axes = ("followers", "seconds")
+    plot(folder / "served.svg", table.title, axes, lines, ("goal for 1,000,000: 60 s", 60.0))
+
+
+def plot_models(table: Table, folder: Path) -> None:
+    """Draw how long a page takes, by followed authors, for each model."""
+    lines = by(table, "model", "followed", "p50 ms")
+    plot(folder / "pages.svg", table.title, ("followed authors", "p50, ms"), lines)
+
+
+def plot_depth(table: Table, folder: Path) -> None:
+    """Draw how long a page takes, by the posts above it, for each model."""
+    lines = by(table, "model", "posts above", "p50 ms")
+    plot(folder / f"{table.key}.svg", table.title, ("posts above the page", "p50, ms"), lines)
+
+
+def plot_memory(table: Table, folder: Path) -> None:
+    """Draw what a cache takes, by posts."""
+    lines = {"one cache": (table.column("posts"), table.column("bytes"))}
+    plot(folder / "memory.svg", table.title, ("posts in the cache", "bytes"), lines)

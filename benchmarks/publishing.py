@@ -1,0 +1,111 @@
+"""Publishing: how long the request takes, and until when everybody is served, by number of followers."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from benchmarks.inserts import TEXT, Audience, Fans, drained, last_served
+from benchmarks.latencies import Latencies
+from benchmarks.report import Cell, Table
+from benchmarks.stores import Meter
+from benchmarks.workers import workers
+from graph import Graph, Tuning
+from graph.paging import Window
+
+COLUMNS = ("followers", "model", "beside it", "store", "publishes", "p50 ms", "p99 ms", "max ms", "CPU ms here")
+NOTE = (
+    "One client, one request after the other, authors taking turns. Beside a worker process that keeps up, each waits "
+    "until the log is drained. Goal: p99 within 50 ms with 1,000 followers, and no more with the most."
+)
+SERVED_COLUMNS = ("followers", "model", "workers", "publish ms", "seconds until all see it", "store ms", "checked")
+SERVED_NOTE = (
+    "One post by `publish`, until the log is drained. Where reads merge the author, nobody needs to be served. "
+    "'store ms' is CPU time of the store for the post. Goal: 60 s for 1,000,000 followers."
+)
+PAUSE = 0.002
+ALONE = "nothing"
+WORKER = "a worker process"
+BEHIND = "a worker process, ever further behind"
+
+
+async def publish_in_turns(
+    graph: Graph, audiences: Sequence[Audience], publishes: int, *, wait: bool
+) -> list[Latencies]:
+    """Publish so many posts of each author, by turns; wait after each until workers are done with it, or a little."""
+    latencies = [Latencies() for _ in audiences]
+    for _ in range(publishes):
+        for audience, noted in zip(audiences, latencies, strict=True):
+            await noted.time(partial(graph.posts.publish, audience.author, TEXT))
+            await (drained(graph, graph.log.seen) if wait else asyncio.sleep(PAUSE))
+    return latencies
+
+
+async def publish_rows(
+    graph: Graph, audiences: Sequence[Audience], publishes: int, beside: str, *, model: str = "push", store: str = ""
+) -> list[list[Cell]]:
+    """Measure the rows of some authors. What runs `beside` is the caller's business."""
+    rows: list[list[Cell]] = []
+    measured = await publish_in_turns(graph, audiences, publishes, wait=beside == WORKER)
+    for audience, noted in zip(audiences, measured, strict=True):
+        figures = (noted.count, noted.p50, noted.p99, noted.worst, noted.cpu_ms)
+        rows.append([audience.followers, model, beside, store or "in memory", *figures])
+    return rows
+
+
+async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample: int) -> list[Cell]:
+    """Publish one post and wait until these worker processes have served everybody; check that they have."""
+    meter = Meter(fans.client, ids)
+    meter.start()
+    start = time.perf_counter()
+    post = await fans.graph.posts.publish(audience.author, TEXT)
+    answered = time.perf_counter()
+    done = await drained(fans.graph, post.id)
+    spent = meter.stop()
+    checked = await last_served(fans, audience, post.id, sample)
+    return [audience.followers, "push", len(ids), 1000 * (answered - start), done - start, 1000 * spent.store, checked]
+
+
+async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, publishes: int) -> list[list[list[Cell]]]:
+    """Measure authors over the limit of the hybrid model: becoming large, then publishing. Rows of both tables."""
+    graph = await Graph.open(fans.url, Tuning(push_limit=limit))
+    served: list[list[Cell]] = []
+    try:
+        with workers(fans.url, 1, limit) as ids:
+            for audience in audiences:
+                for model in ("hybrid, becoming large", "hybrid"):
+                    meter = Meter(fans.client, ids)
+                    meter.start()
+                    start = time.perf_counter()
+                    post = await graph.posts.publish(audience.author, TEXT)
+                    answered = time.perf_counter()
+                    done = await drained(graph, post.id)
+                    spent = meter.stop()
+                    seen = await see(fans, graph, audience, post.id)
+                    until = (done if "becoming" in model else answered) - start
+                    row = [audience.followers, model, 1, 1000 * (answered - start), until, 1000 * spent.store, seen]
+                    served.append(row)
+            published = await publish_rows(graph, audiences, publishes, WORKER, model="hybrid")
+    finally:
+        await graph.close()
+    return [published, served]
+
+
+async def see(fans: Fans, graph: Graph, audience: Audience, post: int, sample: int = 20) -> str:
+    """Read some followers' pages: the post has to be on top."""
+    step = max(1, audience.followers // sample)
+    indexes = range(audience.start, audience.start + audience.followers, step)
+    for index in indexes:
+        page = await graph.timelines.home(fans.crowd.viewer(index), Window(1, forward=True))
+        assert [shown.id for shown in page.items] == [post], f"viewer {index} does not see the post"
+    return f"{len(indexes)} pages read"
+
+
+def publish_table(rows: Sequence[Sequence[Cell]]) -> Table:
+    """Make the table of publish latencies."""
+    return Table("publish", "Publish: latency of the request", COLUMNS, rows, NOTE)
+
+
+def served_table(rows: Sequence[Sequence[Cell]]) -> Table:
+    """Make the table of when everybody is served."""
+    return Table("served", "Publish: until everybody sees the post", SERVED_COLUMNS, rows, SERVED_NOTE)

@@ -1,0 +1,60 @@
+"""Worker processes: the graph's worker, each in an OS process of its own.
+
+They are forked from one server process that has imported everything, so that they start at once.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing.process import BaseProcess
+
+from benchmarks.stores import raw
+from graph import Graph, Tuning
+
+PATIENCE = 20.0  # seconds that starting or ending a worker may take
+POLL_SECONDS = 0.02
+SETTLED_POLLS = 5
+
+
+@contextlib.contextmanager
+def workers(url: str, count: int, push_limit: float = float("inf")) -> Iterator[list[int]]:
+    """Run worker processes; give their ids once all wait for the log. They end, by their ids, with the context."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", "benchmarks.workers"])
+    processes = [context.Process(target=work, args=(url, push_limit), daemon=True) for _ in range(count)]
+    try:
+        for process in processes:
+            process.start()
+        if processes:
+            wait_for(processes, url)
+        yield [process.pid for process in processes if process.pid]
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(PATIENCE)
+
+
+def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
+    """Wait until at least as many clients of the store as there are workers wait for its streams, and no more come."""
+    until, settled, before = time.monotonic() + PATIENCE, 0, 0
+    with raw(url) as client:
+        while settled < SETTLED_POLLS:
+            if time.monotonic() > until or not all(process.is_alive() for process in processes):
+                raise RuntimeError("A worker process did not start.")
+            time.sleep(POLL_SECONDS)
+            blocked = int(client.info("clients")["blocked_clients"])
+            settled = settled + 1 if blocked == before and blocked >= len(processes) else 0
+            before = blocked
+
+
+def work(url: str, push_limit: float) -> None:
+    """Project the log until ended."""
+
+    async def run() -> None:
+        graph = await Graph.open(url, Tuning(push_limit=push_limit))
+        await graph.worker().run()
+
+    asyncio.run(run())

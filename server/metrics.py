@@ -1,0 +1,70 @@
+"""Metrics for Prometheus: how far the projections are, what waits, and what this process has archived."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from graph.model import time_of
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Sample(Collector):
+    """The values of one moment, as Prometheus collects them."""
+
+    def __init__(self, gauges: dict[str, tuple[str, float]], counters: dict[str, tuple[str, float]]) -> None:
+        self._gauges = gauges
+        self._counters = counters
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        """Give every metric with its value."""
+        for name, (meaning, value) in self._gauges.items():
+            yield GaugeMetricFamily(f"fanline_{name}", meaning, value)
+        for name, (meaning, value) in self._counters.items():
+            yield CounterMetricFamily(f"fanline_{name}", meaning, value)
+
+
+async def show_metrics(request: Request) -> Response:
+    """Answer with the metrics of this moment. One round trip; without the store, those of this process alone."""
+    registry = CollectorRegistry()
+    registry.register(await sample(request.app.state.graph))
+    return Response(generate_latest(registry), media_type=MEDIA_TYPE)
+
+
+async def sample(graph: Graph) -> Sample:
+    """Read what there is to measure. One round trip."""
+    gauges: dict[str, tuple[str, float]] = {}
+    try:
+        backlog = await graph.worker().backlog()
+    except StoreUnavailable:
+        gauges["store_up"] = ("Whether the store answers.", 0)
+    else:
+        undrained = (time_of(backlog.last) - time_of(backlog.drained)).total_seconds()
+        gauges |= {
+            "store_up": ("Whether the store answers.", 1),
+            "undrained_seconds": ("Time between the newest fact and the drained mark.", undrained),
+            "pending_facts": ("Facts that a worker has taken and not yet acknowledged.", backlog.pending),
+            "open_fan_out_tasks": ("Tasks of long fan-outs that are not done.", backlog.tasks),
+            "dead_letters": ("Facts and tasks that could not be projected.", backlog.dead),
+            "archivable_authors": ("Authors with posts that wait to be archived.", backlog.archivable),
+            "deleted_rows_waiting": ("Deleted posts whose archive rows wait to be deleted.", backlog.deleted),
+        }
+    counters = {
+        "store_round_trips": ("Round trips of this process to the store.", float(graph.store.round_trips)),
+        "store_commands": ("Commands that this process sent to the store.", float(graph.store.commands)),
+    }
+    if graph.archiver is not None:
+        counters |= {
+            "archived_posts": ("Posts that this process moved to the archive.", float(graph.archiver.moved)),
+            "archive_failures": (
+                "Times that this process's archiver gave up and tried again later.",
+                float(graph.archiver.failures),
+            ),
+        }
+    return Sample(gauges, counters)

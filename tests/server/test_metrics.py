@@ -1,0 +1,91 @@
+"""Metrics: what waits, and what the archive holds up, as Prometheus reads it."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from graph import Graph
+from graph.facts import PostPublished
+from graph.paging import CursorKind, encode_cursor
+from server.embedded import EmbeddedStore
+from server.settings import Settings
+from tests.server.conftest import Api, serving
+from tests.server.test_http import error_of
+
+
+async def metrics(api: Api) -> dict[str, float]:
+    """Read all metrics."""
+    response = await api.client.get("/metrics")
+    assert response.status_code == 200
+    families = text_string_to_metric_families(response.text)
+    return {sample.name: sample.value for family in families for sample in family.samples}
+
+
+async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: Graph) -> None:
+    """Facts that nobody has projected are behind the mark; once a worker has, nothing waits."""
+    async with serving(settings.model_copy(update={"worker": False}), graph) as api:
+        [fact] = await graph.log.append([PostPublished(1, "hi")])
+        before = await metrics(api)
+        await graph.worker().drain()
+        after = await metrics(api)
+
+    assert before["fanline_store_up"] == 1
+    assert before["fanline_undrained_seconds"] > 0
+    assert after["fanline_undrained_seconds"] == 0
+    assert after["fanline_dead_letters"] == after["fanline_open_fan_out_tasks"] == after["fanline_pending_facts"] == 0
+    assert after["fanline_store_commands_total"] > before["fanline_store_commands_total"]
+    assert fact.number == await graph.log.drained()
+
+
+async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Path, graph: Graph) -> None:
+    """They say that it is down."""
+    store = EmbeddedStore(tmp_path / "away")
+    store.start()
+    async with serving(settings.model_copy(update={"store_url": store.url, "worker": False}), graph) as api:
+        store.stop()
+        assert (await metrics(api))["fanline_store_up"] == 0
+
+
+PAGE = """query($after: String) {
+  user(by: {login: "alice"}) { timeline { posts(first: 5, after: $after) { nodes { text } } } }
+}"""
+
+
+async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, tmp_path: Path, graph: Graph) -> None:
+    """What is hot is served; a page that needs more says ARCHIVE_UNAVAILABLE; moving goes on when it is back."""
+    (tmp_path / "blocked").mkdir()
+    blocked = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/blocked", "hot_posts": 10})
+    whole = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/archive.sqlite", "hot_posts": 10})
+    author = (await graph.users.sign_up("alice", "correct horse")).id
+    ids = [fact.number for fact in await graph.log.append([PostPublished(author, f"post {n}") for n in range(1020)])]
+    async with serving(blocked, graph) as api:
+        served: Graph = api.app.state.graph
+        await served.worker().drain()
+        assert served.archiver is not None
+        running = asyncio.create_task(served.archiver.run())
+        while not (failures := (await metrics(api))["fanline_archive_failures_total"]):
+            continue
+        running.cancel()
+        assert failures >= 1
+        assert (await metrics(api))["fanline_archivable_authors"] == 1
+        assert texts(await api.ask(PAGE)) == [f"post {n}" for n in (1019, 1018, 1017, 1016, 1015)]
+
+    async with serving(whole, graph) as api:
+        served = api.app.state.graph
+        assert served.archiver is not None
+        await served.archiver.work()
+        assert (await metrics(api))["fanline_archived_posts_total"] == 1000
+        assert (await metrics(api))["fanline_archivable_authors"] == 0
+        deep = encode_cursor(CursorKind.POST, ids[1002])
+        assert texts(await api.ask(PAGE, None, after=deep)) == [f"post {n}" for n in (1001, 1000, 999, 998, 997)]
+
+    async with serving(blocked, graph) as api:
+        assert error_of(await api.ask(PAGE, None, after=deep))[0] == "ARCHIVE_UNAVAILABLE"
+        assert texts(await api.ask(PAGE)) == [f"post {n}" for n in (1019, 1018, 1017, 1016, 1015)]
+
+
+def texts(response: httpx.Response) -> list[str]:
+    """Give the texts of a page."""
+    return [node["text"] for node in response.json()["data"]["user"]["timeline"]["posts"]["nodes"]]

@@ -1,0 +1,37 @@
+"""The benchmarks still run: at their smallest size, in processes of their own, like anybody's."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TABLES = {
+    "fanout": ["publish", "served", "inserts"],
+    "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
+}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Give the environment of a command that runs elsewhere and leaves its temporary files there."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> None:
+    """Each command builds and checks its worlds, and gives figures for every row, with or without matplotlib."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--tiny", "--json", "figures.json", "--plots", "plots"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    tables = {table["key"]: table for table in json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]}
+    assert list(tables) == TABLES[name]
+    for table in tables.values():
+        assert table["rows"]
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    assert "No plots" in done.stdout or list((tmp_path / "plots").glob("*.svg"))
+    assert not list(tmp_path.glob("fanline-benchmark-*")), "a store's folder was left behind"
