@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graph.archive import Archive
 from server.embedded import Durability
 from server.settings import Env, Settings, SettingsError, TimelineMode
 
@@ -31,12 +32,14 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
         {
             "FANLINE_DATA_DIR": str(tmp_path),
             "FANLINE_STORE_URL": "valkeys://user:word@store:6380/2",
+            "FANLINE_ARCHIVE_URL": "postgres://user:word@sql/fanline",
             "FANLINE_SECRET": f"{KEY}, {KEY}2",
             "FANLINE_ENV": "production",
             "FANLINE_TIMELINE_MODE": "pull",
             "FANLINE_HIBERNATE_AFTER": "36h",
             "FANLINE_SESSION_TTL": "7 d",
             "FANLINE_HOME_SIZE": "50",
+            "FANLINE_HOT_POSTS": "70",
             "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
             "FANLINE_PLAYGROUND": "true",
             "OTHER": "ignored",
@@ -50,6 +53,8 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert not settings.shows_schema
     assert settings.tuning.push_limit == 0
     assert settings.tuning.home_size == 50
+    assert settings.tuning.hot_posts == 70
+    assert settings.archive == "postgres://user:word@sql/fanline"
     assert settings.tuning.hibernate_after == timedelta(hours=36)
     assert settings.tuning.session_ttl == timedelta(days=7)
 
@@ -81,7 +86,11 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("PUSH_LIMIT", "0", "FANLINE_PUSH_LIMIT: Input should be greater than 0"),
         ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` belongs to a later version"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
-        ("ARCHIVE_URL", "sqlite+aiosqlite:///x", "FANLINE_ARCHIVE_URL belongs to a later version"),
+        ("ARCHIVE_URL", "oracle://u:short@h/d", "FANLINE_ARCHIVE_URL: must begin with sqlite:///, postgresql:// or"),
+        ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL: is not a URL like mysql://user:password@"),
+        ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL: must name a file"),
+        ("HOT_POSTS", "0", "FANLINE_HOT_POSTS: Input should be greater than 0"),
+        ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT belongs to a later version"),
         ("ENV", "production", "in production, FANLINE_SECRET must be set"),
     ],
 )
@@ -99,9 +108,19 @@ def test_production_does_not_open_the_api_to_every_origin() -> None:
         Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET": KEY, "FANLINE_ALLOWED_ORIGINS": "*"})
 
 
-def test_keys_are_never_printed() -> None:
-    """Neither repr nor str of the settings shows a key."""
-    assert KEY not in repr(Settings(secret=(KEY,)))
+def test_secrets_are_never_printed() -> None:
+    """Neither repr nor str of the settings shows a key, or the archive's password."""
+    settings = Settings(secret=(KEY,), archive_url="mysql://user:p4ssword@sql/fanline")
+    assert KEY not in repr(settings)
+    assert "p4ssword" not in repr(settings)
+
+
+def test_the_archive_is_a_file_in_the_data_folder_unless_told_otherwise(tmp_path: Path) -> None:
+    """Whatever the folder is called."""
+    folder = tmp_path / "what? #1 100% ü"
+    url = Settings(data_dir=folder).archive
+    assert Archive(url).database.url.database == str(folder / "archive.sqlite")
+    assert not folder.exists()
 
 
 def test_a_key_is_made_once_for_a_data_folder(tmp_path: Path) -> None:
