@@ -220,7 +220,7 @@ class Worker:
         return [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
 
     async def backlog(self) -> Backlog:
-        """Tell what waits to be done. Two round trips."""
+        """Tell what waits to be done. Five round trips."""
         await self._join()
         [last, drained, pending, tasks, dead, archivable, deleted] = await self._store.read(
             [
