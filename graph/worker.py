@@ -79,6 +79,7 @@ class Worker:
         self._archiver = archiver
         self._retention = retention
         self._pause = min(HOUSEKEEPING_SECONDS, max(0.05, claim_after.total_seconds()))
+        self._wait = min(0.05, claim_after.total_seconds())
         name = secrets.token_hex(8)
         claim_ms = int(claim_after.total_seconds() * 1000)
         self._facts = Consumer(store, keys.LOG, name, batch=FACTS_AT_ONCE, claim_ms=claim_ms)
@@ -146,7 +147,7 @@ class Worker:
             if not facts and not tasks:
                 if mark >= await self._log.last():
                     return mark
-                await asyncio.sleep(min(0.05, self._pause))
+                await asyncio.sleep(self._wait)
 
     async def pass_over(self, upto: int) -> None:
         """Count the facts up to this number as projected, because an import has done it. One round trip."""
