@@ -19,9 +19,11 @@ from graph.feed import Feed
 from graph.follows import Follows
 from graph.imports import Imports
 from graph.log import Log, Once
+from graph.ownership import Ownership
 from graph.posts import Posts
 from graph.projections import Projections
 from graph.relationships import Relationships
+from graph.repair import Repair
 from graph.sessions import Sessions
 from graph.store import Store
 from graph.timelines.cache import HomeCache
@@ -51,6 +53,7 @@ class Tuning:
     archive_batch: int = 1000
     hibernate_after: timedelta = timedelta(days=7)
     log_retention: timedelta = timedelta(hours=24)
+    tombstones_live: timedelta = timedelta(hours=24)
     max_following: int = 5000
     session_ttl: timedelta = timedelta(days=30)
     argon2_time_cost: int = 3
@@ -73,20 +76,29 @@ class Graph:
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
-        self.posts = Posts(store, self.log, self.commit, archive)
+        self.ownership = Ownership(store, archive)
+        self.posts = Posts(store, self.log, self.commit, self.ownership)
         self.follows = Follows(store, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
-        self.timelines = Timelines(store, self.posts, cache)
+        self.timelines = Timelines(store, self.ownership, self.posts, cache)
         reach = Reach(store, cache, tuning.push_limit)
         self.fan_outs = FanOuts(store, cache, tuning.fan_out_task)
         self.archiver: Archiver | None = None
         archivable_from = math.inf
         if archive is not None:
-            self.archiver = Archiver(store, self.log, archive, tuning.hot_posts, tuning.archive_batch)
+            self.archiver = Archiver(store, self.log, archive, self.ownership, tuning.hot_posts, tuning.archive_batch)
             archivable_from = tuning.hot_posts + tuning.archive_batch
-        self.projections = Projections(store, self.log, self.fan_outs, reach, tuning.sync_followers, archivable_from)
-        self.imports = Imports(store, self.log, self.projections, self.worker())
+        self.projections = Projections(
+            store,
+            self.log,
+            self.fan_outs,
+            reach,
+            sync_followers=tuning.sync_followers,
+            archivable_from=archivable_from,
+            tombstones_live=tuning.tombstones_live,
+        )
+        self.imports = Imports(store, self.log, self.projections, self.worker(), tuning.log_retention)
         self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions)
 
     @classmethod
@@ -120,6 +132,10 @@ class Graph:
             self.tuning.log_retention,
             claim_after=claim_after,
         )
+
+    def repair(self) -> Repair:
+        """Make a repair of what is derived in this graph."""
+        return Repair(self.store, self.log, self.projections, self.archive)
 
     async def close(self) -> None:
         """Stop what runs in the background and close the connections."""

@@ -9,12 +9,14 @@ store's tells of a move that broke off, which is taken up after its transaction.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from graph import keys
 from graph.archive import Archive
-from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log import Log
 from graph.model import Post
+from graph.ownership import Ownership
 from graph.posts import as_post
 from graph.store import Store, script
 
@@ -33,13 +35,15 @@ class Archiver:
     `moved`, `failures` and `waiting` (authors, at the last look) are for whoever watches over it.
     """
 
-    def __init__(self, store: Store, log: Log, archive: Archive, hot_posts: int, batch: int) -> None:
+    def __init__(
+        self, store: Store, log: Log, archive: Archive, ownership: Ownership, hot_posts: int, batch: int
+    ) -> None:
         self._store = store
         self._log = log
         self._archive = archive
         self._hot_posts = hot_posts
         self._batch = batch
-        self._owned = False
+        self._ownership = ownership
         self.moved = 0
         self.failures = 0
         self.waiting = 0
@@ -59,23 +63,6 @@ class Archiver:
                 logger.exception("The archiver failed; it tries again")
             await asyncio.sleep(EVERY_SECONDS)
 
-    async def check(self) -> None:
-        """Bring the archive's schema up to date, and see that it is the one that holds this store's older posts.
-
-        Raises ArchiveUnavailable, and WrongArchive if the store's older posts went into another one.
-        """
-        await self._archive.migrate()
-        owner = await self._store.run("GET", keys.ARCHIVE)
-        if owner is not None and owner != await self._archive.identity():
-            raise WrongArchive
-
-    async def _own(self) -> None:
-        """Note in the store, before the first post goes there, which archive holds its posts."""
-        if not self._owned:
-            await self._store.run("SET", keys.ARCHIVE, await self._archive.identity(), "NX")
-            await self.check()
-            self._owned = True
-
     async def work(self) -> None:
         """Delete the rows of deleted posts, then move posts of every author noted.
 
@@ -83,14 +70,44 @@ class Archiver:
         """
         while await self._delete_rows():
             continue
-        noted = await self._store.run("ZRANGE", keys.ARCHIVABLE, 0, AUTHORS_AT_ONCE - 1, "WITHSCORES")
+        while await self._free_rewritten():
+            continue
         self.waiting = await self._store.run("ZCARD", keys.ARCHIVABLE)
+        if self.waiting:
+            await self._ownership.claim()
+        left = 0
+        while noted := await self._noted(left):
+            for author, number in noted:
+                if await self._settle_alone(author):
+                    # Only this very note: a post listed meanwhile may have left a newer one.
+                    await self._store.run("ZREMRANGEBYSCORE", keys.ARCHIVABLE, number, number)
+                else:
+                    left += 1
+
+    async def _free_rewritten(self) -> bool:
+        """Free records that were written again though the archive has them; tell whether there may be more."""
+        noted = await self._store.run("ZRANGE", keys.REWRITTEN, 0, ROWS_AT_ONCE - 1)
         if noted:
-            await self._own()
-        for author, number in noted:
-            if await self.settle(int(author)):
-                # Only this very note: a post listed meanwhile may have left a newer one.
-                await self._store.run("ZREMRANGEBYSCORE", keys.ARCHIVABLE, int(number), int(number))
+            rows = await (await self._ownership.archive()).get_many([int(post) for post in noted])
+            await self._free_records([row.id for row in rows if row is not None])
+            await self._store.run("ZREM", keys.REWRITTEN, *noted)
+        return len(noted) == ROWS_AT_ONCE
+
+    async def _noted(self, start: int) -> list[tuple[int, int]]:
+        """Read notes from this place on: author, and the number of the post that left the note. One round trip."""
+        rows = await self._store.run("ZRANGE", keys.ARCHIVABLE, start, start + AUTHORS_AT_ONCE - 1, "WITHSCORES")
+        return [(int(author), int(number)) for author, number in rows]
+
+    async def _settle_alone(self, author: int) -> bool:
+        """Settle one author, so that whatever is wrong there holds up nobody else."""
+        try:
+            return await self.settle(author)
+        except (ArchiveUnavailable, StoreUnavailable):
+            raise
+        except Exception:
+            self.failures += 1
+            logger.exception("Posts of author %d could not be archived", author)
+            return False
 
     async def _delete_rows(self) -> bool:
         """Delete rows of posts that were deleted; tell whether there may be more."""
@@ -103,33 +120,38 @@ class Archiver:
     async def settle(self, author: int) -> bool:
         """Move an author's posts until few enough are hot, and finish what was left half done; True if nothing is left.
 
-        For every batch five round trips and four queries or transactions. Raises ArchiveUnavailable.
+        For every batch about ten round trips and seven queries or transactions. Raises ArchiveUnavailable.
         """
         while True:
             drained = await self._log.drained()
+            floor, hot, oldest = await self._oldest(author)
             floors = await self._archive.floors(author)
-            floor, posts = await self._hot(author)
             if floors.moved < floor:
-                self.failures += 1
-                logger.error(
-                    "The archive lacks posts of author %d up to number %d: is it the right one?", author, floor
-                )
-                return False
+                return self._damaged(author, "the archive has never got as far as the store says")
             if floors.moved > floor:
                 if not await self._trim(author, floor, floors.moved):
                     return False
             elif floors.freed < floor:
                 await self._free(author, floors.freed, floor)
-            elif len(posts) < self._hot_posts + self._batch:
+            elif hot < self._hot_posts + self._batch:
                 return True
-            elif not await self._copy(author, floor, [post for post in posts[: self._batch] if post <= drained]):
+            elif not await self._copy(author, floor, [post for post in oldest if post <= drained]):
                 return False
 
-    async def _hot(self, author: int, upto: int | str = "+inf") -> tuple[int, list[int]]:
-        """Read the archive floor and the hot posts above it, oldest first. One round trip."""
-        rows = await self._store.run("ZRANGE", keys.posts(author), "-inf", upto, "BYSCORE", "WITHSCORES")
-        floor = next((int(score) for member, score in rows if member == "f"), 0)
-        return floor, [int(member) for member, _ in rows if member != "f"]
+    def _damaged(self, author: int, what: str) -> bool:
+        """Tell that an author's posts are not as they should be; nothing is moved until they are repaired."""
+        self.failures += 1
+        logger.error("Posts of author %d are not archived: %s. Run a repair.", author, what)
+        return False
+
+    async def _oldest(self, author: int) -> tuple[int, int, list[int]]:
+        """Read the archive floor, how many posts are hot, and the batch of the oldest of them. One round trip."""
+        name = keys.posts(author)
+        [members, rows] = await self._store.read(
+            [("ZCARD", name), ("ZRANGE", name, 0, self._batch, "WITHSCORES")],
+        )
+        floor, posts = divided(rows)
+        return floor, members - 1, posts[: self._batch]
 
     async def _copy(self, author: int, floor: int, posts: list[int]) -> bool:
         """Copy posts, and move the archive's floor to the last of them; False if none can be moved now."""
@@ -142,14 +164,23 @@ class Archiver:
         )
 
     async def _trim(self, author: int, old: int, new: int) -> bool:
-        """Drop the posts that the archive holds, once they are the very same; tell whether that is done."""
+        """Drop the posts that the archive holds, once they are the very same; tell whether that is done.
+
+        Rows of posts that were deleted meanwhile go first. A row of a post that is neither hot nor deleted is a sign
+        of damage, and may be all that is left of the post.
+        """
         for _ in range(VERIFICATIONS):
-            floor, hot = await self._hot(author, new)
+            rows = await self._store.run("ZRANGE", keys.posts(author), "-inf", new, "BYSCORE", "WITHSCORES")
+            floor, hot = divided(rows)
             if floor != old:
                 return True
-            rows = await self._archive.ids(author, old, new)
-            await self._archive.delete(rows - set(hot))
-            same = sorted(rows & set(hot))
+            archived = await self._archive.ids(author, old, new)
+            strangers = sorted(archived - set(hot))
+            buried = await self._store.read([("HEXISTS", keys.post(post), "deleted") for post in strangers])
+            if not all(buried):
+                return self._damaged(author, "the archive holds posts that the store has lost")
+            await self._archive.delete(strangers)
+            same = sorted(archived & set(hot))
             trim = script("trim_posts").call([keys.posts(author), keys.cold(author)], old, new, *same)
             outcome = await self._store.run(*trim)
             if outcome != "differs":
@@ -160,6 +191,16 @@ class Archiver:
     async def _free(self, author: int, low: int, high: int) -> None:
         """Free the store's records of archived posts."""
         posts = sorted(await self._archive.ids(author, low, high))
+        await self._free_records(posts)
+        await self._archive.note_freed(author, high)
+
+    async def _free_records(self, posts: Sequence[int]) -> None:
+        """Free the records of posts that the archive has. One round trip."""
         groups = self._store.together(posts, keys.post, POSTS_PER_SCRIPT)
         await self._store.read([script("free_post").call([keys.post(p) for p in group]) for group in groups])
-        await self._archive.note_freed(author, high)
+
+
+def divided(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:
+    """Divide members of a timeline and their scores into the archive floor and the hot posts."""
+    floor = next((int(score) for member, score in rows if member == "f"), 0)
+    return floor, [int(member) for member, _ in rows if member != "f"]

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.store import BLOCK_SECONDS, Command, Store, script
+from graph.store import BLOCK_SECONDS, Store, script
 from graph.tasks import end
 
 GROUP = "projections"
@@ -96,22 +96,30 @@ class Consumer:
             yield
         except asyncio.CancelledError:
             if entries:
-                with suppress(StoreUnavailable):
-                    await self._store.run(*self._kept(entries, idle_ms=self._claim_ms))
+                with suppress(StoreUnavailable, ResponseError):
+                    await self._let_go(entries)
             raise
         finally:
             await end(beating)
 
-    def _kept(self, entries: Sequence[str], *, idle_ms: int) -> Command:
-        """Make the command that says for how long nobody has worked on entries; they stay this consumer's."""
-        return ("XCLAIM", self._stream, GROUP, self._name, 0, *entries, "IDLE", idle_ms, "JUSTID")
+    async def _let_go(self, entries: Sequence[str]) -> None:
+        """Leave entries to the others at once, as if they had not been delivered here. Two round trips."""
+        held = await self._store.run("XPENDING", self._stream, GROUP, entries[0], "+", self._batch, self._name)
+        claim = ("XCLAIM", self._stream, GROUP, self._name, 0)
+        await self._store.send(
+            [
+                (*claim, entry, "IDLE", self._claim_ms, "RETRYCOUNT", max(0, deliveries - 1), "JUSTID")
+                for entry, _, _, deliveries in held
+                if entry in entries
+            ]
+        )
 
     async def _beat(self, entries: Sequence[str]) -> None:
         """Tell the group now and then that these entries are being worked on."""
         while True:
             await asyncio.sleep(self._claim_ms / 3000)
             try:
-                await self._store.run(*self._kept(entries, idle_ms=0))
+                await self._store.run("XCLAIM", self._stream, GROUP, self._name, 0, *entries, "JUSTID")
             except StoreUnavailable:
                 continue
 

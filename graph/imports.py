@@ -1,29 +1,39 @@
 """Imports: facts of the past, brought into a new store in bulk through the same log and projections as all others.
 
 An import leaves a note in the store of what it brings, so that one that broke off can be told from other writes and
-go on where the log ends.
+go on where the log ends. Its facts are projected without fan-out; at its end all home caches are forgotten. So who
+reads meanwhile sees people, follows, posts and user timelines as far as they have come, but a home timeline may lack
+posts until the import is complete.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from graph import keys
+from graph.consumers import GROUP
+from graph.errors import OutOfStep
 from graph.facts import Fact
 from graph.log import Log, Once
-from graph.projections import Projections
-from graph.store import Store
+from graph.model import EPOCH_MS, number_at
+from graph.projections import Projections, at_once
+from graph.store import Store, script
 from graph.worker import Worker
 
 ONCE_SECONDS = 600
+PARTS = 2
+CACHES_PER_COMMAND = 1000
 
 
 class Imports:
     """Brings in facts whose numbers are settled beforehand: each the lowest of its own millisecond."""
 
-    def __init__(self, store: Store, log: Log, projections: Projections, worker: Worker) -> None:
+    def __init__(self, store: Store, log: Log, projections: Projections, worker: Worker, retention: timedelta) -> None:
         self._store = store
         self._log = log
         self._projections = projections
         self._worker = worker
+        self._retention = retention
 
     async def note(self) -> str | None:
         """Read what the last import noted, or None if there never was one. One round trip."""
@@ -35,23 +45,56 @@ class Imports:
         await self._store.run("SET", keys.IMPORT, note, "NX")
         return await self.note() or note
 
-    async def end(self, note: str) -> None:
-        """Replace the note, now that all facts are in. One round trip."""
-        await self._store.run("SET", keys.IMPORT, note)
-
     async def bring(self, facts: Sequence[Fact]) -> None:
-        """Append a batch of facts, in order of number, project them wholly, and count them as drained.
+        """Bring in a batch of facts, in order of number: afterwards they are in the log, projected and drained.
 
         Repeating the newest batch of the log is safe and mends what a crash left undone. Logins of new people have
-        to be claimed before. Raises OutOfStep if the log holds facts that an import cannot come after.
+        to be claimed before. Raises OutOfStep if the log holds facts that an import cannot come after. Facts that
+        the log would forget at once, being older than its retention, are only counted in it.
         """
-        if await self._log.last() != facts[-1].number:
-            events, times = [fact.event for fact in facts], [fact.at for fact in facts]
-            once = Once("-", f"import:{facts[0].number}", ONCE_SECONDS)
-            await self._log.append(events, once, times, first=facts[0].number)
-        await self._projections.project(facts, whole=True)
-        await self._worker.pass_over(facts[-1].number)
+        first, last, upto = facts[0].number, await self._log.last(), facts[-1].number
+        if last >= first and last != upto:
+            raise OutOfStep(f"The log has gone beyond {first} already.")
+        if upto < number_at(datetime.now(UTC) - self._retention):
+            await self._project(facts)
+            await self._advance(facts)
+        else:
+            if last != upto:
+                await self._append(facts)
+            await self._project(facts)
+            await self._worker.pass_over(upto)
 
-    async def tidy(self) -> None:
-        """Let the log forget what is older than its retention."""
+    async def _project(self, facts: Sequence[Fact]) -> None:
+        """Project the facts in parts, so that while the store works on one, this process prepares another."""
+        size = -(-len(facts) // PARTS)
+        parts = [facts[start : start + size] for start in range(0, len(facts), size)]
+        await at_once([partial(self._projections.project, part, whole=True, fan_out=False) for part in parts])
+
+    async def _append(self, facts: Sequence[Fact]) -> None:
+        once = Once("-", f"import:{facts[0].number}", ONCE_SECONDS)
+        times = [fact.at for fact in facts]
+        await self._log.append([fact.event for fact in facts], once, times, first=facts[0].number)
+
+    async def _advance(self, facts: Sequence[Fact]) -> None:
+        """Count facts as appended, drained and trimmed, in one step.
+
+        It comes after they were projected, since nobody could read them from the log if it came to nothing.
+        """
+        first, upto = facts[0].number, facts[-1].number
+        advance = script("advance_log").call(
+            [keys.LOG, keys.DRAINED, keys.TRIMMED], GROUP, first, upto, len(facts), EPOCH_MS
+        )
+        if await self._store.run(*advance) == "out of step":
+            raise OutOfStep(f"The log has gone beyond {first} already.")
+        self._log.seen = max(self._log.seen, upto)
+
+    async def end(self, note: str) -> None:
+        """Forget all home caches, and replace the note, now that all facts are in.
+
+        One round trip for about every thousand keys in the store.
+        """
+        async for caches in self._store.scan(keys.HOMES):
+            groups = self._store.together(caches, str, CACHES_PER_COMMAND)
+            await self._store.send([("UNLINK", *group) for group in groups])
         await self._worker.tidy()
+        await self._store.run("SET", keys.IMPORT, note)

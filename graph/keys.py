@@ -16,6 +16,7 @@ key                            type            content
 `{log}:fanouts:open`           sorted set      task's entry → its post, which the drained mark waits for
 `{log}:archivable`             sorted set      author with posts for the archive → the post that showed it
 `{log}:deleted`                sorted set      deleted post that may still have an archive row → its deletion
+`{log}:rewritten`              sorted set      archived post whose record a repeated fact has written again → post
 `{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `attempts:{<login>}`           string, TTL     failed log-ins in a row
@@ -46,7 +47,9 @@ FANOUTS = "{log}:fanouts"
 OPEN_FANOUTS = "{log}:fanouts:open"
 ARCHIVABLE = "{log}:archivable"
 DELETED = "{log}:deleted"
+REWRITTEN = "{log}:rewritten"
 ARCHIVE = "{log}:archive"
+HOMES = "home:{*}"
 
 
 def once(user: int | str, key: str) -> str:

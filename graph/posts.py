@@ -3,44 +3,46 @@
 from collections.abc import Mapping, Sequence
 
 from graph import keys
-from graph.archive import Archive
-from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected
 from graph.facts import PostDeleted, PostPublished
 from graph.log import Commit, Log, Once
 from graph.model import Location, Post
+from graph.ownership import Ownership
 from graph.store import Store
 from graph.validation import Check
 
 
 class Posts:
-    """The posts of the graph: those in the store, and behind them those in the archive, if there is one."""
+    """The posts of the graph: those in the store, and behind them those in the archive."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, archive: Archive | None = None) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, ownership: Ownership) -> None:
         self._store = store
         self._log = log
         self._commit = commit
-        self._archive = archive
+        self._ownership = ownership
 
-    @property
-    def archive(self) -> Archive:
-        """The archive of cold posts. Raises ArchiveUnavailable if this process was given none."""
-        if self._archive is None:
-            raise ArchiveUnavailable("This process was given no archive.")
-        return self._archive
-
-    async def get_many(self, ids: Sequence[int], archived: Mapping[int, Post] | None = None) -> list[Post | None]:
+    async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
         """Look posts up by id; None for those that never were or were deleted.
 
-        One round trip, and one query of the archive for those that the store does not know. `archived` are records
-        that came from the archive already: they count unless the store knows better. Raises ArchiveUnavailable.
+        One round trip; for those that the store does not know another, until it is seen that the archive is the right
+        one, and a query. Raises ArchiveUnavailable if they may be in an archive that does not answer.
+        """
+        posts, _ = await self.hydrate(ids, {})
+        return [posts.get(id_) for id_ in ids]
+
+    async def hydrate(self, ids: Sequence[int], archived: Mapping[int, Post]) -> tuple[dict[int, Post], list[int]]:
+        """Look posts up: those that live by id, and the ids of those that were deleted. Costs what `get_many` does.
+
+        `archived` are records that came from the archive already: they count unless the store knows better.
         """
         rows = await self._store.read([("HGETALL", keys.post(post)) for post in ids])
-        cold = dict(archived or {})
-        missing = [post for post, row in zip(ids, rows, strict=True) if not row and post not in cold]
-        if missing and self._archive is not None:
-            found = await self._archive.get_many(missing)
-            cold.update((post.id, post) for post in found if post is not None)
-        return [as_post(row) if row else cold.get(post) for post, row in zip(ids, rows, strict=True)]
+        posts = {id_: archived[id_] for id_, row in zip(ids, rows, strict=True) if not row and id_ in archived}
+        missing = [id_ for id_, row in zip(ids, rows, strict=True) if not row and id_ not in archived]
+        if missing:
+            found = await self._ownership.look_up(missing)
+            posts.update((post.id, post) for post in found if post is not None)
+        posts.update((post.id, post) for post in map(as_post, rows) if post is not None)
+        return posts, [id_ for id_, row in zip(ids, rows, strict=True) if "deleted" in row]
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Tell of each post whether it was deleted. One round trip."""
@@ -58,7 +60,7 @@ class Posts:
         """Publish a post; when it returns, the first followers have it, and the log will bring it to the others.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND if a repeated key names a
-        post that was deleted since. Four round trips, and two more for every 500 of the first followers.
+        post that was deleted since. Four round trips, and one more for every 1,000 of the first followers.
         """
         check = Check()
         text = check.text(text)

@@ -9,11 +9,14 @@ post stands in its author's timeline before anyone's followers are read.
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
+
+import orjson
 
 from graph import keys
 from graph.facts import (
@@ -28,18 +31,18 @@ from graph.facts import (
 )
 from graph.log import Log
 from graph.model import number_at
-from graph.store import Command, Store, Word, script
+from graph.store import Command, Store, script
 from graph.timelines.fan_out import FanOut, FanOuts
 from graph.timelines.reach import LARGE, Reach
 
 E = TypeVar("E")
 
-TOMBSTONES_LIVE = timedelta(hours=24)
 COMMANDS_PER_TRIP = 500
-OWNERS_PER_SCRIPT = 200
+PEOPLE_PER_SCRIPT = 1000
+OWNERS_PER_SCRIPT = 1000
 CHANGES_PER_SCRIPT = 500
-POSTS_PER_SCRIPT = 200
-FAN_OUTS_AT_ONCE = 16
+POSTS_PER_SCRIPT = 1000
+AT_ONCE = 16
 
 
 class Projections:
@@ -50,7 +53,15 @@ class Projections:
     """
 
     def __init__(
-        self, store: Store, log: Log, fan_outs: FanOuts, reach: Reach, sync_followers: int, archivable_from: float
+        self,
+        store: Store,
+        log: Log,
+        fan_outs: FanOuts,
+        reach: Reach,
+        *,
+        sync_followers: int,
+        archivable_from: float,
+        tombstones_live: timedelta,
     ) -> None:
         self._store = store
         self._log = log
@@ -58,9 +69,12 @@ class Projections:
         self._reach = reach
         self._sync_followers = sync_followers
         self._archivable_from = archivable_from
+        self._tombstones_live = tombstones_live
 
-    async def project(self, facts: Sequence[Fact], *, whole: bool) -> None:
+    async def project(self, facts: Sequence[Fact], *, whole: bool, fan_out: bool = True) -> None:
         """Project facts: wholly, or only what must be seen when a mutation returns. Safe to repeat.
+
+        Without fan-out, posts come into no home cache: whoever projects so has to forget all caches afterwards.
 
         A publish costs three round trips and one for every 1,000 followers; a sign-up, follow or unfollow two, a
         deletion two, the others one. A batch of facts shares the trips. Wholly projected, a post with very many
@@ -71,7 +85,7 @@ class Projections:
         await self._change_profiles(of_type(facts, ProfileChanged))
         await self._end_sessions(of_type(facts, SessionsEnded))
         await self._follow(of_type(facts, Followed))
-        await self._publish(of_type(facts, PostPublished), whole=whole)
+        await self._publish(of_type(facts, PostPublished), whole=whole, fan_out=fan_out)
         await self._unfollow(of_type(facts, Unfollowed))
         await self._delete(of_type(facts, PostDeleted), whole=whole)
 
@@ -82,44 +96,43 @@ class Projections:
         return replies
 
     async def _create_users(self, facts: Sequence[tuple[int, UserCreated]]) -> None:
-        settle, write = script("settle_login"), script("set_profile")
-        outcomes = await self._send(
-            [settle.call([keys.login(event.login)], event.nonce, number, "") for number, event in facts]
-        )
-        await self._send(
+        groups = list(self._store.together(facts, lambda fact: keys.login(fact[1].login), PEOPLE_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            words = [word for number, event in group for word in (event.nonce, number)]
+            commands.append(script("settle_login").call([keys.login(event.login) for _, event in group], "", *words))
+        replies = await self._send(commands)
+        await self._set_profiles(
             [
-                write.call(
-                    [keys.user(number)],
-                    number,
-                    "id",
-                    number,
-                    "login",
-                    event.login,
-                    "name",
-                    event.name,
-                    "bio",
-                    event.bio,
-                )
-                for (number, event), outcome in zip(facts, outcomes, strict=True)
+                (number, [str(number), "id", str(number), "login", event.login, "name", event.name, "bio", event.bio])
+                for group, outcomes in zip(groups, replies, strict=True)
+                for (number, event), outcome in zip(group, outcomes, strict=True)
                 if outcome == "won"
             ]
         )
 
     async def _change_profiles(self, facts: Sequence[tuple[int, ProfileChanged]]) -> None:
-        write = script("set_profile")
-        commands: list[Command] = []
+        changes: list[tuple[int, list[str]]] = []
         for number, event in facts:
             fields = (("name", event.name), ("bio", event.bio))
             words = [word for name, value in fields if value is not None for word in (name, value)]
-            commands.append(write.call([keys.user(event.user)], number, *words))
+            changes.append((event.user, [str(number), *words]))
+        await self._set_profiles(changes)
+
+    async def _set_profiles(self, changes: Sequence[tuple[int, list[str]]]) -> None:
+        """Set fields of people's profiles: for each the number of the fact, then fields and values by turns."""
+        commands = []
+        for group in self._store.together(changes, lambda change: keys.user(change[0]), PEOPLE_PER_SCRIPT):
+            names = [keys.user(user) for user, _ in group]
+            commands.append(script("set_profile").call(names, orjson.dumps([words for _, words in group])))
         await self._send(commands)
 
     async def _end_sessions(self, facts: Sequence[tuple[int, SessionsEnded]]) -> None:
         await self._send([("HDEL", keys.sessions(event.user), *event.sessions) for _, event in facts if event.sessions])
 
     async def _follow(self, facts: Sequence[tuple[int, Followed]]) -> None:
-        await self._send(self._adds(keys.followers, ((e.followee, e.follower, n) for n, e in facts)))
-        await self._send(self._adds(keys.following, ((e.follower, e.followee, n) for n, e in facts), forget=True))
+        await self._send(self._adds(keys.followers, ((e.followee, n, e.follower) for n, e in facts)))
+        await self._send(self._adds(keys.following, ((e.follower, n, e.followee) for n, e in facts), forget=True))
 
     async def _unfollow(self, facts: Sequence[tuple[int, Unfollowed]]) -> None:
         await self._send(self._removals(keys.following, ((e.follower, e.followee, n) for n, e in facts), forget=True))
@@ -128,12 +141,12 @@ class Projections:
     def _adds(
         self, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, forget: bool = False
     ) -> list[Command]:
-        """Make the commands that add (owner, member, number) to versioned sets, and forget the owners' home caches."""
+        """Make the commands that add (owner, number, member) to versioned sets, and forget the owners' home caches."""
         commands = []
         for group in self._store.together(grouped(changes), lambda change: key(change[0]), OWNERS_PER_SCRIPT):
             names = [name for owner, _ in group for name in set_keys(key, owner, forget=forget)]
-            words = [word for _, pairs in group for word in (len(pairs), *pairs)]
-            commands.append(script("add").call(names, 3 if forget else 2, *words))
+            pairs = orjson.dumps([pairs for _, pairs in group])
+            commands.append(script("add").call(names, 3 if forget else 2, pairs))
         return commands
 
     def _removals(
@@ -145,29 +158,27 @@ class Projections:
 
     def _trimmable(self) -> int:
         """Give the highest number of a tombstone that no late or repeated fact can still need."""
-        return max(0, min(self._log.known_drained, number_at(datetime.now(UTC) - TOMBSTONES_LIVE)))
+        return max(0, min(self._log.known_drained, number_at(datetime.now(UTC) - self._tombstones_live)))
 
-    async def _publish(self, facts: Sequence[tuple[int, PostPublished]], *, whole: bool) -> None:
+    async def _publish(self, facts: Sequence[tuple[int, PostPublished]], *, whole: bool, fan_out: bool) -> None:
         posts = await self._list(await self._write(facts))
-        await self._free([post.number for post in posts if post.state == "archived"])
+        await self._note_rewritten([post.number for post in posts if post.state == "archived"])
         listed = [post for post in posts if post.state == "listed"]
         if whole:
             await self._note_archivable(listed)
-        for start in range(0, len(listed), FAN_OUTS_AT_ONCE):
-            some = listed[start : start + FAN_OUTS_AT_ONCE]
-            outcomes = await asyncio.gather(
-                *(self._fan_out(post, whole=whole) for post in some), return_exceptions=True
-            )
-            for failure in filter(None, outcomes):
-                raise failure  # only now: a fan-out that went on behind a failed one would outlive its caller
+        if fan_out:
+            await at_once([partial(self._fan_out, post, whole=whole) for post in listed])
+        else:
+            newest = list({post.author: post for post in listed}.values())
+            await at_once([partial(self._settle_reaches, newest[n::AT_ONCE], whole=whole) for n in range(AT_ONCE)])
 
     async def _write(self, facts: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write posts' records; give those that were not deleted."""
         groups = list(self._store.together(facts, lambda fact: keys.post(fact[0]), POSTS_PER_SCRIPT))
         commands = []
         for group in groups:
-            words = [word for fact in group for word in record(*fact)]
-            commands.append(script("write_post").call([keys.post(number) for number, _ in group], *words))
+            records = orjson.dumps([record(number, event) for number, event in group])
+            commands.append(script("write_post").call([keys.post(number) for number, _ in group], records))
         replies = await self._send(commands)
         return [
             fact
@@ -190,10 +201,11 @@ class Projections:
             for (number, event), answer in zip(group, answers, strict=True)
         ]
 
-    async def _free(self, archived: Sequence[int]) -> None:
-        """Free the records of posts that a repeated fact has written again though the archive holds them."""
-        groups = self._store.together(archived, keys.post, POSTS_PER_SCRIPT)
-        await self._send([script("free_post").call([keys.post(post) for post in group]) for group in groups])
+    async def _note_rewritten(self, archived: Sequence[int]) -> None:
+        """Note posts that the archive should hold, though a repeated fact has written their records again."""
+        if archived:
+            words = [word for post in archived for word in (post, post)]
+            await self._store.run("ZADD", keys.REWRITTEN, *words)
 
     async def _note_archivable(self, listed: Sequence["Listed"]) -> None:
         """Note authors with more posts than the store should hold: the archiver works through them."""
@@ -206,7 +218,7 @@ class Projections:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
         reach = post.reach
         if whole or post.followers <= self._sync_followers:
-            reach = await self._reach.settle(post.author, post.number, reach, post.followers, take_over=whole)
+            reach = await self._settle_reach(post, whole=whole)
         in_tasks = whole and reach != LARGE and self._fan_outs.is_long(post.followers)
         most = float("inf") if whole else self._sync_followers
         if reach == LARGE or in_tasks or not post.followers:
@@ -214,6 +226,13 @@ class Projections:
         await self._fan_outs.push(FanOut(post.number, post.author), most, own=True)
         if in_tasks:
             await self._fan_outs.open(post.number, post.author, post.followers)
+
+    async def _settle_reaches(self, posts: Iterable["Listed"], *, whole: bool) -> None:
+        for post in posts:
+            await self._settle_reach(post, whole=whole)
+
+    async def _settle_reach(self, post: "Listed", *, whole: bool) -> str:
+        return await self._reach.settle(post.author, post.number, post.reach, post.followers, take_over=whole)
 
     async def _delete(self, facts: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
         events = {
@@ -252,6 +271,15 @@ class Listed:
     hot: int = 0
 
 
+async def at_once(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
+    """Do things, some at once; raise the first failure, but only when what went on beside it has ended."""
+    for start in range(0, len(work), AT_ONCE):
+        outcomes = await asyncio.gather(*(do() for do in work[start : start + AT_ONCE]), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
 def of_type(facts: Iterable[Fact], kind: type[E]) -> list[tuple[int, E]]:
     """Pick the facts of one kind, as pairs of number and event."""
     return [(fact.number, fact.event) for fact in facts if isinstance(fact.event, kind)]
@@ -263,11 +291,11 @@ def set_keys(key: Callable[[int], str], owner: int, *, forget: bool = False) -> 
     return [name, keys.gone(name), keys.home(owner)] if forget else [name, keys.gone(name)]
 
 
-def grouped(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list[Word]]]:
-    """Group (owner, member, number) by owner, as flat words for one script call each, at most 500 changes long."""
-    words: defaultdict[int, list[Word]] = defaultdict(list)
-    for owner, member, number in changes:
-        words[owner] += (member, number)
+def grouped(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list[str]]]:
+    """Group pairs by owner, as flat words for one script call each, at most 500 pairs long."""
+    words: defaultdict[int, list[str]] = defaultdict(list)
+    for owner, one, other in changes:
+        words[owner] += (str(one), str(other))
     for owner, pairs in words.items():
         for start in range(0, len(pairs), 2 * CHANGES_PER_SCRIPT):
             yield owner, pairs[start : start + 2 * CHANGES_PER_SCRIPT]
@@ -279,15 +307,10 @@ def listing_keys(author: int) -> tuple[str, str, str, str]:
     return name, keys.gone(name), keys.reach(author), keys.followers(author)
 
 
-def record(number: int, event: PostPublished) -> list[Word]:
-    """Give a post's record as words: how many follow, then fields and values."""
-    fields: dict[str, Word | None] = {
-        "id": number,
-        "author": event.author,
-        "text": event.text,
-        "platform": event.platform,
-        "latitude": event.latitude,
-        "longitude": event.longitude,
-    }
-    words = [word for name, value in fields.items() if value is not None for word in (name, value)]
-    return [len(words), *words]
+def record(number: int, event: PostPublished) -> list[str]:
+    """Give a post's record: fields and values by turns."""
+    words = ["id", str(number), "author", str(event.author), "text", event.text]
+    for name, value in (("platform", event.platform), ("latitude", event.latitude), ("longitude", event.longitude)):
+        if value is not None:
+            words += (name, str(value))
+    return words

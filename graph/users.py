@@ -17,6 +17,7 @@ from graph.store import Command, Store, script
 from graph.validation import Check, encodable, folded_login
 
 CLAIM_SECONDS = 15 * 60
+CLAIMS_PER_SCRIPT = 1000
 ATTEMPTS_SECONDS = 15 * 60
 FREE_ATTEMPTS = 10
 CONCURRENT_HASHES = 2
@@ -99,16 +100,23 @@ class Users:
 
         Each claim waits a quarter of an hour for the UserCreated fact with its nonce. One round trip.
         """
-        claim = script("claim_login")
-        replies = await self._store.send(
-            [claim.call([keys.login(login)], secret or "", nonce, CLAIM_SECONDS) for login, nonce, secret in claims]
-        )
-        return [reply[0] == "claimed" for reply in replies]
+        groups = list(self._store.together(enumerate(claims), lambda claim: keys.login(claim[1][0]), CLAIMS_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            words = [word for _, (_, nonce, secret) in group for word in (secret or "", nonce)]
+            commands.append(
+                script("claim_login").call([keys.login(login) for _, (login, _, _) in group], CLAIM_SECONDS, *words)
+            )
+        claimed = [False] * len(claims)
+        for group, outcomes in zip(groups, await self._store.send(commands), strict=True):
+            for (place, _), outcome in zip(group, outcomes, strict=True):
+                claimed[place] = outcome[0] == "claimed"
+        return claimed
 
     async def _claim(self, login: str, password: str) -> str:
         secret = await self.hash_password(password)
-        [reply] = await self._store.send(
-            [script("claim_login").call([keys.login(login)], secret, secrets.token_hex(16), CLAIM_SECONDS)]
+        [[reply]] = await self._store.send(
+            [script("claim_login").call([keys.login(login)], CLAIM_SECONDS, secret, secrets.token_hex(16))]
         )
         if reply[0] == "claimed":
             return str(reply[1])
@@ -122,8 +130,8 @@ class Users:
             [fact] = await self._commit([event], Once("-", event.nonce, CLAIM_SECONDS))
         except Rejected:
             return None
-        [outcome] = await self._store.send(
-            [script("settle_login").call([keys.login(login)], event.nonce, fact.number, secrets.token_hex(16))]
+        [[outcome]] = await self._store.send(
+            [script("settle_login").call([keys.login(login)], secrets.token_hex(16), event.nonce, fact.number)]
         )
         return User(fact.number, login, event.name, event.bio) if outcome == "won" else None
 

@@ -22,8 +22,8 @@ from graph.archiver import Archiver
 from graph.consumers import GROUP, Consumer, Entry
 from graph.errors import StoreUnavailable
 from graph.facts import Fact, PostDeleted
-from graph.log import Log, entry_id, readable
-from graph.model import EPOCH_MS, number_at
+from graph.log import Log, entry_id, number_of, readable
+from graph.model import EPOCH_MS, number_at, time_of
 from graph.projections import Projections
 from graph.store import Store, script
 from graph.timelines.fan_out import FanOut, FanOuts
@@ -43,11 +43,9 @@ logger = logging.getLogger("fanline.worker")
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits: the last number and the drained mark, and how many of each kind are not done."""
+    """What waits: since when the oldest fact does, None if none does, and how many of each kind are not done."""
 
-    last: int
-    drained: int
-    pending: int
+    oldest: datetime | None
     tasks: int
     dead: int
     archivable: int
@@ -169,14 +167,13 @@ class Worker:
         async with self._tasks.holding([entry[0] for entry in entries]):
             done = []
             for entry, words in entries:
-                if words is not None:
-                    task = dict(zip(words[::2], map(int, words[1::2]), strict=True))
-                    try:
-                        await with_patience(partial(self._fan_outs.push, FanOut(**task)))
-                    except Exception:
-                        logger.exception("Task %s of a fan-out failed", entry)
-                        continue
-                done.append(entry)
+                try:
+                    if words is not None:
+                        task = FanOut(**dict(zip(words[::2], map(int, words[1::2]), strict=True)))
+                        await with_patience(partial(self._fan_outs.push, task))
+                    done.append(entry)
+                except Exception:
+                    logger.exception("Task %s of a fan-out failed", entry)
             return await self._acknowledge(tasks=done)
 
     async def _acknowledge(self, facts: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
@@ -221,20 +218,18 @@ class Worker:
         return [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
 
     async def backlog(self) -> Backlog:
-        """Tell what waits to be done. Five round trips."""
-        await self._join()
-        [last, drained, pending, tasks, dead, archivable, deleted] = await self._store.read(
+        """Tell what waits to be done. Two round trips."""
+        drained = await self._log.drained()
+        [first, *counts] = await self._store.read(
             [
-                script("last_number").call([keys.LOG], EPOCH_MS),
-                ("GET", keys.DRAINED),
-                ("XPENDING", keys.LOG, GROUP),
+                ("XRANGE", keys.LOG, f"({entry_id(drained)}", "+", "COUNT", 1),
                 ("ZCARD", keys.OPEN_FANOUTS),
                 ("XLEN", keys.DEAD),
                 ("ZCARD", keys.ARCHIVABLE),
                 ("ZCARD", keys.DELETED),
             ]
         )
-        return Backlog(int(last), int(drained or 0), pending[0], tasks, dead, archivable, deleted)
+        return Backlog(time_of(number_of(first[0][0])) if first else None, *counts)
 
     async def tidy(self) -> None:
         """Remove deleted posts' texts from the log, then what is older than the retention. Never above the mark.

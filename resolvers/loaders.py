@@ -13,9 +13,11 @@ from typing import TypeAlias, TypeVar
 
 from executor.loader import Loader
 from graph import Graph
+from graph.errors import ArchiveUnavailable
 from graph.model import Counts, Follow, Page, Post, Relationship, User
 from graph.paging import Window
 
+K = TypeVar("K")
 V = TypeVar("V")
 
 Asked: TypeAlias = tuple[int, Window]
@@ -46,7 +48,7 @@ class Loaders:
     @cached_property
     def posts(self) -> Loader[int, Post | None]:
         """Posts by id; None for those that never were or are deleted."""
-        return Loader(self._graph.posts.get_many)
+        return Loader(apart_while_down(self._graph.posts.get_many))
 
     @cached_property
     def relationships(self) -> Loader[int, Relationship]:
@@ -66,12 +68,12 @@ class Loaders:
     @cached_property
     def home_timelines(self) -> Loader[Asked, Page[Post]]:
         """Pages of home timelines, by owner and window; their posts are primed."""
-        return Loader(self._load_home_timelines)
+        return Loader(apart_while_down(self._load_home_timelines))
 
     @cached_property
     def user_timelines(self) -> Loader[Asked, Page[Post]]:
         """Pages of people's own posts, by author and window; the posts are primed."""
-        return Loader(self._load_user_timelines)
+        return Loader(apart_while_down(self._load_user_timelines))
 
     async def _load_relationships(self, subjects: Sequence[int]) -> list[Relationship]:
         if self._viewer is None:
@@ -107,5 +109,25 @@ def by_window(
             for person, page in zip(ids, found, strict=True)
         }
         return [pages[key] for key in asked]
+
+    return load_all
+
+
+def apart_while_down(
+    load: Callable[[Sequence[K]], Awaitable[Sequence[V]]],
+) -> Callable[[Sequence[K]], Awaitable[Sequence[V | Exception]]]:
+    """Look keys up together; while the archive is down, each alone, so that none fails for another's older posts."""
+
+    async def load_alone(key: K) -> V | Exception:
+        try:
+            return (await load([key]))[0]
+        except ArchiveUnavailable as outage:
+            return outage
+
+    async def load_all(keys: Sequence[K]) -> Sequence[V | Exception]:
+        try:
+            return await load(keys)
+        except ArchiveUnavailable as outage:
+            return [outage] if len(keys) == 1 else await asyncio.gather(*map(load_alone, keys))
 
     return load_all

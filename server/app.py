@@ -120,9 +120,10 @@ async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
 
 async def _check_archive(graph: Graph) -> None:
     """Prepare the archive. While it is down, what is in the store is served, and the first use tries again."""
-    if graph.archiver is not None:
+    if graph.archive is not None:
         try:
-            await graph.archiver.check()
+            await graph.archive.migrate()
+            await graph.ownership.check()
         except ArchiveUnavailable as outage:
             logger.error("The archive does not answer; newer posts are served without it: %s", outage.reason)
         except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""The command line: `fanline demo`, `serve`, `worker`, `seed`, `schema`, `token`."""
+"""The command line: `fanline demo`, `serve`, `worker`, `seed`, `repair`, `schema`, `token`."""
 
 import asyncio
 import contextlib
@@ -22,6 +22,7 @@ from server.app import running
 from server.auth import Tokens
 from server.demo import PASSWORD, SEVEN
 from server.embedded import EmbeddedStore, EmbeddedStoreError
+from server.repair import repair_with_progress, show
 from server.seed import SeedRefused, Source, demo_source, load
 from server.serving import bind, serve_here, serve_many
 from server.settings import Settings, SettingsError
@@ -112,6 +113,19 @@ def seed(
 
 
 @cli.command()
+def repair(
+    check: Annotated[bool, typer.Option("--check", help="Only compare; exit code 1 if something differs.")] = False,
+) -> None:
+    """Compare what is derived with what it is derived from, and mend it. Fanline may go on serving meanwhile."""
+    settings = load_settings()
+    with store_of(settings):
+        report = run(settings, lambda graph: repair_with_progress(graph, console, mend=not check))
+    show(report, console)
+    if not report.clean:
+        raise typer.Exit(1)
+
+
+@cli.command()
 def schema() -> None:
     """Print the GraphQL schema."""
     sys.stdout.write(sdl())
@@ -168,8 +182,15 @@ async def seed_with_progress(graph: Graph, source: Source) -> bool:
     """Seed, and show how far it is; False if the same was there already."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("Seeding", total=source.total)
-        return await load(graph, source, lambda done, total: progress.update(bar, completed=done, total=total))
+        bar = progress.add_task("Seeding", total=None)
+
+        def advance(done: int, total: int) -> None:
+            if progress.tasks[bar].total is None:
+                progress.reset(bar, total=total, completed=done)  # what was there beforehand took no time
+            else:
+                progress.update(bar, completed=done)
+
+        return await load(graph, source, advance)
 
 
 async def issue_token(graph: Graph, settings: Settings, login: str) -> str:

@@ -1,6 +1,7 @@
 """Metrics for Prometheus: how far the projections are, what waits, and what this process has archived."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -10,7 +11,6 @@ from starlette.responses import Response
 
 from graph import Graph
 from graph.errors import StoreUnavailable
-from graph.model import time_of
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,25 +31,24 @@ class Sample(Collector):
 
 
 async def show_metrics(request: Request) -> Response:
-    """Answer with the metrics of this moment. One round trip; without the store, those of this process alone."""
+    """Answer with the metrics of this moment. Two round trips; without the store, those of this process alone."""
     registry = CollectorRegistry()
     registry.register(await sample(request.app.state.graph))
     return Response(generate_latest(registry), media_type=MEDIA_TYPE)
 
 
 async def sample(graph: Graph) -> Sample:
-    """Read what there is to measure. One round trip."""
+    """Read what there is to measure. Two round trips."""
     gauges: dict[str, tuple[str, float]] = {}
     try:
         backlog = await graph.worker().backlog()
     except StoreUnavailable:
         gauges["store_up"] = ("Whether the store answers.", 0)
     else:
-        undrained = (time_of(backlog.last) - time_of(backlog.drained)).total_seconds()
+        waiting = (datetime.now(UTC) - backlog.oldest).total_seconds() if backlog.oldest else 0.0
         gauges |= {
             "store_up": ("Whether the store answers.", 1),
-            "undrained_seconds": ("Time between the newest fact and the drained mark.", undrained),
-            "pending_facts": ("Facts that a worker has taken and not yet acknowledged.", backlog.pending),
+            "undrained_seconds": ("For how long the oldest fact that is not projected has waited.", max(0.0, waiting)),
             "open_fan_out_tasks": ("Tasks of long fan-outs that are not done.", backlog.tasks),
             "dead_letters": ("Facts and tasks that could not be projected.", backlog.dead),
             "archivable_authors": ("Authors with posts that wait to be archived.", backlog.archivable),

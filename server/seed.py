@@ -4,8 +4,10 @@ A seeding that breaks off goes on where it stopped when it is started again; one
 and a store that holds anything else is left alone.
 """
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -16,11 +18,10 @@ from graph.facts import Fact, UserCreated
 from graph.model import number_at, time_of
 from server.demo import PASSWORD, PEOPLE, POSTS, SEVEN, demo_world
 
-BATCH = 500
-BATCHES_BETWEEN_TIDYING = 100
+BATCH = 5000
 
 Advance = Callable[[int, int], None]
-"""Is told how far a seeding has come: facts done, facts in total (which may be an estimate until the end)."""
+"""Is told how far a seeding has come: facts done, facts in total. The first call is what was there beforehand."""
 
 
 class SeedRefused(Exception):
@@ -31,13 +32,13 @@ class SeedRefused(Exception):
 class Source:
     """What to seed: facts for a base time, in order of number, and the password that some logins get.
 
-    `what` says it to people; with `version` it tells whether a broken-off seeding was of the same facts. `total` is
-    about how many there are.
+    `what` says it to people; with `version` it tells whether a broken-off seeding was of the same facts. `count` works
+    out how many there are.
     """
 
     what: str
     version: str
-    total: int
+    count: Callable[[], int]
     facts: Callable[[datetime], Iterable[Fact]]
     with_password: frozenset[str] = frozenset()
     password: str = ""
@@ -67,8 +68,8 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     """Give the demo world, or a small cut of it, as something to seed."""
     return Source(
         f"the demo world of {people} people and {posts} posts",
-        "1",
-        people + people * 12 + posts,
+        "2",
+        lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).facts),
         lambda base: demo_world(base, people=people, posts=posts).facts,
         frozenset(role.person.login for role in SEVEN),
         PASSWORD,
@@ -79,31 +80,36 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
     """Seed a store; False if the same was complete already. Afterwards every fact is projected.
 
     The facts' base time is now, or when the seeding was first begun. Raises SeedRefused if the store holds anything
-    else, or is written to meanwhile. Memory is bounded by a batch of 500 facts, unless the source itself needs more.
+    else, or is written to meanwhile. Memory is bounded by three batches of 5,000 facts, unless the source itself needs
+    more.
     """
     note = await begin(graph, source, now or datetime.now(UTC))
     if note.complete:
         return False
-    last = await graph.log.last()
-    resumed = last == 0
-    done = 0
     secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
-    for number, batch in enumerate(batches(source.facts(time_of(note.base))), start=1):
-        if batch[-1].number >= last:
-            if not resumed and batch[-1].number != last:
-                raise written_to(source)
-            resumed = True
-            await bring(graph, source, batch, secrets)
-        if number % BATCHES_BETWEEN_TIDYING == 0:
-            await graph.imports.tidy()
-        done += len(batch)
-        if advance:
-            advance(done, max(done, source.total))
-    if not resumed:
+    total = await asyncio.to_thread(source.count) if advance else 0
+    last, done, started = await graph.log.last(), 0, False
+    if last >= note.base:
+        raise written_to(source)
+    in_place = last == 0
+    async with aclosing(made_ahead(batches(source.facts(time_of(note.base))))) as made:
+        async for batch in made:
+            if batch[-1].number >= last:
+                if not in_place and batch[-1].number != last:
+                    break
+                if advance and not started:
+                    advance(done, total)
+                started = True
+                last = await bring(graph, source, batch, secrets)
+                in_place = last == batch[-1].number
+            done += len(batch)
+            if advance and in_place:
+                advance(done, total)
+            if last >= note.base:
+                break
+    if not in_place:
         raise written_to(source)
     await graph.imports.end(Note(note.what, note.version, note.base, complete=True).written())
-    if advance:
-        advance(done, done)
     return True
 
 
@@ -124,19 +130,36 @@ async def begin(graph: Graph, source: Source, now: datetime) -> Note:
     return note
 
 
-async def bring(graph: Graph, source: Source, batch: list[Fact], secrets: dict[str, str]) -> None:
-    """Claim the logins of a batch and bring its facts in. Raises SeedRefused if somebody else got in between."""
+async def bring(graph: Graph, source: Source, batch: list[Fact], secrets: dict[str, str]) -> int:
+    """Claim the logins of a batch and bring its facts in; give the last number in the log.
+
+    That is beyond the batch if another process that seeds the same is ahead, or if somebody else has written. Raises
+    SeedRefused if somebody else has one of the logins.
+    """
     people = [(fact.number, fact.event) for fact in batch if isinstance(fact.event, UserCreated)]
     if people:
         claims = [(person.login, person.nonce, secrets.get(person.login)) for _, person in people]
         claimed = await graph.users.claim_many(claims)
-        held = await graph.users.ids_of_logins([person.login for _, person in people])
-        if any(not fresh and holder != id for fresh, holder, (id, _) in zip(claimed, held, people, strict=True)):
+        taken = [one for one, fresh in zip(people, claimed, strict=True) if not fresh]
+        held = await graph.users.ids_of_logins([person.login for _, person in taken])
+        if any(holder != id for holder, (id, _) in zip(held, taken, strict=True)):
             raise written_to(source)
     try:
         await graph.imports.bring(batch)
     except OutOfStep:
-        raise written_to(source) from None
+        return await graph.log.last()
+    return batch[-1].number
+
+
+async def made_ahead(batches: Iterator[list[Fact]]) -> AsyncGenerator[list[Fact]]:
+    """Yield batches; a thread makes the next one while the store works on the one before."""
+    upcoming = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
+    try:
+        while batch := await upcoming:
+            upcoming = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
+            yield batch
+    finally:
+        await asyncio.gather(upcoming, return_exceptions=True)
 
 
 def batches(facts: Iterable[Fact]) -> Iterator[list[Fact]]:

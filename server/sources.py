@@ -1,18 +1,17 @@
 """Large worlds to seed: people by the thousand, their follows from a formula or a real graph, their texts likewise.
 
 Everything is a stream; memory does not grow with the number of people, follows or posts. First everybody joins, then
-they follow, then they post, each within a month.
+they follow, then they post, each within a month. How many facts there will be is known beforehand.
 """
 
 import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TextIO
@@ -21,7 +20,7 @@ from graph.errors import Rejected
 from graph.facts import Fact, Followed, PostPublished
 from graph.model import SEQUENCE_BITS, number_at
 from graph.validation import Check
-from server.crowd import appetite, character, popular, stranger
+from server.crowd import Character, appetite, character, popular, stranger
 from server.phrases import compose
 from server.seed import SeedRefused, Source
 from server.world import Person, dice
@@ -31,6 +30,11 @@ MONTH_MS = MONTH // timedelta(milliseconds=1)
 USERS = 1000
 FOLLOWING = 20
 SEED = 7
+WORLD = "2"
+"""Changes whenever the same options make another world, so that one that is half seeded is not mixed with it."""
+
+KINDS = 1000
+"""How many kinds of people there are: the person with number n is of the same kind as the one with n + 1000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,61 +161,85 @@ def seed_source(
     what = f"{people} people, {'' if edges else 'about '}{followed} follows and {published} posts"
     if files:
         what += f" from {' and '.join(path.name for path in files)}"
-    return Source(
-        what, version_of(files), people + followed + published, partial(facts, people, mean, published, edges, lines)
-    )
+    plan = Plan(people, mean, published, edges, lines)
+    return Source(what, f"{WORLD} {version_of(files)}", plan.count, plan.facts)
 
 
-def facts(
-    people: int, following: int, posts: int, edges: EdgeList | None, texts: Texts | None, base: datetime
-) -> Iterator[Fact]:
-    """Yield the world's facts for a base time."""
-    joins = Month.before(base, 3, people)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a large world is made from. Without a file of edges, people follow `following` others on average."""
+
+    people: int
+    following: int
+    posts: int
+    edges: EdgeList | None
+    texts: Texts | None
+
+    def count(self) -> int:
+        """Work out how many facts there will be. A second for every million people."""
+        return self.people + (self.edges.follows if self.edges else sum(self._appetites())) + self.posts
+
+    def facts(self, base: datetime) -> Iterator[Fact]:
+        """Yield the world's facts for a base time."""
+        joins = Month.before(base, 3, self.people)
+        for index, person in enumerate(crowd(self.people)):
+            yield Fact(joins.number(index), person.joins())
+        if self.edges:
+            month = Month.before(base, 2, self.edges.follows)
+            for index, (follower, followee) in enumerate(self.edges.read()):
+                yield Fact(month.number(index), Followed(joins.number(follower), joins.number(followee)))
+        else:
+            yield from made_up_follows(joins, Month.before(base, 2, self.people), self._appetites())
+        yield from made_up_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
+
+    def _appetites(self) -> Iterator[int]:
+        """Yield how many people each person follows: never more than there are, or than there are milliseconds."""
+        random = dice("appetites", SEED)
+        most = min(self.people, MONTH_MS // self.people) - 1
+        return (appetite(random, self.following, most) for _ in range(self.people if self.following else 0))
+
+
+def crowd(people: int) -> Iterator[Person]:
+    """Make up people, one after the other."""
+    random = dice("people", SEED)
+    kinds = characters()
     for index in range(people):
-        yield Fact(joins.number(index), person(index).joins())
-    if edges:
-        month = Month.before(base, 2, edges.follows)
-        for index, (follower, followee) in enumerate(edges.read()):
-            yield Fact(month.number(index), Followed(joins.number(follower), joins.number(followee)))
-    else:
-        yield from made_up_follows(joins, Month.before(base, 2, people), following)
-    yield from made_up_posts(joins, Month.before(base, 1, posts), posts, texts)
+        made_up = stranger(kinds[index % KINDS], random)
+        yield Person(f"p{index}", made_up.name, made_up.bio)
 
 
-def person(index: int) -> Person:
-    """Make up the person with this number."""
-    random = dice(f"person {index}", SEED)
-    made_up = stranger(character(random), random)
-    return Person(f"p{index}", made_up.name, made_up.bio)
+def characters() -> list[Character]:
+    """Make up all kinds of people."""
+    return [character(dice(f"character {kind}", SEED)) for kind in range(KINDS)]
 
 
-def made_up_follows(joins: Month, month: Month, mean: int) -> Iterator[Fact]:
+def made_up_follows(joins: Month, month: Month, appetites: Iterable[int]) -> Iterator[Fact]:
     """Let one person after the other follow others, the popular ones most: those with low numbers."""
-    people = month.count
-    most = min(people - 1, MONTH_MS // people - 1)
-    for follower in range(people):
-        random = dice(f"follows {follower}", SEED)
-        wanted = appetite(random, mean, most) if mean else 0
-        chosen = dict.fromkeys(popular(random, people) for _ in range(wanted))
-        chosen.pop(follower, None)
-        for place, followee in enumerate(chosen):
-            number = month.number(follower) + (place << SEQUENCE_BITS)
-            yield Fact(number, Followed(joins.number(follower), joins.number(followee)))
+    random = dice("follows", SEED)
+    for follower, wanted in enumerate(appetites):
+        own, first = joins.number(follower), month.number(follower)
+        chosen = {follower}
+        for place in range(wanted):
+            followee = popular(random, joins.count)
+            while followee in chosen:
+                followee = (followee + 1) % joins.count
+            chosen.add(followee)
+            yield Fact(first + (place << SEQUENCE_BITS), Followed(own, joins.number(followee)))
 
 
 def made_up_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Fact]:
     """Let people post, the popular ones most."""
     random = dice("posts", SEED)
     lines = texts.read() if texts else None
+    kinds = characters()
     for index in range(posts):
         author = popular(random, joins.count)
-        text = next(lines) if lines else made_up_text(author, random)
+        text = next(lines) if lines else made_up_text(kinds[author % KINDS], random)
         yield Fact(month.number(index), PostPublished(joins.number(author), text))
 
 
-def made_up_text(author: int, random: Random) -> str:
-    """Let the person with this number say something."""
-    who = character(dice(f"person {author}", SEED))
+def made_up_text(who: Character, random: Random) -> str:
+    """Let somebody say something."""
     return compose(who.voices[0], random.choice(who.topics), random)
 
 

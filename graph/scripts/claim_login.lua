@@ -1,11 +1,21 @@
 #!lua
--- Claim a login for a while, unless it is claimed or taken.
--- KEYS: 1 login:{x}   ARGV: 1 secret or ''   2 nonce   3 seconds that the claim lasts
--- Returns {'claimed', nonce}, {'pending', secret, nonce} or {'taken'}.
-local held = redis.call('HMGET', KEYS[1], 'secret', 'nonce', 'user')
-if held[3] then return {'taken'} end
-if held[2] == ARGV[2] then return {'claimed', held[2]} end
-if held[2] then return {'pending', held[1] or '', held[2]} end
-redis.call('HSET', KEYS[1], 'secret', ARGV[1], 'nonce', ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-return {'claimed', ARGV[2]}
+-- Claim logins for a while, each unless it is claimed or taken.
+-- KEYS: login:{x} of each   ARGV: 1 seconds that the claims last   then for each its secret or '', and its nonce
+-- Returns for each {'claimed', nonce}, {'pending', secret, nonce} or {'taken'}.
+local outcomes = {}
+for i, key in ipairs(KEYS) do
+  local secret, nonce = ARGV[2 * i], ARGV[2 * i + 1]
+  local held = redis.call('HMGET', key, 'secret', 'nonce', 'user')
+  if held[3] then
+    outcomes[i] = {'taken'}
+  elseif held[2] and held[2] ~= nonce then
+    outcomes[i] = {'pending', held[1] or '', held[2]}
+  else
+    if not held[2] then
+      redis.call('HSET', key, 'secret', secret, 'nonce', nonce)
+      redis.call('EXPIRE', key, ARGV[1])
+    end
+    outcomes[i] = {'claimed', nonce}
+  end
+end
+return outcomes

@@ -3,23 +3,24 @@
 -- KEYS: for each post posts:{a}, posts:{a}:gone, reach:{a}, followers:{a}
 -- ARGV: the posts
 -- Returns for each {'listed', reach or '', number of followers, number of hot posts}, {'deleted'} or {'archived'}.
-local answers = {}
+local answers, tombs, reaches = {}, {}, {}
+for i = 1, #KEYS, 4 do
+  tombs[#tombs + 1], reaches[#reaches + 1] = KEYS[i + 1], KEYS[i + 2]
+end
+local pristine, reach = redis.call('EXISTS', unpack(tombs)) == 0, redis.call('MGET', unpack(reaches))
 for i, post in ipairs(ARGV) do
-  local posts, gone, reach, followers = unpack(KEYS, 4 * i - 3, 4 * i)
-  local answer
-  if redis.call('ZSCORE', gone, post) then
-    answer = {'deleted'}
-  elseif not redis.call('ZSCORE', posts, post) then
-    if tonumber(post) <= tonumber(redis.call('ZSCORE', posts, 'f') or 0) then
-      answer = {'archived'}
-    elseif tonumber(post) <= tonumber(redis.call('ZSCORE', gone, 'f') or 0) then
-      answer = {'deleted'}
-    else
-      redis.call('ZADD', posts, 'NX', 0, 'f')
-      redis.call('ZADD', posts, post, post)
-    end
+  local posts, gone, followers = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i]
+  local below = function(floor) return floor and tonumber(post) <= tonumber(floor) end
+  local archived = redis.call('ZSCORE', posts, 'f')
+  if not pristine and redis.call('ZSCORE', gone, post) then
+    answers[i] = {'deleted'}
+  elseif below(archived) and not redis.call('ZSCORE', posts, post) then
+    answers[i] = {'archived'}
+  elseif not pristine and below(redis.call('ZSCORE', gone, 'f')) and not redis.call('ZSCORE', posts, post) then
+    answers[i] = {'deleted'}
+  else
+    if archived then redis.call('ZADD', posts, 'NX', post, post) else redis.call('ZADD', posts, 0, 'f', post, post) end
+    answers[i] = {'listed', reach[i] or '', redis.call('ZCARD', followers), redis.call('ZCARD', posts) - 1}
   end
-  answers[i] = answer or
-    {'listed', redis.call('GET', reach) or '', redis.call('ZCARD', followers), redis.call('ZCARD', posts) - 1}
 end
 return answers

@@ -102,7 +102,7 @@ class HomeCache:
         )[0]
         if following is None:
             return False
-        authors = sorted({viewer, *map(int, following)})
+        authors = {viewer, *map(int, following)}
         [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], pushed=True)
         newest, surplus = merged.posts[: self._size], merged.posts[self._size :]
         floor = max([*surplus, *merged.floors.values()], default=0)

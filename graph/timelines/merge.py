@@ -35,7 +35,7 @@ async def merge_hot(
     commands: list[Command] = []
     asked: list[tuple[int, list[int]]] = []
     for index, (authors, window) in enumerate(reads):
-        for group in store.together(authors, keys.posts, AUTHORS_PER_SCRIPT):
+        for group in store.together(sorted(authors, reverse=window.forward), keys.posts, AUTHORS_PER_SCRIPT):
             commands.append(merge_call(group, window, pushed=pushed))
             asked.append((index, group))
     replies = await store.read(commands)

@@ -9,16 +9,23 @@ is the mirror image.
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from graph.errors import StoreUnavailable
 from graph.model import Page, Post
+from graph.ownership import Ownership
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store import Store
 from graph.tasks import end
 from graph.timelines.cache import CacheState, HomeCache
 from graph.timelines.merge import cut, merge_hot
+
+MOST_ASKED = 500
+
+logger = logging.getLogger("fanline.timelines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +39,9 @@ class Found:
 class Timelines:
     """Reads home and user timelines, page by page."""
 
-    def __init__(self, store: Store, posts: Posts, cache: HomeCache) -> None:
+    def __init__(self, store: Store, ownership: Ownership, posts: Posts, cache: HomeCache) -> None:
         self._store = store
+        self._ownership = ownership
         self._posts = posts
         self._cache = cache
         self._rebuilding: dict[int, asyncio.Task[bool]] = {}
@@ -46,18 +54,19 @@ class Timelines:
         query of the archive; raises ArchiveUnavailable if it does not answer.
         """
         found: list[Post] = []
-        rest = replace(window, count=window.count + 1)
+        rest, growing = replace(window, count=window.count + 1), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
-            live, gone = await self._hydrate(some.ids, some.archived)
-            found += live
-            if gone and state == "settled":
-                await self._cache.drop(viewer, gone)
+            posts, deleted = await self._posts.hydrate(some.ids, some.archived)
+            found += [posts[post] for post in some.ids if post in posts]
+            if deleted and state == "settled":
+                await self._cache.drop(viewer, deleted)
             if state == "none":
                 self._rebuild_later(viewer)
             if len(found) > window.count or len(some.ids) < rest.count:
                 return window.page(found)
-            rest = beyond(some.ids, replace(window, count=window.count + 1 - len(found)))
+            rest = beyond(some.ids, rest, max(window.count + 1 - len(found), growing))
+            growing *= 2
 
     async def _home_ids(self, viewer: int, window: Window) -> tuple[Found, CacheState]:
         """Find the next posts of a home timeline."""
@@ -74,9 +83,10 @@ class Timelines:
             floors.update(merged.floors)
         ids = cut(ids, window)
         cold = beneath(window, ids, floors)
-        rows = (
-            [] if cold is None else await self._posts.archive.merge([a for a in floors if floors[a] > cold.low], cold)
-        )
+        rows: list[Post] = []
+        if cold is not None:
+            archive = await self._ownership.archive()
+            rows = await archive.merge([author for author, floor in floors.items() if floor > cold.low], cold)
         return joined(ids, rows, window), cached.state
 
     async def user(self, authors: Sequence[int], window: Window) -> list[Page[Post]]:
@@ -87,18 +97,19 @@ class Timelines:
         wanted = replace(window, count=window.count + 1)
         pending = dict.fromkeys(authors, wanted)
         found: dict[int, list[Post]] = {author: [] for author in pending}
+        growing = 1
         while pending:
             some = await self._user_ids(pending)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
-            live, _ = await self._hydrate([post for each in some.values() for post in each.ids], archived)
-            posts = {post.id: post for post in live}
+            posts, _ = await self._posts.hydrate([post for each in some.values() for post in each.ids], archived)
             rest: dict[int, Window] = {}
             for author, asked in pending.items():
                 ids = some[author].ids
                 found[author] += [posts[post] for post in ids if post in posts]
                 if len(found[author]) <= window.count and len(ids) == asked.count:
-                    rest[author] = beyond(ids, replace(window, count=window.count + 1 - len(found[author])))
+                    rest[author] = beyond(ids, asked, max(window.count + 1 - len(found[author]), growing))
             pending = rest
+            growing *= 2
         return [window.page(found[author]) for author in authors]
 
     async def _user_ids(self, reads: Mapping[int, Window]) -> dict[int, Found]:
@@ -109,18 +120,12 @@ class Timelines:
             for (author, window), merged in zip(reads.items(), hot, strict=True)
         ]
         wanted = [(author, window) for author, window in cold if window is not None]
-        rows = await self._posts.archive.slices(wanted) if wanted else []
+        rows = await (await self._ownership.archive()).slices(wanted) if wanted else []
         archived = dict(zip((author for author, _ in wanted), rows, strict=True))
         return {
             author: joined(merged.posts, archived.get(author, []), window)
             for (author, window), merged in zip(reads.items(), hot, strict=True)
         }
-
-    async def _hydrate(self, ids: Sequence[int], archived: Mapping[int, Post]) -> tuple[list[Post], list[int]]:
-        """Look posts up: those that live, in order, and the ids of those that do not."""
-        posts = await self._posts.get_many(ids, archived)
-        live = [post for post in posts if post is not None]
-        return live, [id_ for id_, post in zip(ids, posts, strict=True) if post is None]
 
     def _rebuild_later(self, viewer: int) -> None:
         """Rebuild a cache in the background, once at a time for each viewer."""
@@ -131,8 +136,9 @@ class Timelines:
 
     def _rebuilt(self, viewer: int, task: "asyncio.Task[bool]") -> None:
         del self._rebuilding[viewer]
-        if not task.cancelled():
-            task.exception()  # an outage: the next read tries again
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None and not isinstance(failure, StoreUnavailable):
+            logger.error("The home cache of %d could not be rebuilt", viewer, exc_info=failure)
 
     async def settle(self) -> None:
         """Wait until no rebuild runs in this process."""
@@ -161,6 +167,7 @@ def joined(ids: Sequence[int], rows: Sequence[Post], window: Window) -> Found:
     return Found(cut([*ids, *(row.id for row in rows)], window), {row.id: row for row in rows})
 
 
-def beyond(ids: Sequence[int], window: Window) -> Window:
-    """Give the window that goes on after the last of these ids, in paging direction."""
-    return replace(window, high=ids[-1]) if window.forward else replace(window, low=ids[-1])
+def beyond(ids: Sequence[int], asked: Window, count: int) -> Window:
+    """Give the window of so many posts that goes on after these ids, in paging direction."""
+    more = replace(asked, count=min(MOST_ASKED, count))
+    return replace(more, high=ids[-1]) if asked.forward else replace(more, low=ids[-1])

@@ -8,6 +8,7 @@ give the same text.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 SLOT = re.compile(r"\{(\w+)\}")
@@ -54,6 +55,15 @@ def reply(voice: Voice, login: str, random: Random) -> str:
 
 def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) -> str:
     """Replace each `{slot}` by one of its fillings, which may have slots of their own."""
-    while SLOT.search(sentence):
-        sentence = SLOT.sub(lambda match: random.choice(slots[match[1]]), sentence)
-    return sentence
+    parts = parts_of(sentence)
+    if len(parts) == 1:
+        return sentence
+    return "".join(
+        fill(random.choice(slots[part]), slots, random) if place % 2 else part for place, part in enumerate(parts)
+    )
+
+
+@cache
+def parts_of(sentence: str) -> list[str]:
+    """Split a sentence into text and names of slots, by turns."""
+    return SLOT.split(sentence)

@@ -111,10 +111,15 @@ class Death:
 
 
 def runs(name: str, *words: object) -> Wanted:
-    """Want a script's calls, those with all of these words."""
-    return lambda command: (
-        command[0] == "EVALSHA" and command[1] == script(name).sha and {*map(str, words)} <= {*map(str, command)}
-    )
+    """Want a script's calls, those with all of these words, be they arguments or strings inside one of JSON."""
+
+    def wanted(command: Command) -> bool:
+        texts = [word.decode() if isinstance(word, bytes) else str(word) for word in command]
+        return command[:2] == ("EVALSHA", script(name).sha) and all(
+            any(str(word) == text or f'"{word}"' in text for text in texts) for word in words
+        )
+
+    return wanted
 
 
 def sends(*words: object) -> Wanted:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import OutOfStep
 from graph.facts import Event, Fact, Followed, PostDeleted, PostPublished, UserCreated
 from graph.model import number_at
-from tests.graph.world import home, newest, people, posts
+from tests.graph.world import cached, home, newest, people, posts
 
 START = datetime(2024, 2, 29, 12, 0, 0, 123000, tzinfo=UTC)
 
@@ -64,6 +65,53 @@ async def test_imported_facts_count_as_drained(graph: Graph) -> None:
     bob = facts[1].number
     [later] = await posts(graph, bob, "later")
     assert await graph.worker().drain() == later
+
+
+async def test_what_the_log_would_forget_at_once_is_only_counted(graph: Graph, raw: Redis) -> None:
+    """Facts older than the retention leave the log's last number, its marks and its count, but no entries."""
+    facts = await a_small_past(graph)
+
+    await graph.imports.bring(facts[:4])
+    await graph.imports.bring(facts[4:])
+
+    about = await raw.xinfo_stream("{log}")
+    assert (about["length"], about["entries-added"]) == (0, len(facts))
+    assert await graph.log.last() == await graph.log.drained() == await graph.log.trimmed() == facts[-1].number
+
+
+async def test_recent_facts_are_in_the_log(graph: Graph) -> None:
+    """Live streams can replay them; retention removes them when their time has come."""
+    facts = past([PostPublished(1, "a"), PostPublished(1, "b")], datetime.now(UTC) - timedelta(hours=2))
+
+    await graph.imports.bring(facts)
+
+    assert [fact async for fact in graph.log.replay(0, facts[-1].number)] == facts
+    assert (await graph.log.trimmed(), await graph.log.drained()) == (0, facts[-1].number)
+
+
+async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:
+    """A post comes into no cache while the import runs; when it is complete, every home timeline has it."""
+    wei, bob, *_ = facts = await a_small_past(graph)
+    await graph.imports.bring(facts[:3])
+    await cached(graph, wei.number, bob.number)
+
+    await graph.imports.bring(facts[3:])
+    assert await home(graph, wei.number) == []
+    await graph.imports.end("done")
+
+    assert await home(graph, wei.number) == await home(graph, bob.number) == [facts[3].number]
+
+
+async def test_a_worker_that_starts_in_the_middle_has_nothing_to_wait_for(graph: Graph) -> None:
+    """What is in the log is drained, whether a batch broke off or not, and the import goes on."""
+    facts = await a_small_past(graph)
+    await graph.projections.project(facts[:4], whole=True, fan_out=False)  # and then the process dies
+
+    assert await graph.worker().drain() == 0
+    await graph.imports.bring(facts[:4])
+    assert await graph.worker().drain() == facts[3].number
+    await graph.imports.bring(facts[4:])
+    assert await graph.worker().drain() == facts[-1].number
 
 
 async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:

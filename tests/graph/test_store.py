@@ -157,7 +157,7 @@ async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis
     assert await graph.store.run(*script("last_number").call(["{log}"], 0)) == "0"
 
     await raw.script_flush()
-    call = script("add").call(["s{1}", "s{1}:gone"], 2, 2, "x", 5)
+    call = script("add").call(["s{1}", "s{1}:gone"], 2, '[["5", "x"]]')
     assert await graph.store.send([("SET", "a", 1), call, ("GET", "a"), call]) == ["OK", 1, "1", 0]
 
 
@@ -185,7 +185,7 @@ async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
     with pytest.raises(SlotError, match="different slots"):
         await graph.store.run("DEL", "user:{1}", "user:{2}")
     with pytest.raises(SlotError):
-        refuse_many_slots(script("add").call(["following:{1}", "followers:{2}"], 2, 2, "x", 1))
+        refuse_many_slots(script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]"))
 
     assert await graph.store.run("DEL", "user:{1}", "following:{1}") == 0
 

@@ -81,10 +81,14 @@ class Interleavings(RuleBasedStateMachine):
         population=st.sampled_from((2, 3, 4)),
         task=st.sampled_from((1, 2, 100)),
         before=st.sampled_from((0, 3, 4, 6)),
+        home_size=st.sampled_from((5, 5, 10)),
     )
-    def open_processes(self, limits: tuple[float, float], sync: int, population: int, task: int, before: int) -> None:
+    def open_processes(
+        self, limits: tuple[float, float], sync: int, population: int, task: int, before: int, home_size: int
+    ) -> None:
         """Start the processes with limits of their own, and sign two to four people up; the first has some posts."""
         self.before = before
+        self.home_size = home_size
         self.population = population
         self.sync = sync
         self.task = task
@@ -96,7 +100,7 @@ class Interleavings(RuleBasedStateMachine):
     def tuning(self, limit: float) -> Tuning:
         """Give small caps, so that trims and floors are met often."""
         return Tuning(
-            home_size=5,
+            home_size=self.home_size,
             sync_followers=self.sync,
             push_limit=limit,
             fan_out_task=self.task,
@@ -333,7 +337,7 @@ class Interleavings(RuleBasedStateMachine):
 
     async def _check_archive(self, graph: Graph, world: World) -> None:
         """Every live post is hot or archived, none is both; the deleted have left both."""
-        archive = graph.posts.archive
+        archive = graph.archive
         archived = await asyncio.gather(*(archive.ids(person, 0, MAX_NUMBER) for person in self.people))
         for person, rows in zip(self.people, archived, strict=True):
             hot = [int(post) for post in self.raw.zrange(keys.posts(person), 0, -1) if post != "f"]

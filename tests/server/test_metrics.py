@@ -34,7 +34,7 @@ async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: G
     assert before["fanline_store_up"] == 1
     assert before["fanline_undrained_seconds"] > 0
     assert after["fanline_undrained_seconds"] == 0
-    assert after["fanline_dead_letters"] == after["fanline_open_fan_out_tasks"] == after["fanline_pending_facts"] == 0
+    assert after["fanline_dead_letters"] == after["fanline_open_fan_out_tasks"] == 0
     assert after["fanline_store_commands_total"] > before["fanline_store_commands_total"]
     assert fact.number == await graph.log.drained()
 

@@ -1,7 +1,9 @@
 """Seeding: the store ends as if the API had been used, once, whatever breaks off in between."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -9,13 +11,19 @@ import pytest
 
 from graph import Graph
 from graph.errors import Rejected, StoreUnavailable
+from graph.model import number_at
 from graph.store import Command, Store
 from server.demo import PASSWORD, SEVEN, demo_world
 from server.seed import SeedRefused, demo_source, load
+from server.sources import seed_source
 from tests.conftest import CHEAP
+from tests.graph.world import background, cached, reached
 from tests.worlds import BASE, as_it_is, as_it_should_be, settle_small_world
 
 SMALL = demo_source(people=16, posts=40)
+NOW = datetime.now(UTC).replace(microsecond=0)
+AGES = pytest.mark.parametrize("base", [BASE, NOW], ids=["of long ago", "up to now"])
+"""Facts of long ago are only counted in the log; those of the last day are in it."""
 
 
 @pytest.fixture
@@ -54,22 +62,68 @@ async def test_nothing_is_seeded_twice(graph: Graph) -> None:
     assert await graph.log.last() == last
 
 
-async def test_progress_ends_at_the_total(graph: Graph, small_batches: None) -> None:
+async def test_progress_begins_at_zero_and_ends_at_a_total_that_never_changes(
+    graph: Graph, small_batches: None
+) -> None:
     steps: list[tuple[int, int]] = []
     await load(graph, SMALL, lambda done, total: steps.append((done, total)), BASE)
-    assert steps == sorted(steps, key=lambda step: step[0])
-    assert all(done <= total for done, total in steps)
-    assert steps[-1][0] == steps[-1][1]
+    assert steps == sorted(steps)
+    assert steps[0][0] == 0
+    assert {total for _, total in steps} == {steps[-1][0]} == {SMALL.count()}
 
 
-async def test_seeded_facts_are_drained(graph: Graph) -> None:
+async def test_progress_of_a_second_start_begins_where_the_first_broke_off(graph: Graph, small_batches: None) -> None:
+    """What was there beforehand took no time, so that the time left is estimated well."""
+    dying = await mortal(graph.store.url, 30, tells=True)
+    with pytest.raises(StoreUnavailable):
+        await load(dying, SMALL, now=BASE)
+    await dying.close()
+    steps: list[tuple[int, int]] = []
+
+    await load(graph, SMALL, lambda done, total: steps.append((done, total)))
+
+    assert steps[0][0] >= 60
+    assert steps[-1] == (SMALL.count(), SMALL.count())
+
+
+@AGES
+async def test_seeded_facts_are_drained(graph: Graph, base: datetime) -> None:
     """A worker finds nothing to do: what was seeded is projected, whether its group existed before or not."""
     await graph.worker().drain()
-    await load(graph, SMALL, now=BASE)
+    await load(graph, SMALL, now=base)
     assert await graph.log.drained() == await graph.log.last()
     before = graph.store.commands
     await graph.worker().drain()
     assert graph.store.commands - before < 10
+
+
+@AGES
+async def test_a_worker_may_run_beside(graph: Graph, small_batches: None, base: datetime) -> None:
+    """It takes what it finds in the log, and the world is the same."""
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
+    async with background(graph.worker().run()):
+        await load(graph, SMALL, now=base)
+        await reached(graph.log.drained, await graph.log.last())
+    assert await as_it_is(graph, list(expected.users)) == expected
+    assert not await graph.worker().dead_letters()
+
+
+@AGES
+async def test_readers_may_come_before_the_end(graph: Graph, small_batches: None, base: datetime) -> None:
+    """The home timelines that they leave cached lack what comes later, and are forgotten at the end."""
+    world = demo_world(base, people=16, posts=40)
+    for calls in range(20, 400, 40):
+        dying = await mortal(graph.store.url, calls, tells=True)
+        try:
+            await load(dying, SMALL, now=base)
+        except StoreUnavailable:
+            await cached(graph, *world.people().values())
+        finally:
+            await dying.close()
+    assert await graph.log.last() == world.facts[-1].number
+
+    expected = as_it_should_be(world)
+    assert await as_it_is(graph, list(expected.users)) == expected
 
 
 async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
@@ -103,16 +157,17 @@ async def mortal(url: str, calls: int, *, tells: bool) -> Graph:
     return graph
 
 
+@AGES
 @pytest.mark.parametrize("tells", [True, False], ids=["before", "after"])
 async def test_a_seeding_that_dies_at_any_call_is_finished_by_the_next(
-    store_url: str, small_batches: None, *, tells: bool
+    store_url: str, small_batches: None, base: datetime, *, tells: bool
 ) -> None:
     """Step through the calls: each time the seeding dies one call later, and the next start carries on from there."""
     calls = 1
     while True:
         dying = await mortal(store_url, calls, tells=tells)
         try:
-            await load(dying, SMALL, now=BASE)
+            await load(dying, SMALL, now=base)
             break
         except StoreUnavailable:
             calls += 1
@@ -120,23 +175,59 @@ async def test_a_seeding_that_dies_at_any_call_is_finished_by_the_next(
             await dying.close()
     assert calls > 10
     graph = await Graph.open(store_url, CHEAP)
-    expected = as_it_should_be(demo_world(BASE, people=16, posts=40))
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
     try:
         assert await as_it_is(graph, list(expected.users)) == expected
     finally:
         await graph.close()
 
 
-@pytest.mark.parametrize("calls", range(3, 110, 9))
-async def test_a_seeding_that_died_once_gives_the_same_world(graph: Graph, small_batches: None, calls: int) -> None:
-    """The next start keeps the base time of the first and ends in the state of an undisturbed seeding."""
-    expected = as_it_should_be(demo_world(BASE, people=16, posts=40))
+@AGES
+@pytest.mark.parametrize("calls", range(3, 49, 5))
+async def test_a_seeding_that_died_once_gives_the_same_world(
+    graph: Graph, small_batches: None, calls: int, base: datetime
+) -> None:
+    """A worker that drains in between does not wait; the next start keeps the base time, and ends in the same state."""
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
     dying = await mortal(graph.store.url, calls, tells=calls % 2 == 0)
     with pytest.raises(StoreUnavailable):
-        await load(dying, SMALL, now=BASE)
+        await load(dying, SMALL, now=base)
     await dying.close()
+    async with asyncio.timeout(5):
+        await graph.worker().drain()
     assert await load(graph, SMALL)
     assert await as_it_is(graph, list(expected.users)) == expected
+
+
+KILLED = """
+import asyncio, sys
+from graph import Graph
+from server.seed import load
+from server.sources import seed_source
+
+async def main():
+    await load(await Graph.open(sys.argv[1]), seed_source(2000, 6000, 3))
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
+    """SIGKILL in the middle, and the same once more: everybody and everything is there once."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, graph.store.url)
+    await reached(graph.log.last, 1)
+    process.kill()
+    await process.wait()
+    assert await graph.log.last() < number_at(datetime.now(UTC) - timedelta(days=1))
+    source = seed_source(2000, 6000, 3)
+
+    assert await load(graph, source)
+
+    people = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
+    counts = await graph.users.counts(people)
+    assert (len(people), sum(count.posts for count in counts)) == (2000, 6000)
+    follows = source.count() - 8000
+    assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
 
 
 async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: None) -> None:
