@@ -8,7 +8,6 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Coroutine
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,12 @@ from graph import Graph, Tuning, keys
 from graph.database import Database
 from graph.errors import Rejected
 from graph.facts import Fact, PostPublished
-from graph.model import MAX_NUMBER, Post
-from graph.paging import Window
+from graph.model import MAX_NUMBER
 from graph.statements import FLOORS, POSTS
 from graph.tasks import end
 from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
 from tests.properties.model import History, Operation, World
+from tests.properties.rest import Rest, whole_timeline
 
 LIMITS = (math.inf, 0.0, 1.0, 2.0)
 MAX_DEATHS = 4
@@ -319,58 +318,8 @@ class Interleavings(RuleBasedStateMachine):
         world = World.of(facts)
         self._check_history(facts, world)
         graph = self._observer(math.inf)
-        await asyncio.gather(*(self._check_home(graph, world, viewer) for viewer in self.people))
-        await self._check_lists(graph, world)
-        await self._check_archive(graph, world)
+        await Rest(graph, self.raw, world, self.people).check(records_are_free=not self.deaths)
         await graph.close()
-
-    async def _check_home(self, graph: Graph, world: World, viewer: int) -> None:
-        """A home timeline is as it is defined: from its cache and without, from either end."""
-        expected = world.home(viewer)
-        for size, forward in ((3, True), (4, False), (2, True)):
-            seen = await whole_timeline(graph, viewer, size, forward=forward)
-            assert [post.id for post in seen] == expected
-            if forward:
-                await graph.timelines.settle()
-        self.raw.unlink(keys.home(viewer))
-        assert [post.id for post in await whole_timeline(graph, viewer, 7, forward=True)] == expected
-
-    async def _check_archive(self, graph: Graph, world: World) -> None:
-        """Every live post is hot or archived, none is both; the deleted have left both."""
-        archive = graph.archive
-        archived = await asyncio.gather(*(archive.ids(person, 0, MAX_NUMBER) for person in self.people))
-        for person, rows in zip(self.people, archived, strict=True):
-            hot = [int(post) for post in self.raw.zrange(keys.posts(person), 0, -1) if post != "f"]
-            floor = int(self.raw.zscore(keys.posts(person), "f") or 0)
-            assert sorted([*hot, *rows]) == sorted(world.own(person))
-            assert all(post > floor for post in hot)
-            assert all(post <= floor for post in rows)
-            assert len(hot) < 5, "more posts are hot than should be"
-            if not self.deaths:
-                assert not any(self.raw.exists(keys.post(post)) for post in rows), "an archived post's record is left"
-
-    async def _check_lists(self, graph: Graph, world: World) -> None:
-        everything = Window(100, forward=True)
-        own = await graph.timelines.user(self.people, everything)
-        followers = await graph.follows.followers(self.people, everything)
-        following = await graph.follows.following(self.people, everything)
-        counts = await graph.users.counts(self.people)
-        for i, person in enumerate(self.people):
-            assert [post.id for post in own[i].items] == world.own(person)
-            assert {(f.user, person) for f in followers[i].items} == {f for f in world.follows if f[1] == person}
-            assert {(person, f.user) for f in following[i].items} == {f for f in world.follows if f[0] == person}
-            assert {f.user: f.number for f in following[i].items}.items() <= self._scores(person).items()
-            assert counts[i].followers == len(followers[i].items)
-            assert counts[i].following == len(following[i].items)
-            assert counts[i].posts == len(world.own(person))
-
-    def _scores(self, person: int) -> dict[int, int]:
-        """Read the version of each follow from the followee's side."""
-        return {
-            other: int(score)
-            for other in self.people
-            if (score := self.raw.zscore(keys.followers(other), str(person))) is not None
-        }
 
     def _check_history(self, facts: list[Fact], world: World) -> None:
         """What returned is in the log, once; what was certain at the end holds."""
@@ -398,19 +347,6 @@ class Interleavings(RuleBasedStateMachine):
                 self.run(self._end(process))
             self.raw.close()
             self.run(self.gate.settle())
-
-
-async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
-    """Read a home timeline to its end, page by page, newest first or oldest first; give it newest first."""
-    posts: list[Post] = []
-    window = Window(size, forward)
-    while True:
-        page = await graph.timelines.home(viewer, window)
-        posts = [*posts, *page.items] if forward else [*page.items, *posts]
-        if not (page.has_next if forward else page.has_previous):
-            return posts
-        assert len(page.items) == size, "a page is short though more follows"
-        window = replace(window, high=posts[-1].id) if forward else replace(window, low=posts[0].id)
 
 
 async def empty(database: Database) -> None:
