@@ -1,4 +1,4 @@
-"""Timelines: one algorithm for push, pull and hybrid.
+"""Timelines: pages, the caches and merges behind them, fan-out, and which authors are pushed.
 
-`cache` keeps home timelines in the store, `reach` decides which authors are pushed into them, `page` reads.
+One algorithm for three models: push, pull and hybrid.
 """

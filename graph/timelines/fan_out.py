@@ -15,7 +15,6 @@ from graph.store import Command, Store, Word, script
 from graph.timelines.cache import HomeCache
 
 FOLLOWERS_PER_CHUNK = 1000
-FOLLOWERS_PER_TASK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class FanOut:
 class FanOuts:
     """Carries fan-outs out, or opens tasks for them. A task is of about `followers_per_task` followers."""
 
-    def __init__(self, store: Store, cache: HomeCache, followers_per_task: int = FOLLOWERS_PER_TASK) -> None:
+    def __init__(self, store: Store, cache: HomeCache, followers_per_task: int) -> None:
         self._store = store
         self._cache = cache
         self._followers_per_task = followers_per_task
