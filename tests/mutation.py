@@ -17,7 +17,9 @@ Not among them, because nobody could tell the difference but by the time it take
 - A slice that looks below its cache's floor, or a page that merges the others from above it: insertion and settling
   leave nothing below the floor, and what comes twice is shown once.
 - Numbers compared by `>=` instead of `>`: no two facts have the same, and a repeated one changes nothing.
-- A refill that asks for more posts than are missing.
+- A refill that asks for more posts than are missing, or for fewer: it goes on until it knows.
+- A growing that begins although the reach has changed: it marks everybody before it ends, whatever was before.
+- A trim that compares how many posts are hot, but not which: below the new floor they become fewer, never others.
 
 This module is also the pytest plugin of the runs it starts.
 """
@@ -123,7 +125,7 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
     )
     if done.returncode == 0:
         return "", ""
-    summary = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - (.*))?$", done.stdout, re.MULTILINE)
+    summary = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", done.stdout, re.MULTILINE)
     if done.returncode != 1 or summary is None:
         raise RuntimeError(f"The tests could not be run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     fell = re.search(r"^(in example \d+)$", done.stdout, re.MULTILINE)

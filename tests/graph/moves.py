@@ -101,7 +101,7 @@ class Moving:
     def process(self, **tuning: Any) -> Graph:
         """Open a graph on this world, as another process would."""
         store = HookedStore(self.url, single_slot=True)
-        options = {"home_size": 5, "hot_posts": HOT, "archive_batch": BATCH, "tombstones_live": timedelta(0)}
+        options = {"home_size": 7, "hot_posts": HOT, "archive_batch": BATCH, "tombstones_live": timedelta(0)}
         graph = Graph(store, Tuning(**CHEAP | options | tuning), HookedArchive(f"sqlite:///{self.rows}", store))
         self.processes.append(graph)
         return graph

@@ -12,8 +12,20 @@ from graph import Graph, archiver, keys
 from graph.errors import ArchiveUnavailable
 from graph.facts import PostDeleted, PostPublished
 from tests.graph.moves import BATCH, HOT, Meanwhile, Moving, archive_of, moving, own
-from tests.graph.stores import Crashed, Death, Fault, Stop, runs, sends
-from tests.graph.world import PATIENCE, background, cached, home, home_upwards, ids, newest, oldest, posts
+from tests.graph.stores import Crashed, Death, Fault, Killed, Stop, runs, sends
+from tests.graph.world import (
+    PATIENCE,
+    background,
+    cached,
+    crowd,
+    home,
+    home_upwards,
+    ids,
+    many_posts,
+    newest,
+    oldest,
+    posts,
+)
 
 Deed = Callable[[Moving], Awaitable[Any]]
 
@@ -42,85 +54,6 @@ async def test_the_oldest_posts_move_in_batches_and_stay_readable(world: Moving)
     await world.publish(world.bob, 2 * BATCH + 1, drain=True)
     await world.check_rest()
     assert len(await world.hot_of(world.bob)) == HOT + 1
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-async def test_a_move_that_dies_at_any_step_is_finished_by_another(world: Moving, late: bool) -> None:
-    """Nothing is lost meanwhile, and nothing is left behind."""
-    for step in count():
-        mover = await world.again()
-        death = Death(mover.store, step, after=late)
-        if step % 2:
-            await world.delete(world.bob, 0, drain=True)
-            await world.publish(world.bob, 1, drain=True)
-        try:
-            await move(mover)
-        except Crashed:
-            await world.check_pages()
-        await world.check_rest()
-        if not death.happened:
-            break
-    assert step > 15
-
-
-async def delete_and_clear(world: Moving) -> None:
-    await world.delete(world.bob, 1, drain=True)
-    await move(world.process())
-
-
-async def delete_and_publish(world: Moving) -> None:
-    await world.delete(world.bob, 0, -1, drain=True)
-    await world.publish(world.bob, 3, drain=True)
-
-
-async def delete_and_deliver_everything_again(world: Moving) -> None:
-    await world.delete(world.bob, 0)
-    await world.deliver_again()
-
-
-async def move_first(world: Moving) -> None:
-    await move(world.process())
-
-
-async def move_twice(world: Moving) -> None:
-    await move(world.process())
-    await world.delete(world.bob, 0, 2)
-    await world.publish(world.bob, 2 * BATCH, drain=True)
-    await move(world.process())
-
-
-async def delete_the_batch_and_move_the_next(world: Moving) -> None:
-    await world.delete(world.bob, *range(BATCH), drain=True)
-    await world.publish(world.bob, 2 * BATCH, drain=True)
-    await move(world.process())
-
-
-@pytest.mark.parametrize(
-    "deed",
-    [
-        delete_and_clear,
-        delete_and_publish,
-        delete_and_deliver_everything_again,
-        move_first,
-        move_twice,
-        delete_the_batch_and_move_the_next,
-    ],
-)
-async def test_whatever_happens_at_any_step_of_a_move_is_right(world: Moving, deed: Deed) -> None:
-    """Deletions, publications, late facts and other archivers come between any two of its calls."""
-    for call in count():
-        mover = await world.again()
-        meanwhile = Meanwhile(mover, call, lambda: deed(world))
-
-        await move(mover)
-
-        assert mover.archiver is not None
-        assert mover.archiver.failures == 0
-        await world.check_pages()
-        await world.check_rest()
-        if not meanwhile.happened:
-            break
-    assert call > 15
 
 
 @pytest.mark.parametrize("cache", [False, True], ids=["merged", "cached"])
@@ -265,6 +198,23 @@ async def test_pages_are_refilled_where_archived_posts_were_deleted(world: Movin
     await world.check_rest()
 
 
+async def test_an_author_read_last_is_asked_for_what_is_archived(world: Moving) -> None:
+    """Also when the posts of all the others have narrowed the page before, to above or below that author's hot ones."""
+    graph = world.process(home_size=2)
+    viewer, *others, busy = await crowd(graph, 10)
+    await graph.follows.follow(viewer, [*others, busy])
+    written = await many_posts(graph, busy, HOT + 2 * BATCH)
+    for other in others:
+        written += await many_posts(graph, other, 3)
+    await graph.worker().drain()
+    await move(graph)
+    assert len(await world.rows_of(busy)) == 2 * BATCH
+
+    for size in (1, 2, 5):
+        assert await home(graph, viewer, size) == written[::-1]
+        assert await home_upwards(graph, viewer, size) == written[::-1]
+
+
 async def test_while_the_archive_is_down_everything_else_goes_on(world: Moving) -> None:
     """Hot posts are read, published and deleted; what needs the archive says so; a move waits and is made later."""
     await move(world.graph)
@@ -315,8 +265,8 @@ async def test_a_running_archiver_survives_an_outage_of_the_archive(
 async def test_posts_that_the_archive_lost_stay_in_the_store(world: Moving) -> None:
     """A move that broke off is not finished on trust: what is dropped from the store is what the archive holds."""
     mover = world.process()
-    Fault(mover.store, runs("trim_posts"), Crashed())
-    with pytest.raises(Crashed):
+    Fault(mover.store, runs("trim_posts"), Killed())
+    with pytest.raises(Killed):
         await move(mover)
     await archive_of(mover).delete(world.posts[world.bob][:1])
 
@@ -339,3 +289,85 @@ async def test_an_archive_that_lacks_posts_gets_no_more(world: Moving) -> None:
     assert world.graph.archiver.failures == 1
     assert await world.hot_of(world.bob) == hot
     assert await world.rows_of(world.bob) == []
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("cold", [False, True], ids=["first", "later"])
+async def test_a_move_that_dies_at_any_step_is_finished_by_another(world: Moving, cold: bool, late: bool) -> None:
+    """Nothing is lost meanwhile, and nothing is left behind: of the first move, or of one with a past."""
+    for step in count():
+        mover = await world.again()
+        if cold:
+            await move(world.graph)
+            await world.delete(world.bob, 0, drain=True)
+            await world.publish(world.bob, BATCH, drain=True)
+            await world.deliver_again()
+        death = Death(mover.store, step, after=late)
+        try:
+            await move(mover)
+        except Crashed:
+            await world.check_pages()
+        await world.check_rest()
+        if not death.happened:
+            break
+    assert step > 15
+
+
+async def delete_and_clear(world: Moving) -> None:
+    await world.delete(world.bob, 1, drain=True)
+    await move(world.process())
+
+
+async def delete_and_publish(world: Moving) -> None:
+    await world.delete(world.bob, 0, -1, drain=True)
+    await world.publish(world.bob, 3, drain=True)
+
+
+async def delete_and_deliver_everything_again(world: Moving) -> None:
+    await world.delete(world.bob, 0)
+    await world.deliver_again()
+
+
+async def move_first(world: Moving) -> None:
+    await move(world.process())
+
+
+async def move_twice(world: Moving) -> None:
+    await move(world.process())
+    await world.delete(world.bob, 0, 2)
+    await world.publish(world.bob, 2 * BATCH, drain=True)
+    await move(world.process())
+
+
+async def delete_the_batch_and_move_the_next(world: Moving) -> None:
+    await world.delete(world.bob, *range(BATCH), drain=True)
+    await world.publish(world.bob, 2 * BATCH, drain=True)
+    await move(world.process())
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        delete_and_clear,
+        delete_and_publish,
+        delete_and_deliver_everything_again,
+        move_first,
+        move_twice,
+        delete_the_batch_and_move_the_next,
+    ],
+)
+async def test_whatever_happens_at_any_step_of_a_move_is_right(world: Moving, deed: Deed) -> None:
+    """Deletions, publications, late facts and other archivers come between any two of its calls."""
+    for call in count():
+        mover = await world.again()
+        meanwhile = Meanwhile(mover, call, lambda: deed(world))
+
+        await move(mover)
+
+        assert mover.archiver is not None
+        assert mover.archiver.failures == 0
+        await world.check_pages()
+        await world.check_rest()
+        if not meanwhile.happened:
+            break
+    assert call > 15

@@ -180,6 +180,41 @@ async def test_posts_published_while_a_cache_warms_are_in_it(
     assert await home(graph, alice) == written[::-1]
 
 
+async def test_what_is_published_right_before_a_cache_warms_is_in_it(graph: Graph, another: Open, raw: Redis) -> None:
+    """The warming begins before anything is read: fan-out has passed the viewer by, so the merge must find it."""
+    slow = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    written = await posts(graph, bob, "1")
+    stop = Stop(slow.store, runs("warm"))
+    await slow.timelines.home(alice, newest(1))
+    await stop.reached.wait()
+
+    written += await posts(graph, bob, "2")
+    stop.resume()
+    await slow.timelines.settle()
+
+    assert await content(raw, alice) == (written, 0)
+
+
+async def test_a_cache_that_is_there_is_not_built_again(graph: Graph, another: Open, raw: Redis) -> None:
+    """Of two readers who found none, the second leaves the first one's alone."""
+    slow = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    written = await posts(graph, bob, "1")
+    stop, merging = Stop(slow.store, runs("warm")), Stop(slow.store, runs("settle_home"))
+    await slow.timelines.home(alice, newest(1))
+    await stop.reached.wait()
+    await cached(graph, alice)
+
+    stop.resume()
+    await slow.timelines.settle()
+
+    assert not merging.reached.is_set()
+    assert await content(raw, alice) == (written, 0)
+
+
 async def test_what_was_inserted_below_the_merged_floor_is_dropped(another: Open, raw: Redis) -> None:
     """A warming cache takes any post; settling keeps only what is above the floor."""
     graph = await another(home_size=3)

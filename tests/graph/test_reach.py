@@ -287,6 +287,43 @@ async def test_a_follow_while_an_author_grows_is_marked(another: Open, raw: Redi
     assert await home(pull, alice) == [*second, first.id]
 
 
+async def test_a_cache_built_right_before_growing_begins_is_marked(another: Open, raw: Redis) -> None:
+    """Until the growing has begun caches are built without a mark; all marks come after that."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob = await people(pull, "alice", "bob")
+    await befriend(pull, alice, bob)
+    stop = Stop(slow.store, runs("begin_growing"))
+    request = asyncio.create_task(slow.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    await cached(pull, alice)
+
+    stop.resume()
+    first = await request
+    second = await posts(pull, bob, "2")
+
+    assert f"a{bob}" in await in_cache(raw, alice)
+    assert await home(pull, alice) == [*second, first.id]
+
+
+async def test_who_unfollows_while_an_author_grows_is_not_marked(another: Open, raw: Redis) -> None:
+    """The growing read its followers before the unfollow; a mark would show the author's posts."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob, carol = await people(pull, "alice", "bob", "carol")
+    await befriend(pull, alice, bob)
+    await befriend(pull, carol, bob)
+    stop = Stop(slow.store, runs("mark"))
+    request = asyncio.create_task(slow.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    await pull.follows.unfollow(alice, [bob])
+    await cached(pull, alice)
+
+    stop.resume()
+    await request
+
+    assert await in_cache(raw, alice) == {"f"}
+    assert await home(pull, alice) == []
+
+
 async def test_growing_that_was_overtaken_by_a_shrink_and_a_new_growing_does_not_finish_it(another: Open) -> None:
     """Growth, shrink and growth again of one post: the first may not declare the third done before its marks are."""
     first, push, third = [await another(push_limit=limit) for limit in (PULL, PUSH, PULL)]
