@@ -170,10 +170,14 @@ class Archiver:
         of damage, and may be all that is left of the post.
         """
         for _ in range(VERIFICATIONS):
-            rows = await self._store.run("ZRANGE", keys.posts(author), "-inf", new, "BYSCORE", "WITHSCORES")
-            floor, hot = divided(rows)
-            if floor != old:
+            # Posts first: a floor that stands still afterwards stood still when they were read.
+            name = keys.posts(author)
+            [members, floor] = await self._store.read(
+                [("ZRANGE", name, f"({old}", new, "BYSCORE"), ("ZSCORE", name, "f")],
+            )
+            if int(floor or 0) != old:
                 return True
+            hot = [int(post) for post in members]
             archived = await self._archive.ids(author, old, new)
             strangers = sorted(archived - set(hot))
             buried = await self._store.read([("HEXISTS", keys.post(post), "deleted") for post in strangers])

@@ -114,7 +114,19 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
 
     Raises RuntimeError if they could not be run at all.
     """
-    options = ("-x", "-q", "-rf", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "tests.mutation")
+    options = (
+        "-x",
+        "-q",
+        "-rf",
+        "--tb=short",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "-p",
+        "tests.mutation",
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, f"--rootdir={root}", *tests],
         cwd=root,
@@ -125,7 +137,7 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
     )
     if done.returncode == 0:
         return "", ""
-    summary = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", done.stdout, re.MULTILINE)
+    summary = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - (.*))?$", done.stdout, re.MULTILINE)
     if done.returncode != 1 or summary is None:
         raise RuntimeError(f"The tests could not be run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     fell = re.search(r"^(in example \d+)$", done.stdout, re.MULTILINE)

@@ -193,8 +193,10 @@ class Moving:
             [counts] = await self.graph.users.counts([author])
             assert counts.posts == len(written)
         assert not await self.raw.exists(keys.ARCHIVABLE, keys.DELETED)
-        await cached(self.graph, self.alice)
         await self.check_pages()
+        await self.raw.delete(keys.home(self.alice))
+        await cached(self.graph, self.alice)
+        assert await home(self.graph, self.alice, 4) == self.home()
 
 
 def archive_of(graph: Graph) -> Archive:

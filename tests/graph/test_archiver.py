@@ -276,6 +276,19 @@ async def test_posts_that_the_archive_lost_stay_in_the_store(world: Moving) -> N
     assert await world.raw.exists(keys.ARCHIVABLE)
 
 
+async def test_a_record_that_was_written_again_stays_if_the_archive_lost_the_row(world: Moving) -> None:
+    """A repeated publication has brought the text back from the log: it may be all there is."""
+    post, kept = world.posts[world.bob][:BATCH]
+    await move(world.graph)
+    await archive_of(world.graph).delete([post])
+    await world.deliver_again()
+
+    await move(world.graph)
+
+    assert await world.raw.exists(keys.post(post))
+    assert not await world.raw.exists(keys.post(kept))
+
+
 async def test_an_archive_that_lacks_posts_gets_no_more(world: Moving) -> None:
     """Somebody put an older archive in place: nothing is moved on top of the gap, and the failure is counted."""
     await move(world.graph)

@@ -204,6 +204,7 @@ async def test_a_cache_that_is_there_is_not_built_again(graph: Graph, another: O
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1")
     stop, merging = Stop(slow.store, runs("warm")), Stop(slow.store, runs("settle_home"))
+    merging.resume()
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
     await cached(graph, alice)
