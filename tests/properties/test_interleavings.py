@@ -372,7 +372,7 @@ def test_any_interleaving_of_two_apis_and_a_worker_keeps_the_invariants(
         run_state_machine_as_test(
             lambda: Interleavings(store_url, database, loop),
             settings=settings(
-                max_examples=(20_000 if long_profile else 400) // PARTS,
+                max_examples=(25_000 if long_profile else 520) // PARTS,
                 stateful_step_count=50,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
