@@ -183,3 +183,17 @@ async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: O
     assert await own(graph, author) == ids[::-1]
     [counts] = await graph.users.counts([author])
     assert counts.posts == 40
+
+
+async def test_a_cache_built_among_many_quiet_authors_ends_where_the_archive_begins(archived_in: Opened) -> None:
+    """Nothing is missing between the busy author's hot posts and the quiet ones' old ones."""
+    graph = await archived_in("archive")
+    viewer, busy, *quiet = await crowd(graph, 32)
+    await graph.commit([Followed(viewer, author) for author in (busy, *quiet)])
+    ids = [post for author in quiet[:5] for post in await many_posts(graph, author, 1)]
+    ids += await many_posts(graph, busy, 44)
+    await moved(graph)
+
+    for _ in range(2):
+        assert await home(graph, viewer) == ids[::-1]
+        await graph.timelines.settle()
