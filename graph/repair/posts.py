@@ -181,7 +181,7 @@ class Listed:
         if sight.living is not None and sight.living.author != sight.author:
             cure = partial(self._remedies.unlist, entry, None)
             return Difference(Kind.LISTED_FOREIGN, entry, f"{what} is by user {sight.living.author}", cure)
-        if sight.listed != sight.post and not sight.archived:
+        if sight.listed != sight.post and sight.living is not None and not sight.archived:
             cure = partial(self._remedies.place, entry)
             return Difference(Kind.MISPLACED, entry, f"{what} stands at {sight.listed}", cure)
         return None

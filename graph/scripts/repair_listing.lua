@@ -1,12 +1,13 @@
 #!lua
--- Put a post that has a record back into its author's timeline. The floor of the tombstones says nothing against it:
--- a deleted post would have lost its record first.
+-- Put a post that has a record back into its author's timeline, and in its place there. The floor of the tombstones
+-- says nothing against it: a deleted post would have lost its record first.
 -- KEYS: 1 posts:{a}   2 posts:{a}:gone   ARGV: 1 the post
 -- Returns {'listed'}, {'archived'} or {'deleted', number of the deletion}.
 local deletion = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if deletion then return {'deleted', string.format('%.0f', deletion)} end
-if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return {'listed'} end
-if tonumber(ARGV[1]) <= tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0) then return {'archived'} end
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local floor = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
+if not listed and tonumber(ARGV[1]) <= floor then return {'archived'} end
 redis.call('ZADD', KEYS[1], 'NX', 0, 'f')
 redis.call('ZADD', KEYS[1], ARGV[1], ARGV[1])
 return {'listed'}

@@ -1,6 +1,7 @@
 """The demo's visitor: somebody of the demo world, whom the playground logs in, and what they could try next."""
 
 import json
+from datetime import UTC, datetime
 
 from graph import Graph
 from graph.model import RelationshipState, Session
@@ -12,7 +13,10 @@ NEIGHBOUR = "bob"  # whose followers the visitor meets in the examples
 
 
 class Visitor:
-    """One demo person and their session, which is renewed when it has ended. `graph` is set when there is one."""
+    """One demo person and their session, which is renewed when it has ended or half of it is over.
+
+    `graph` is set when there is one.
+    """
 
     graph: Graph
 
@@ -20,16 +24,20 @@ class Visitor:
         self._tokens = tokens
         self._login = login
         self._session: Session | None = None
+        self._renew_at = datetime.max.replace(tzinfo=UTC)
 
     async def token(self) -> str | None:
         """Give the visitor's token, or None while there is no such person."""
-        if self._session and await self.graph.sessions.is_live(self._session.user, self._session.id):
-            return self._tokens.issue(self._session)
+        sessions, session = self.graph.sessions, self._session
+        if session and datetime.now(UTC) < self._renew_at and await sessions.is_live(session.user, session.id):
+            return self._tokens.issue(session)
         [user] = await self.graph.users.ids_of_logins([self._login])
         if user is None:
             return None
-        self._session = await self.graph.sessions.start(user)
-        return self._tokens.issue(self._session)
+        self._session = session = await sessions.start(user)
+        now = datetime.now(UTC)
+        self._renew_at = now + (session.expires_at - now) / 2
+        return self._tokens.issue(session)
 
     async def variables(self) -> dict[str, str]:
         """Give variables, as JSON, for the examples that need ids: somebody to follow."""

@@ -16,7 +16,7 @@ from graph.archive import Archive
 from graph.model import MAX_NUMBER
 from graph.statements import FLOORS, POSTS
 from tests.graph.stores import HookedStore
-from tests.graph.world import befriend, cached, home, home_upwards, ids, newest, oldest, people, posts
+from tests.graph.world import befriend, cached, home, home_upwards, own, people, posts
 
 T = TypeVar("T")
 Deed = Callable[[], Awaitable[Any]]
@@ -98,9 +98,9 @@ class Moving:
         self.began = {author: list(posts) for author, posts in self.posts.items()}
         return self
 
-    def process(self, **tuning: Any) -> Graph:
-        """Open a graph on this world, as another process would."""
-        store = HookedStore(self.url, single_slot=True)
+    def process(self, *, single_slot: bool = True, **tuning: Any) -> Graph:
+        """Open a graph on this world, as another process would: on a cluster, or on one server."""
+        store = HookedStore(self.url, single_slot=single_slot)
         options = {"home_size": 7, "hot_posts": HOT, "archive_batch": BATCH, "tombstones_live": timedelta(0)}
         graph = Graph(store, Tuning(**CHEAP | options | tuning), HookedArchive(f"sqlite:///{self.rows}", store))
         self.processes.append(graph)
@@ -165,8 +165,8 @@ class Moving:
         assert await home(graph, self.alice, 3) == self.home()
         assert await home_upwards(graph, self.alice, 4) == self.home()
         for author, written in self.posts.items():
-            assert await own(graph, author, forward=True) == written[::-1]
-            assert await own(graph, author, forward=False) == written[::-1]
+            assert await own(graph, author, 3) == written[::-1]
+            assert await own(graph, author, 3, forward=False) == written[::-1]
             assert [post and post.id for post in await graph.posts.get_many(written)] == written
 
     async def rows_of(self, author: int) -> list[int]:
@@ -203,19 +203,6 @@ def archive_of(graph: Graph) -> Archive:
     """Give the archive of a graph that has one."""
     assert graph.archive is not None
     return graph.archive
-
-
-async def own(graph: Graph, author: int, *, forward: bool) -> list[int]:
-    """Read an author's own timeline page by page, and give it newest first."""
-    found: list[int] = []
-    while True:
-        edge = (found[-1] if forward else found[0]) if found else None
-        window = newest(3, after=edge) if forward else oldest(3, before=edge)
-        [page] = await graph.timelines.user([author], window)
-        found = found + ids(page.items) if forward else ids(page.items) + found
-        if not (page.has_next if forward else page.has_previous):
-            return found
-        assert len(page.items) == 3, "a page is short only at the end"
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 from graph import Graph, archiver, keys
 from graph.errors import ArchiveUnavailable
 from graph.facts import PostDeleted, PostPublished
-from tests.graph.moves import BATCH, HOT, Meanwhile, Moving, archive_of, moving, own
+from tests.graph.moves import BATCH, HOT, Meanwhile, Moving, archive_of, moving
 from tests.graph.stores import Crashed, Death, Fault, Killed, Stop, runs, sends
 from tests.graph.world import (
     PATIENCE,
@@ -24,6 +24,7 @@ from tests.graph.world import (
     many_posts,
     newest,
     oldest,
+    own,
     posts,
 )
 
@@ -83,7 +84,7 @@ async def test_readers_of_one_author_miss_nothing_that_moves_at_any_step(world: 
         reader = await world.again()
         written = world.posts[world.bob]
         meanwhile = Meanwhile(reader, call, lambda: move(world.graph))
-        assert await own(reader, world.bob, forward=forward) == written[::-1]
+        assert await own(reader, world.bob, 3, forward=forward) == written[::-1]
         if not meanwhile.happened:
             break
     for call in count():
@@ -200,7 +201,7 @@ async def test_pages_are_refilled_where_archived_posts_were_deleted(world: Movin
 
 async def test_one_author_among_many_is_read_to_the_archive_and_beyond(world: Moving) -> None:
     """Though most authors are read a little, and the posts of the others narrow a page before the last is looked at."""
-    graph = world.process(home_size=2)
+    graph = world.process(home_size=2, single_slot=False)
     viewer, *others, busy = await crowd(graph, 10)
     await graph.follows.follow(viewer, [*others, busy])
     written = await many_posts(graph, busy, 1)
@@ -226,7 +227,7 @@ async def test_while_the_archive_is_down_everything_else_goes_on(world: Moving) 
     for read in (
         home(down, world.alice),
         home_upwards(down, world.alice),
-        own(down, world.bob, forward=True),
+        own(down, world.bob, 3),
         down.posts.get_many(await world.rows_of(world.bob)),
     ):
         with pytest.raises(ArchiveUnavailable):

@@ -15,7 +15,7 @@ from graph.facts import Followed, PostPublished
 from graph.log import entry_id
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
-from tests.graph.world import crowd, home, many_posts, newest
+from tests.graph.world import crowd, home, many_posts, newest, own
 
 Opened = Callable[[str], Awaitable[Graph]]
 
@@ -42,12 +42,6 @@ async def moved(graph: Graph) -> None:
     await graph.worker(timedelta(0)).drain()
     assert graph.archiver is not None
     await graph.archiver.work()
-
-
-async def own(graph: Graph, author: int) -> list[int]:
-    """Read the newest hundred of an author's posts."""
-    [page] = await graph.timelines.user([author], newest(100))
-    return [post.id for post in page.items]
 
 
 async def test_rows_of_posts_that_the_store_has_lost_are_not_deleted(archived_in: Opened, raw: Redis) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from redis.asyncio import Redis
 
 from graph import Graph, keys
@@ -151,7 +151,7 @@ class Town:
         while not enough():
             other = self.random.choice(others)
             match self.random.choices(["post", "delete", "turn", "read", "leave"], [8, 3, 5, 5, 1])[0]:
-                case "post":
+                case "post" if len(world.posts[person]) < 30:
                     world.posts[person] += await posts(graph, person, "a post")
                 case "delete" if world.posts[person]:
                     which = self.random.randrange(len(world.posts[person]))
@@ -255,7 +255,7 @@ def test_random_damage_ends_in_data_that_agrees(
     """Whatever was dropped, added, moved or deleted: one repair mends it, and then all ways to read say the same."""
     url = running_store.url
 
-    async def example(damages: list[tuple[str, int, int]], rows: Path) -> None:
+    async def trial(damages: list[tuple[str, int, int]], rows: Path) -> None:
         async with Redis.from_url(url, decode_responses=True) as raw, opened(url, rows) as graph:
             world = sound[0].again(graph, raw, rows)
             for damage in damages:
@@ -268,12 +268,13 @@ def test_random_damage_ends_in_data_that_agrees(
 
     @settings(max_examples=2000 if long_profile else 10, deadline=None, suppress_health_check=list(HealthCheck))
     @given(random_damages())
+    @example([("move member", 15, 1), ("drop field", 200, 0)])  # a post without a record that stands in a wrong place
     def run(damages: list[tuple[str, int, int]]) -> None:
         rows = tmp_path_factory.mktemp("random") / "archive.sqlite"
         with redis.Redis.from_url(url) as client:
             client.flushall()
         sound[1].restore(url, rows)
-        asyncio.run(example(damages, rows))
+        asyncio.run(trial(damages, rows))
 
     run()
 

@@ -96,6 +96,20 @@ async def home_upwards(graph: Graph, viewer: int, size: int = 100) -> list[int]:
         before = found[0]
 
 
+async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = True) -> list[int]:
+    """Read somebody's own timeline page by page, from either end, and give it newest first."""
+    found: list[int] = []
+    while True:
+        edge = (found[-1] if forward else found[0]) if found else None
+        [page] = await graph.timelines.user(
+            [author], newest(size, after=edge) if forward else oldest(size, before=edge)
+        )
+        found = found + ids(page.items) if forward else ids(page.items) + found
+        if not (page.has_next if forward else page.has_previous):
+            return found
+        assert len(page.items) == size, "a page is short only at the end"
+
+
 async def cached(graph: Graph, *viewers: int) -> None:
     """Let these people have a home cache."""
     for viewer in viewers:
