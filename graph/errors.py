@@ -55,6 +55,10 @@ class BadPaging(GraphError):
     """A page was asked for in a way that has no answer: bad first/last, or a foreign or broken cursor."""
 
 
+class BadFilter(GraphError):
+    """A filter of events that makes no sense or goes beyond a limit; the message names the field."""
+
+
 class StoreUnavailable(GraphError):
     """The store did not answer. Nothing is known of a write under way; its retry with the same key is safe.
 
@@ -93,4 +97,8 @@ class OutOfStep(GraphError):
 
 
 class SessionOver(GraphError):
-    """The session of a live stream was logged out; the stream ends."""
+    """The session of a live stream has ended; so does the stream."""
+
+
+class NotPermitted(GraphError):
+    """What was asked for needs a permission that the viewer does not have, or no longer has."""

@@ -57,8 +57,39 @@ class AuthorRemoved(Happened):
 
 
 @dataclass(frozen=True, slots=True)
+class PostPublished(Happened):
+    """A post was published that matches the filter."""
+
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class PostDeleted(Happened):
+    """A post was deleted that matched the filter. `post` and `author` are ids."""
+
+    post: int
+    author: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserFollowed(Happened):
+    """Somebody followed somebody. Both are ids."""
+
+    follower: int
+    followee: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserUnfollowed(Happened):
+    """Somebody stopped following somebody. Both are ids."""
+
+    follower: int
+    followee: int
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Nothing happened up to this number: a fresher place to resume from."""
+    """All that happened up to this number has been told: a fresher place to resume from."""
 
     number: int
     at: datetime
@@ -66,11 +97,18 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something was missed, and why. What follows is complete from `number` on."""
+    """Something after `number` was missed, and why.
+
+    A reader that was too slow can have it by resuming from there, and is told what happens from now on. What retention
+    has removed is lost: `number` is the last of it, and all that came after it follows.
+    """
 
     number: int
     at: datetime
     reason: GapReason
 
 
-HomeEvent: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | Checkpoint | Gap
+HomeHappened: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved
+StreamHappened: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
+HomeEvent: TypeAlias = HomeHappened | Checkpoint | Gap
+StreamEvent: TypeAlias = StreamHappened | Checkpoint | Gap

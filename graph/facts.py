@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import orjson
 
@@ -29,6 +29,22 @@ class ProfileChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionGranted:
+    """A person may from now on do what `permission` names."""
+
+    user: int
+    permission: str
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRevoked:
+    """A person may no longer do what `permission` names."""
+
+    user: int
+    permission: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsEnded:
     """These sessions of a person were logged out."""
 
@@ -49,10 +65,17 @@ class PostPublished:
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted:
-    """An author deleted a post of theirs."""
+    """An author deleted a post of theirs.
+
+    `terms` is the digest of what it said (`graph.terms`), and the place is where, for those who filter by them. Facts
+    of older versions have neither.
+    """
 
     author: int
     post: int
+    terms: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +94,19 @@ class Unfollowed:
     followee: int
 
 
-Event: TypeAlias = UserCreated | ProfileChanged | SessionsEnded | PostPublished | PostDeleted | Followed | Unfollowed
+Event: TypeAlias = (
+    UserCreated
+    | ProfileChanged
+    | PermissionGranted
+    | PermissionRevoked
+    | SessionsEnded
+    | PostPublished
+    | PostDeleted
+    | Followed
+    | Unfollowed
+)
 
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (UserCreated, ProfileChanged, SessionsEnded, PostPublished, PostDeleted, Followed, Unfollowed)
-}
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ key                            type            content
 `{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `attempts:{<login>}`           string, TTL     failed log-ins in a row
-`user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field
+`user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field;
+                                               `may:<permission>` → the number that granted it, or, negative, revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `following:{u}`                versioned set   whom u follows → number of the Followed fact
 `followers:{u}`                versioned set   who follows u → number of the Followed fact
@@ -70,6 +71,11 @@ def attempts(login: str) -> str:
 def user(user: int) -> str:
     """Name a person's profile."""
     return f"user:{{{user}}}"
+
+
+def permission(permission: str) -> str:
+    """Name the field of a profile that tells whether the person has a permission."""
+    return f"may:{permission}"
 
 
 def sessions(user: int) -> str:

@@ -113,6 +113,25 @@ class Log:
                 return
             after = number_of(entries[-1][0])
 
+    async def after(self, number: int, upto: int, most: int) -> tuple[list[Fact], int, int]:
+        """Read the next facts in (number, upto]: the facts, how far they reach, and what retention has removed.
+
+        The last is the highest number removed, as it was after the facts were read. One round trip.
+        """
+        entries, trimmed = await self._store.read(
+            [
+                ("XRANGE", keys.LOG, f"({entry_id(number)}", entry_id(upto), "COUNT", most),
+                ("GET", keys.TRIMMED),
+            ]
+        )
+        reached = number_of(entries[-1][0]) if len(entries) == most else upto
+        return [fact for fact in map(readable, entries) if fact is not None], reached, int(trimmed or 0)
+
+    async def newest(self, upto: int, most: int) -> list[Fact]:
+        """Read the newest facts up to a number, oldest first. One round trip."""
+        [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(upto), "-", "COUNT", most)])
+        return [fact for fact in map(readable, reversed(entries)) if fact is not None]
+
     async def get(self, number: int) -> Fact | None:
         """Read one fact, or None if the log does not hold it. One round trip."""
         [entries] = await self._store.read([("XRANGE", keys.LOG, entry_id(number), entry_id(number))])

@@ -6,7 +6,7 @@ milliseconds since 2020 and 12 bits of sequence (`graph.log`).
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -49,6 +49,13 @@ class Counts:
     followers: int
     following: int
     posts: int
+
+
+class Permission(StrEnum):
+    """What not everybody may do; the names are part of the log and of the command line."""
+
+    FIREHOSE = "firehose"
+    """Subscribe to the public events of everybody at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from graph.log import Commit, Log, Once
 from graph.model import Location, Post
 from graph.ownership import Ownership
 from graph.store import Store
+from graph.terms import digest_of
 from graph.validation import Check
 
 
@@ -93,7 +94,8 @@ class Posts:
             raise not_found()
         if found.author != viewer:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
-        await self._commit([PostDeleted(viewer, post)])
+        latitude, longitude = (found.location.latitude, found.location.longitude) if found.location else (None, None)
+        await self._commit([PostDeleted(viewer, post, digest_of(found.text), latitude, longitude)])
 
 
 def as_post(row: dict[str, str]) -> Post | None:

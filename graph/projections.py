@@ -22,6 +22,8 @@ from graph import keys
 from graph.facts import (
     Fact,
     Followed,
+    PermissionGranted,
+    PermissionRevoked,
     PostDeleted,
     PostPublished,
     ProfileChanged,
@@ -83,6 +85,7 @@ class Projections:
         """
         await self._create_users(of_type(facts, UserCreated))
         await self._change_profiles(of_type(facts, ProfileChanged))
+        await self._change_permissions([*of_type(facts, PermissionGranted), *of_type(facts, PermissionRevoked)])
         await self._end_sessions(of_type(facts, SessionsEnded))
         await self._follow(of_type(facts, Followed))
         await self._publish(of_type(facts, PostPublished), whole=whole, fan_out=fan_out)
@@ -125,6 +128,16 @@ class Projections:
         for group in self._store.together(changes, lambda change: keys.user(change[0]), PEOPLE_PER_SCRIPT):
             names = [keys.user(user) for user, _ in group]
             commands.append(script("set_profile").call(names, orjson.dumps([words for _, words in group])))
+        await self._send(commands)
+
+    async def _change_permissions(self, facts: Sequence[tuple[int, PermissionGranted | PermissionRevoked]]) -> None:
+        commands = []
+        for group in self._store.together(facts, lambda fact: keys.user(fact[1].user), PEOPLE_PER_SCRIPT):
+            names = [keys.user(event.user) for _, event in group]
+            words = [
+                word for number, event in group for word in (keys.permission(event.permission), signed(number, event))
+            ]
+            commands.append(script("set_permission").call(names, *words))
         await self._send(commands)
 
     async def _end_sessions(self, facts: Sequence[tuple[int, SessionsEnded]]) -> None:
@@ -283,6 +296,11 @@ async def at_once(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
 def of_type(facts: Iterable[Fact], kind: type[E]) -> list[tuple[int, E]]:
     """Pick the facts of one kind, as pairs of number and event."""
     return [(fact.number, fact.event) for fact in facts if isinstance(fact.event, kind)]
+
+
+def signed(number: int, event: PermissionGranted | PermissionRevoked) -> int:
+    """Give the form in which an account remembers such a fact: its number, negative for a revocation."""
+    return number if isinstance(event, PermissionGranted) else -number
 
 
 def set_keys(key: Callable[[int], str], owner: int, *, forget: bool = False) -> list[str]:

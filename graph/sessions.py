@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from graph import keys
@@ -31,8 +32,14 @@ class Sessions:
 
     async def is_live(self, user: int, session: str) -> bool:
         """Tell whether a session has neither ended nor expired. One round trip."""
-        [ends] = await self._store.read([("HGET", keys.sessions(user), session)])
-        return ends is not None and int(ends) > time.time()
+        [live] = await self.are_live([(user, session)])
+        return live
+
+    async def are_live(self, sessions: Sequence[tuple[int, str]]) -> list[bool]:
+        """Tell of each session, a person's id and its own, whether it has neither ended nor expired. One round trip."""
+        ends = await self._store.read([("HGET", keys.sessions(user), session) for user, session in sessions])
+        now = time.time()
+        return [end is not None and int(end) > now for end in ends]
 
     async def end(self, user: int, session: str | None = None) -> None:
         """Log one session out, or all that are open. Their tokens stop working at once. Two to three round trips."""

@@ -1,4 +1,4 @@
-"""People: sign-up, passwords, profiles, look-ups and counts."""
+"""People: sign-up, passwords, profiles, permissions, look-ups and counts."""
 
 import asyncio
 import secrets
@@ -10,9 +10,9 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from graph import keys
 from graph.errors import ProblemCode, Rejected
-from graph.facts import ProfileChanged, UserCreated
+from graph.facts import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log import Commit, Once
-from graph.model import Counts, User
+from graph.model import Counts, Permission, User
 from graph.store import Command, Store, script
 from graph.validation import Check, encodable, folded_login
 
@@ -190,8 +190,35 @@ class Users:
             await self._commit([ProfileChanged(user, name, bio)])
             [found] = await self.get_many([user])
         if found is None:
-            raise Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
+            raise nobody()
         return found
+
+    async def permissions(self, user: int) -> frozenset[Permission]:
+        """Tell what a person may do that not everybody may; nothing, if there is nobody. One round trip."""
+        [marks] = await self._store.read([("HMGET", keys.user(user), *map(keys.permission, Permission))])
+        return frozenset(permission for permission, mark in zip(Permission, marks, strict=True) if granted(mark))
+
+    async def grant(self, user: int, permission: Permission) -> bool:
+        """Give a person a permission; False if they had it. Raises Rejected (NOT_FOUND). Three round trips.
+
+        Each permission has facts and a number of its own, and no fact carries the whole set: processes that grant and
+        revoke different ones at once cannot undo each other, and of those at the same one the last in the log wins.
+        """
+        return await self._change_permission(PermissionGranted(user, permission.value))
+
+    async def revoke(self, user: int, permission: Permission) -> bool:
+        """Take a permission away; False if the person did not have it. Raises Rejected and costs like `grant`."""
+        return await self._change_permission(PermissionRevoked(user, permission.value))
+
+    async def _change_permission(self, event: PermissionGranted | PermissionRevoked) -> bool:
+        """Commit the change even if nothing seems to change: an older one may be in the log, not yet projected."""
+        [[id_, mark]] = await self._store.read(
+            [("HMGET", keys.user(event.user), "id", keys.permission(event.permission))]
+        )
+        if id_ is None:
+            raise nobody()
+        await self._commit([event])
+        return granted(mark) != isinstance(event, PermissionGranted)
 
     async def hash_password(self, password: str) -> str:
         """Hash a password with argon2id, off the event loop."""
@@ -215,6 +242,16 @@ class Users:
 def as_user(row: dict[str, str]) -> User | None:
     """Read a profile's row."""
     return User(int(row["id"]), row["login"], row.get("name", ""), row.get("bio", "")) if "id" in row else None
+
+
+def granted(mark: str | None) -> bool:
+    """Tell whether the number beside a permission says that it was granted: revoked, it is negative."""
+    return mark is not None and int(mark) > 0
+
+
+def nobody() -> Rejected:
+    """Make the rejection of a change to an account that is not there."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
 
 
 def login_taken() -> Rejected:

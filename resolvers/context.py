@@ -26,7 +26,9 @@ class Context:
 
     `issue_token` makes the access token of a session. `drained` is the drained mark, or what will give it:
     a server that has started to read it beside the session check spares a round trip; without it, the mark
-    is read when it is needed. Build it inside a running event loop.
+    is read when it is needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
+    subscription prefers to the `after` of its document; `position` is the cursor of the event under way. Build it
+    inside a running event loop.
     """
 
     def __init__(
@@ -35,10 +37,14 @@ class Context:
         viewer: Viewer | None,
         issue_token: Callable[[Session], str],
         drained: Awaitable[int] | int | None = None,
+        *,
+        resume_after: str | None = None,
     ) -> None:
         self.graph = graph
         self.viewer = viewer
         self.issue_token = issue_token
+        self.resume_after = resume_after
+        self.position: str | None = None
         self._drained = drained
         self.loaders = Loaders(graph, self.viewer_id)
         self.batches = Batches()

@@ -3,7 +3,7 @@
 Expected failures of mutations are not here: they are `graph.errors.Rejected`, and become `userErrors`.
 """
 
-from graph.errors import ArchiveUnavailable, BadPaging, SessionOver, StoreUnavailable
+from graph.errors import ArchiveUnavailable, BadFilter, BadPaging, NotPermitted, SessionOver, StoreUnavailable
 
 
 class BadInput(Exception):
@@ -20,8 +20,10 @@ class Unauthenticated(Exception):
 CODES: tuple[tuple[type[Exception], str], ...] = (
     (BadInput, "BAD_USER_INPUT"),
     (BadPaging, "BAD_USER_INPUT"),
+    (BadFilter, "BAD_USER_INPUT"),
     (Unauthenticated, "UNAUTHENTICATED"),
     (SessionOver, "UNAUTHENTICATED"),
+    (NotPermitted, "FORBIDDEN"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),
     (ArchiveUnavailable, "ARCHIVE_UNAVAILABLE"),
 )

@@ -2,6 +2,8 @@
 
 import strawberry
 
+from resolvers.enums import EventKind
+
 
 @strawberry.input(description="Names one person: by `id` or by `login`, exactly one of them.", one_of=True)
 class UserBy:
@@ -96,3 +98,41 @@ class UnfollowInput:
     user_ids: list[strawberry.ID] = strawberry.field(
         description="1 to 100 global ids of people. One that comes twice is answered once."
     )
+
+
+@strawberry.input(
+    description="A part of the earth, its edges included. With `west` greater than `east` it crosses the antimeridian."
+)
+class BoundingBox:
+    """Degrees, unchecked."""
+
+    south: float = strawberry.field(description="The southern edge: degrees of latitude, from -90 to 90.")
+    west: float = strawberry.field(description="The western edge: degrees of longitude, from -180 to 180.")
+    north: float = strawberry.field(description="The northern edge, not below the southern one.")
+    east: float = strawberry.field(description="The eastern edge.")
+
+
+@strawberry.input(
+    description="Which events to stream. All the fields that are given must match. One of `users`, `keywords` and "
+    "`within` is needed; without any of them, `firehose: true`, and the permission for it."
+)
+class EventFilter:
+    """Unchecked, with undecoded ids; None means any."""
+
+    users: list[strawberry.ID] | None = strawberry.field(
+        description="Posts of any of these people, and follows with any of them on either side: 1 to 5,000 global ids."
+    )
+    keywords: list[str] | None = strawberry.field(
+        description="Posts with any of these, 1 to 400 entries: words that must all occur, in any case "
+        "and order; `#hashtags`; phrases of scripts without spaces, as 北京. At most 25 words of 60 characters each. "
+        "Follows never match."
+    )
+    within: BoundingBox | None = strawberry.field(
+        description="Posts whose location lies in this box. Follows never match."
+    )
+    sample: float | None = strawberry.field(
+        description="A share of the events, above 0 and at most 1: the same for everybody who asks for the same share, "
+        "and part of every larger one. A post's deletion is in the samples that the post was in."
+    )
+    firehose: bool | None = strawberry.field(description="Everything; this needs a permission.")
+    kinds: list[EventKind] | None = strawberry.field(description="Only events of these kinds; all if left out.")

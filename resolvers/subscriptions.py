@@ -1,61 +1,131 @@
-"""Subscriptions: the live events of the viewer's home timeline."""
+"""Subscriptions: the live events of the viewer's home timeline, and those that pass a filter."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, TypeAlias, TypeVar
 
 import strawberry
 
-from graph.events import AuthorAdded, AuthorRemoved, HomeEvent, PostAdded, PostRemoved
+from graph.events import (
+    AuthorAdded,
+    AuthorRemoved,
+    HomeEvent,
+    PostAdded,
+    PostDeleted,
+    PostPublished,
+    PostRemoved,
+    StreamEvent,
+    UserFollowed,
+    UserUnfollowed,
+)
+from graph.feed import filters
 from graph.model import Post, User
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids
 from resolvers.context import Context
+from resolvers.errors import BadInput
+from resolvers.inputs import EventFilter
+
+E = TypeVar("E", bound=HomeEvent | StreamEvent)
+After: TypeAlias = Annotated[
+    str | None,
+    strawberry.argument(
+        description="Resume after this cursor: a page's `liveCursor` or the last event's `cursor`. "
+        "From now on if left out."
+    ),
+]
 
 
-async def home_timeline(
-    context: Context,
-    *,
-    after: Annotated[
-        str | None,
-        strawberry.argument(
-            description="Resume after this cursor: a page's `liveCursor` or the last event's `cursor`. "
-            "From now on if left out."
-        ),
-    ] = None,
-) -> AsyncGenerator[HomeEvent, None]:
-    """Yield the events of the viewer's home timeline in log order: first what was missed, then live.
+def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[HomeEvent, None]:
+    """Stream the events of the viewer's home timeline in log order: first what was missed, then live.
 
     Raises Unauthenticated, BadPaging for a broken or foreign cursor, and SessionOver once the viewer has
     logged out.
     """
     viewer = context.require_viewer()
-    number = None if after is None else decode_cursor(CursorKind.LOG, after)
-    async with aclosing(context.graph.feed.home(viewer.user, number, viewer.session)) as events:
+    return _located(context.graph.feed.home(viewer.user, _position(context, after), viewer.session), context)
+
+
+def events(
+    context: Context,
+    *,
+    filter: Annotated[EventFilter, strawberry.argument(description="Which events to stream.")],  # noqa: A002 - contract
+    after: After = None,
+) -> AsyncGenerator[StreamEvent, None]:
+    """Stream the events that pass a filter in log order, each once: first what was missed, then live.
+
+    Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
+    without the permission, and SessionOver once the viewer has logged out.
+    """
+    chosen, viewer = _checked(filter), context.viewer
+    user, session = (viewer.user, viewer.session) if viewer else (None, None)
+    return _located(context.graph.feed.events(chosen, _position(context, after), user, session), context)
+
+
+def _position(context: Context, after: str | None) -> int | None:
+    """Tell which number to resume after: what a reconnecting client says is fresher than its document."""
+    cursor = context.resume_after or after
+    return None if cursor is None else decode_cursor(CursorKind.LOG, cursor)
+
+
+async def _located(events: AsyncGenerator[E, None], context: Context) -> AsyncGenerator[E, None]:
+    """Keep the context informed of the place in the log."""
+    async with aclosing(events):
         async for event in events:
+            context.position = encode_cursor(CursorKind.LOG, event.number)
             yield event
 
 
-def cursors(events: Sequence[HomeEvent], context: Context) -> list[str]:
+def _checked(given: EventFilter) -> filters.EventFilter:
+    """Read a filter as the graph knows it."""
+    box = given.within
+    return filters.EventFilter.of(
+        users=None if given.users is None else [_user(id_) for id_ in given.users],
+        keywords=given.keywords,
+        within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
+        sample=given.sample,
+        firehose=bool(given.firehose),
+        kinds=given.kinds,
+    )
+
+
+def _user(id_: str) -> int:
+    found = ids.decode(id_)
+    if found.kind is not ids.Kind.USER:
+        raise BadInput("The ids of 'users' must be those of users.")
+    return found.numbers[0]
+
+
+def cursors(events: Sequence[HomeEvent | StreamEvent], context: Context) -> list[str]:
     """Give the cursors that a client resumes from after events."""
     return [encode_cursor(CursorKind.LOG, event.number) for event in events]
 
 
-def added_posts(events: Sequence[PostAdded], context: Context) -> list[Post]:
-    """Give the posts that were added, each standing for its edge."""
+def posts(events: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
+    """Give the posts that events brought; where an edge is asked for, a post stands for it."""
     return [event.post for event in events]
 
 
-def removed_post_ids(events: Sequence[PostRemoved], context: Context) -> list[str]:
+def post_ids(events: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
     """Give the global ids of the posts that were deleted."""
     return [ids.encode(ids.Kind.POST, event.post) for event in events]
 
 
-def removed_author_ids(events: Sequence[PostRemoved], context: Context) -> list[str]:
+def author_ids(events: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
     """Give the global ids of the deleted posts' authors."""
     return [ids.encode(ids.Kind.USER, event.author) for event in events]
 
 
-async def event_users(events: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
+async def users(events: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
     """Give the authors whom the viewer followed or unfollowed. One round trip."""
     return await context.loaders.users.load_many(event.user for event in events)
+
+
+async def followers(events: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+    """Give those who followed or unfollowed. One round trip."""
+    return await context.loaders.users.load_many(event.follower for event in events)
+
+
+async def followees(events: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+    """Give those who were followed or unfollowed. One round trip."""
+    return await context.loaders.users.load_many(event.followee for event in events)

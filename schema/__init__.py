@@ -17,8 +17,12 @@ from schema.subscription import (
     Checkpoint,
     Gap,
     PostAdded,
+    PostDeleted,
+    PostPublished,
     PostRemoved,
     Subscription,
+    UserFollowed,
+    UserUnfollowed,
 )
 from schema.timeline import Timeline
 from schema.user import User
@@ -36,6 +40,10 @@ schema = strawberry.Schema(
         PostRemoved,
         AuthorAdded,
         AuthorRemoved,
+        PostPublished,
+        PostDeleted,
+        UserFollowed,
+        UserUnfollowed,
         Checkpoint,
         Gap,
     ],

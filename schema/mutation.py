@@ -9,8 +9,8 @@ from executor.fields import batched, single
 from graph import model
 from graph.errors import Problem
 from resolvers import mutations
+from resolvers.enums import FollowOutcome, ProblemCode
 from schema.connections import PostEdge
-from schema.enums import FollowOutcome, ProblemCode
 from schema.post import Post
 from schema.user import User
 

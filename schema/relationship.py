@@ -8,7 +8,7 @@ import strawberry
 from executor.fields import batched
 from graph import model
 from resolvers import relationships
-from schema.enums import RelationshipState
+from resolvers.enums import RelationshipState
 from schema.node import Node
 
 

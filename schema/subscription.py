@@ -8,8 +8,9 @@ import strawberry
 from executor.fields import batched, live
 from graph import events
 from resolvers import subscriptions
+from resolvers.enums import GapReason
 from schema.connections import PostEdge
-from schema.enums import GapReason
+from schema.post import Post
 from schema.records import OfRecord
 from schema.user import User
 
@@ -25,13 +26,24 @@ class TimelineEvent(OfRecord):
     at: datetime = strawberry.field(description="When it happened.")
 
 
+@strawberry.interface(description="Something that happened anywhere, as far as a filter lets it pass.")
+class StreamEvent(OfRecord):
+    """Its types' values are events of `graph.events`."""
+
+    cursor: str = batched(
+        subscriptions.cursors,
+        description="Where to resume: a new subscription with this cursor goes on right after the event.",
+    )
+    at: datetime = strawberry.field(description="When it happened.")
+
+
 @strawberry.type(description="Somebody in the home timeline published a post.")
 class PostAdded(TimelineEvent):
     """Values are `graph.events.PostAdded`."""
 
     record: ClassVar[type] = events.PostAdded
 
-    edge: PostEdge = batched(subscriptions.added_posts, description="The post as an edge, to put on top.")
+    edge: PostEdge = batched(subscriptions.posts, description="The post as an edge, to put on top.")
 
 
 @strawberry.type(description="A post was deleted: drop it.")
@@ -40,10 +52,8 @@ class PostRemoved(TimelineEvent):
 
     record: ClassVar[type] = events.PostRemoved
 
-    post_id: strawberry.ID = batched(subscriptions.removed_post_ids, description="The deleted post's global id.")
-    author_id: strawberry.ID = batched(
-        subscriptions.removed_author_ids, description="The global id of the post's author."
-    )
+    post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
+    author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
 
 
 @strawberry.type(
@@ -54,7 +64,7 @@ class AuthorAdded(TimelineEvent):
 
     record: ClassVar[type] = events.AuthorAdded
 
-    user: User = batched(subscriptions.event_users, description="Whom the viewer follows now.")
+    user: User = batched(subscriptions.users, description="Whom the viewer follows now.")
 
 
 @strawberry.type(description="The viewer follows somebody no longer: drop the person's posts.")
@@ -63,20 +73,59 @@ class AuthorRemoved(TimelineEvent):
 
     record: ClassVar[type] = events.AuthorRemoved
 
-    user: User = batched(subscriptions.event_users, description="Whom the viewer follows no longer.")
+    user: User = batched(subscriptions.users, description="Whom the viewer follows no longer.")
+
+
+@strawberry.type(description="Somebody published a post.")
+class PostPublished(StreamEvent):
+    """Values are `graph.events.PostPublished`."""
+
+    record: ClassVar[type] = events.PostPublished
+
+    post: Post = batched(subscriptions.posts, description="The post.")
+
+
+@strawberry.type(description="Somebody deleted a post of theirs: drop it. Told to whom the post itself would be told.")
+class PostDeleted(StreamEvent):
+    """Values are `graph.events.PostDeleted`."""
+
+    record: ClassVar[type] = events.PostDeleted
+
+    post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
+    author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
+
+
+@strawberry.type(description="Somebody followed somebody.")
+class UserFollowed(StreamEvent):
+    """Values are `graph.events.UserFollowed`."""
+
+    record: ClassVar[type] = events.UserFollowed
+
+    follower: User = batched(subscriptions.followers, description="Who followed.")
+    followee: User = batched(subscriptions.followees, description="Who was followed.")
+
+
+@strawberry.type(description="Somebody stopped following somebody.")
+class UserUnfollowed(StreamEvent):
+    """Values are `graph.events.UserUnfollowed`."""
+
+    record: ClassVar[type] = events.UserUnfollowed
+
+    follower: User = batched(subscriptions.followers, description="Who follows no longer.")
+    followee: User = batched(subscriptions.followees, description="Who was followed until now.")
 
 
 @strawberry.type(
     description="Nothing happened, up to here. Comes at once on subscribing, and whenever it was quiet for a while."
 )
-class Checkpoint(TimelineEvent):
+class Checkpoint(TimelineEvent, StreamEvent):
     """Values are `graph.events.Checkpoint`."""
 
     record: ClassVar[type] = events.Checkpoint
 
 
 @strawberry.type(description="Events are missing before this one: refetch what must be complete.")
-class Gap(TimelineEvent):
+class Gap(TimelineEvent, StreamEvent):
     """Values are `graph.events.Gap`."""
 
     record: ClassVar[type] = events.Gap
@@ -93,4 +142,9 @@ class Subscription:
         description="What happens to the viewer's home timeline, in the order of the log: nothing "
         "twice, nothing "
         "missed without a `Gap`.",
+    )
+    events: StreamEvent = live(
+        subscriptions.events,
+        description="What happens anywhere, as far as the filter lets it pass: every event once, in the order of the "
+        "log, nothing missed without a `Gap`. Posts that are deleted by the time they are told are left out.",
     )

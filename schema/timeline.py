@@ -7,8 +7,8 @@ import strawberry
 from executor.fields import batched
 from graph import model
 from resolvers import timelines
+from resolvers.enums import TimelineKind
 from schema.connections import PostConnection
-from schema.enums import TimelineKind
 from schema.node import Node
 
 

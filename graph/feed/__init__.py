@@ -1,64 +1,57 @@
 """The live feed: one reader of the log in each process, and the streams that subscribe to it.
 
-A stream joins the feed at its head, brings its picture of whom the viewer follows to that point, replays what the
-client missed from the log, and goes on live; so there is no hole and no repetition where the two meet.
+A stream first reads the past, from the log or from what the reader keeps in memory, at its subscriber's pace. At the
+moment it has reached the reader's head it takes its place in an index, and from then on waits for what the reader
+passes on; there is no step in between in which a fact could be missed or told twice. A subscriber that stays behind
+while it catches up costs nobody any memory; one that stays behind later is cut off at a bound, and told so.
 """
 
 import asyncio
-import logging
-from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
-from graph import keys
-from graph.errors import SessionOver, StoreUnavailable
-from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, HomeEvent, PostAdded, PostRemoved
-from graph.facts import Fact, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed
+from graph.errors import NotPermitted, SessionOver
+from graph.events import (
+    Checkpoint,
+    Gap,
+    GapReason,
+    HomeEvent,
+    PostAdded,
+    PostPublished,
+    StreamEvent,
+    StreamHappened,
+)
+from graph.facts import Fact
+from graph.facts import PostPublished as PublishedFact
+from graph.feed.endings import Claim, Endings
+from graph.feed.filtered import FilterSource, stream_event
+from graph.feed.filters import EventFilter
+from graph.feed.home import HomeIndex, HomeSource, home_event
+from graph.feed.matching import FilterIndex
+from graph.feed.reader import LogReader
+from graph.feed.source import Source
+from graph.feed.stream import E, Stream, size_of
 from graph.follows import Follows
-from graph.log import Log, entry_id, number_of, readable
-from graph.posts import Posts, published_post
+from graph.log import Log
+from graph.model import Permission
+from graph.posts import Posts
 from graph.sessions import Sessions
-from graph.store import BLOCK_SECONDS, Store
+from graph.store import Store
 from graph.tasks import end
+from graph.users import Users
 
 QUIET_SECONDS = 15.0
-PAUSE_SECONDS = 0.2
-READ_AT_ONCE = 500
-HYDRATE_AT_ONCE = 100
-MAX_WAITING_FACTS = 16_000  # references to facts that all streams of the process share: 128 KB
-
-logger = logging.getLogger("fanline.feed")
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """The facts that wait for one slow or fast stream: bounded, and cut off when the bound is passed."""
-
-    facts: deque[Fact] = field(default_factory=deque)
-    cut_off: bool = False
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def offer(self, facts: Iterable[Fact]) -> None:
-        """Add facts; beyond the bound drop them all and remember it."""
-        if not self.cut_off:
-            self.facts.extend(facts)
-        if len(self.facts) > MAX_WAITING_FACTS:
-            self.cut_off = True
-            self.facts.clear()
-        self.arrived.set()
-
-    def take(self) -> list[Fact]:
-        """Take what waits."""
-        taken = [self.facts.popleft() for _ in range(min(len(self.facts), HYDRATE_AT_ONCE))]
-        if not self.facts and not self.cut_off:
-            self.arrived.clear()
-        return taken
+STALE_SECONDS = 1.0  # after which a post that waited is looked at again: it may have been deleted
 
 
 class Feed:
-    """Follows the log once for all streams of a process. `quiet_seconds` is the time between checkpoints."""
+    """Follows the log once for all streams of a process. `quiet_seconds` is the time between checkpoints.
+
+    `cut_off` is how often a stream was.
+    """
 
     def __init__(
         self,
@@ -67,210 +60,207 @@ class Feed:
         posts: Posts,
         follows: Follows,
         sessions: Sessions,
+        users: Users,
         *,
         quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
-        self._store = store
         self._log = log
         self._posts = posts
         self._follows = follows
-        self._sessions = sessions
+        self._reader = LogReader(store, log, self)
+        self._homes = HomeIndex()
+        self._filters: FilterIndex[Stream[StreamHappened]] = FilterIndex()
+        self._endings = Endings(sessions, users)
         self._quiet = quiet_seconds
-        self._streams: set[Waiting] = set()
-        self._head = 0
-        self._task: asyncio.Task[None] | None = None
-        self._starting = asyncio.Lock()
+        self._deleted: set[int] = set()
+        self._streams: set[Stream[Any]] = set()
+        self._sweep: asyncio.Task[None] | None = None
+        self.cut_off = 0
 
-    async def home(
-        self, viewer: int, after: int | None = None, session: str | None = None
-    ) -> AsyncGenerator[HomeEvent]:
+    def home(self, viewer: int, after: int | None = None, session: str | None = None) -> AsyncGenerator[HomeEvent]:
         """Stream what happens to the viewer's home timeline, in log order, nothing twice; a Checkpoint comes first.
 
-        With `after`, what was missed since that number is replayed first; if the log no longer holds it, or never
-        reached it, one Gap says so. A client that applies every event holds the home timeline. Raises SessionOver
-        when the session is logged out. The streams of a process share one connection; joining costs some six trips.
+        With `after`, what was missed since that number is replayed first; if the log no longer holds all of it, or
+        never reached it, one Gap says so. A client that applies every event holds the home timeline. Raises
+        SessionOver when the session has ended. The streams of a process share one connection; joining costs some five
+        round trips.
         """
-        while True:
-            position = after or 0
-            async with aclosing(self._joined(viewer, after, session)) as stream:
-                async for event in stream:
-                    position = event.number
-                    yield event
-            yield Gap(position, datetime.now(UTC), GapReason.SLOW_CONSUMER)
-            after = None
+        claims: list[Claim] = [] if session is None else [(viewer, session)]
+        return self._stream(HomeSource(viewer, self._follows, self._homes), after, claims)
 
-    async def _joined(self, viewer: int, after: int | None, session: str | None) -> AsyncGenerator[HomeEvent]:
-        """Stream until the reader proves too slow."""
-        await self._run()
-        drained = await self._log.drained()
-        waiting = Waiting()
-        self._streams.add(waiting)
-        joined = self._head
-        try:
-            stream = HomeStream(viewer, session, await self._follows.followed_by(viewer))
-            await self._check_session(stream)
-            async for fact in self._log.replay(min(drained, joined), joined):
-                stream.apply(fact)
-            position = joined if after is None else after
-            yield Checkpoint(position, datetime.now(UTC))
-            if after is not None and not await self._held(after):
-                position = joined
-                yield Gap(position, datetime.now(UTC), GapReason.RETENTION)
-            async with aclosing(self._catch_up(stream, position, joined)) as missed:
-                async for event in missed:
-                    yield event
-            async with aclosing(self._go_live(stream, waiting, max(position, joined))) as live:
-                async for event in live:
-                    yield event
-        finally:
-            self._streams.discard(waiting)
+    def events(
+        self, filter_: EventFilter, after: int | None = None, viewer: int | None = None, session: str | None = None
+    ) -> AsyncGenerator[StreamEvent]:
+        """Stream every fact that passes the filter, exactly once, in log order; the rest is as for `home`.
 
-    async def _check_session(self, stream: "HomeStream") -> None:
-        """Raise SessionOver if the stream's session has ended, expired, or made way for newer ones."""
-        if stream.session is not None and not await self._sessions.is_live(stream.viewer, stream.session):
-            raise SessionOver("This session has ended.")
+        Posts that were deleted since are left out. A firehose needs the permission of a viewer: raises NotPermitted
+        if it is not there, or as soon as it is revoked.
+        """
+        claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
+        if filter_.firehose:
+            if viewer is None:
+                raise NotPermitted("A firehose needs a viewer with the permission for it.")
+            claims.append((viewer, Permission.FIREHOSE))
+        return self._stream(FilterSource(filter_, self._filters), after, claims)
 
-    async def _held(self, number: int) -> bool:
-        """Tell whether the log still holds everything after this number, and has reached it."""
-        return await self._log.trimmed() <= number <= await self._log.last()
+    def __len__(self) -> int:
+        """Tell how many streams are live."""
+        return len(self._streams)
 
-    async def _catch_up(self, stream: "HomeStream", position: int, joined: int) -> AsyncGenerator[HomeEvent]:
-        chunk: list[Fact] = []
-        async with aclosing(self._log.replay(position, joined)) as replayed:
-            async for fact in replayed:
-                chunk.append(fact)
-                if len(chunk) == HYDRATE_AT_ONCE:
-                    for event in await self._living(stream.missed(chunk)):
-                        yield event
-                    chunk = []
-        for event in await self._living(stream.missed(chunk)):
-            yield event
-        if position < joined and await self._log.trimmed() > position:
-            yield Gap(joined, datetime.now(UTC), GapReason.RETENTION)
+    def watch(self, user: int, session: str, on_end: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_end` once, as soon as the session has ended. Returns what stops watching.
 
-    async def _go_live(self, stream: "HomeStream", waiting: Waiting, position: int) -> AsyncGenerator[HomeEvent]:
-        clock = asyncio.get_running_loop().time
-        quiet_until = checked_until = clock() + self._quiet
-        while True:
-            if clock() >= checked_until:
-                await self._check_session(stream)
-                checked_until = clock() + self._quiet
-            try:
-                async with asyncio.timeout_at(quiet_until):
-                    await waiting.arrived.wait()
-            except TimeoutError:
-                await self._check_session(stream)
-                yield Checkpoint(position, datetime.now(UTC))
-                quiet_until = checked_until = clock() + self._quiet
-                continue
-            if waiting.cut_off:
-                return
-            facts = waiting.take()
-            for event in await self._living(stream.happened(facts, position)):
-                yield event
-                quiet_until = clock() + self._quiet
-            position = max([position, *(fact.number for fact in facts[-1:])])
-
-    async def _living(self, events: Sequence[HomeEvent]) -> list[HomeEvent]:
-        """Leave out posts that were deleted since. One round trip if there are posts."""
-        posts = [event.post.id for event in events if isinstance(event, PostAdded)]
-        if not posts:
-            return list(events)
-        deleted = {post for post, gone in zip(posts, await self._posts.are_deleted(posts), strict=True) if gone}
-        return [event for event in events if not (isinstance(event, PostAdded) and event.post.id in deleted)]
-
-    async def _run(self) -> None:
-        """Start the reader of the log unless it runs."""
-        async with self._starting:
-            if self._task is None or self._task.done():
-                self._head = max(self._head, await self._log.last())
-                self._task = asyncio.get_running_loop().create_task(self._follow_log())
-
-    async def _follow_log(self) -> None:
-        reader = self._store.reader()
-        try:
-            while True:
-                try:
-                    await self._read_on(reader)
-                except StoreUnavailable as outage:
-                    logger.warning("The live feed waits for the store: %s", outage.reason)
-                    await asyncio.sleep(PAUSE_SECONDS)
-                except Exception:
-                    logger.exception("The live feed tries again")
-                    await asyncio.sleep(PAUSE_SECONDS)
-        finally:
-            await reader.close()
-
-    async def _read_on(self, reader: Store) -> None:
-        reply = await reader.run(
-            "XREAD",
-            "COUNT",
-            READ_AT_ONCE,
-            "BLOCK",
-            int(BLOCK_SECONDS * 1000),
-            "STREAMS",
-            keys.LOG,
-            entry_id(self._head),
-        )
-        if not reply:
-            return
-        entries = reply[keys.LOG]
-        facts = [fact for fact in map(readable, entries) if fact is not None]
-        self._head = number_of(entries[-1][0])
-        for waiting in self._streams:
-            waiting.offer(facts)
+        A logging out is heard of from the log, the rest within the time between checkpoints.
+        """
+        self._start()
+        return self._endings.watch((user, session), on_end)
 
     async def close(self) -> None:
         """Stop reading."""
-        if self._task is not None:
-            await end([self._task])
+        await self._reader.close()
+        if self._sweep is not None:
+            await end([self._sweep])
+
+    def _start(self) -> None:
+        self._reader.start()
+        if self._sweep is None or self._sweep.done():
+            self._sweep = asyncio.get_running_loop().create_task(self._endings.sweep(self._quiet))
+
+    async def _stream(
+        self, source: Source[E], after: int | None, claims: Sequence[Claim]
+    ) -> AsyncGenerator[E | Checkpoint | Gap]:
+        stream: Stream[E] = Stream()
+        with ExitStack() as leaving:
+            for claim in claims:
+                leaving.callback(self._endings.watch(claim, partial(stream.end, _farewell(claim))))
+            while True:
+                joined = await self._join(source, stream, claims)
+                stream.position = joined if after is None else after
+                yield Checkpoint(stream.position, _now())
+                async with aclosing(self._catch_up(source, stream, joined)) as past:
+                    async for missed in past:
+                        yield missed
+                with self._registered(source, stream):
+                    async with aclosing(self._go_live(stream)) as live:
+                        async for event in live:
+                            yield event
+                after = stream.position
+                if stream.cut_off is GapReason.SLOW_CONSUMER:
+                    self.cut_off += 1
+                    yield Gap(stream.position, _now(), GapReason.SLOW_CONSUMER)
+                    after = None
+
+    async def _join(self, source: Source[E], stream: Stream[E], claims: Sequence[Claim]) -> int:
+        """Know all that the meaning of facts depends on, up to the reader's head, which is returned."""
+        self._start()
+        await self._reader.ready()
+        stream.restart()
+        drained = await self._log.drained()
+        await source.look_up()
+        async with aclosing(self._reader.replay(drained)) as parts:
+            async for part in parts:
+                source.learn(part.facts)
+                for fact in part.facts:
+                    self._endings.apply(fact)
+        joined = self._reader.head
+        source.join(joined)
+        await self._endings.check(claims)
+        stream.raise_ended()
+        return joined
+
+    async def _catch_up(self, source: Source[E], stream: Stream[E], joined: int) -> AsyncGenerator[E | Gap]:
+        """Stream the past. When it ends, the stream has reached the reader's head at that very moment."""
+        if stream.position > joined and stream.position > (last := await self._log.last()):
+            stream.position = last
+            yield Gap(last, _now(), GapReason.RETENTION)
+        async with aclosing(self._reader.replay(min(stream.position, joined))) as parts:
+            async for part in parts:
+                if part.lost:
+                    stream.position = max(stream.position, part.upto)
+                    yield Gap(stream.position, _now(), GapReason.RETENTION)
+                events = [event for event in source.replay(part.facts) if event.number > stream.position]
+                for event in await self._living(events):
+                    stream.raise_ended()
+                    stream.position = event.number
+                    yield event
+                stream.position = max(stream.position, part.upto)
+
+    async def _go_live(self, stream: Stream[E]) -> AsyncGenerator[E | Checkpoint]:
+        """Stream what the reader passes on, until the stream is cut off."""
+        clock = asyncio.get_running_loop().time
+        quiet_until = clock() + self._quiet
+        while True:
+            if not await stream.wait(quiet_until):
+                stream.position = max(stream.position, self._reader.head)
+                yield Checkpoint(stream.position, _now())
+                quiet_until = clock() + self._quiet
+            stream.raise_ended()
+            if stream.cut_off is not None:
+                return
+            stale = clock() - stream.waiting_since > STALE_SECONDS
+            events = stream.take()
+            for event in await self._living(events) if stale else events:
+                stream.raise_ended()
+                if event.number > stream.position:
+                    stream.position = event.number
+                    yield event
+                    quiet_until = clock() + self._quiet
+
+    @contextmanager
+    def _registered(self, source: Source[E], stream: Stream[E]) -> Iterator[None]:
+        source.register(stream)
+        self._streams.add(stream)
+        try:
+            yield
+        finally:
+            self._streams.discard(stream)
+            source.unregister(stream)
+
+    async def _living(self, events: Sequence[E]) -> Sequence[E]:
+        """Leave out posts that were deleted since. One round trip if there are posts."""
+        posts = [event.post.id for event in events if isinstance(event, PostAdded | PostPublished)]
+        if not posts:
+            return events
+        deleted = {post for post, gone in zip(posts, await self._posts.are_deleted(posts), strict=True) if gone}
+        return [e for e in events if not (isinstance(e, PostAdded | PostPublished) and e.post.id in deleted)]
+
+    async def prepare(self, facts: Sequence[Fact]) -> None:
+        """Learn which of the published posts are deleted already. One round trip if somebody listens."""
+        posts = [fact.number for fact in facts if isinstance(fact.event, PublishedFact)] if self._streams else []
+        gone = await self._posts.are_deleted(posts) if posts else []
+        self._deleted = {post for post, deleted in zip(posts, gone, strict=True) if deleted}
+
+    def receive(self, fact: Fact) -> int:
+        """Offer a fact to the streams that it concerns; tell how many they are."""
+        self._endings.apply(fact)
+        concerned, passed = self._homes.concerned(fact), self._filters.matching(fact)
+        if not (concerned or passed) or fact.number in self._deleted:
+            return 0
+        now = asyncio.get_running_loop().time()
+        if concerned and (happened := home_event(fact)):
+            _offer(happened, concerned, now)
+        if passed and (streamed := stream_event(fact)):
+            _offer(streamed, passed, now)
+        return len(concerned) + len(passed)
+
+    def lose(self) -> None:
+        """Let every stream find out what it has lost: facts were removed before the reader came to them."""
+        for stream in self._streams:
+            stream.cut(GapReason.RETENTION)
 
 
-class HomeStream:
-    """What one stream knows: its viewer and whom the viewer follows, kept up by the viewer's own facts."""
+def _offer(event: E, streams: Iterable[Stream[E]], now: float) -> None:
+    size = size_of(event)
+    for stream in streams:
+        stream.offer(event, size, now)
 
-    def __init__(self, viewer: int, session: str | None, followed: dict[int, int]) -> None:
-        self.viewer = viewer
-        self.session = session
-        self._followed = followed
 
-    def apply(self, fact: Fact) -> None:
-        """Bring whom the viewer follows up to this fact, by number. Raises SessionOver if it ends the session."""
-        event = fact.event
-        if isinstance(event, Followed) and event.follower == self.viewer:
-            self._followed[event.followee] = max(fact.number, self._followed.get(event.followee, 0))
-        elif (
-            isinstance(event, Unfollowed)
-            and event.follower == self.viewer
-            and self._followed.get(event.followee, fact.number) < fact.number
-        ):
-            del self._followed[event.followee]
-        elif isinstance(event, SessionsEnded) and event.user == self.viewer and self.session in event.sessions:
-            raise SessionOver("This session was logged out.")
+def _farewell(claim: Claim) -> Exception:
+    """Say why somebody has to leave whose claim has ended."""
+    if isinstance(claim[1], Permission):
+        return NotPermitted("The permission for this was revoked.")
+    return SessionOver("This session has ended.")
 
-    def missed(self, facts: Iterable[Fact]) -> list[HomeEvent]:
-        """Tell what facts of the past meant, seen by whom the viewer follows now."""
-        return [event for fact in facts for event in self._meaning(fact)]
 
-    def happened(self, facts: Iterable[Fact], position: int) -> list[HomeEvent]:
-        """Tell what facts mean as they come; those up to the position are known to the client already."""
-        events: list[HomeEvent] = []
-        for fact in facts:
-            self.apply(fact)
-            if fact.number > position:
-                events += self._meaning(fact)
-        return events
-
-    def _meaning(self, fact: Fact) -> Iterable[HomeEvent]:
-        event = fact.event
-        if isinstance(event, PostPublished) and self._shows(event.author):
-            yield PostAdded(fact.number, published_post(fact.number, event))
-        elif isinstance(event, PostDeleted) and self._shows(event.author):
-            yield PostRemoved(fact.number, event.post, event.author)
-        elif isinstance(event, Followed) and event.follower == self.viewer:
-            yield AuthorAdded(fact.number, event.followee)
-        elif isinstance(event, Unfollowed) and event.follower == self.viewer:
-            yield AuthorRemoved(fact.number, event.followee)
-
-    def _shows(self, author: int) -> bool:
-        return author == self.viewer or author in self._followed
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -185,6 +185,7 @@ def walks(scope: Scope, projections: Projections) -> list[Walk[Any]]:
     return [
         Logins(scope),
         Profiles(scope),
+        Logged(scope, projections, Part.ACCOUNTS),
         Follows(scope, keys.following),
         Follows(scope, keys.followers),
         Logged(scope, projections, Part.FOLLOWS),

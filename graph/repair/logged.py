@@ -1,4 +1,4 @@
-"""The log: what it still tells of follows, posts and deletions has left its mark somewhere.
+"""The log: what it still tells of permissions, follows, posts and deletions has left its mark somewhere.
 
 Where only one of the places that a fact was projected to has lost it, the other tells; here is found what all have
 lost. It is projected again.
@@ -7,7 +7,16 @@ lost. It is projected again.
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph import keys
+from graph.facts import (
+    Fact,
+    Followed,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    PostPublished,
+    Unfollowed,
+)
 from graph.log import READ_CHUNK
 from graph.posts import published_post
 from graph.projections import Projections
@@ -16,12 +25,18 @@ from graph.repair.posts import Entry, look
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Scope
 
+KINDS: dict[Part, tuple[type, ...]] = {
+    Part.ACCOUNTS: (PermissionGranted, PermissionRevoked),
+    Part.FOLLOWS: (Followed, Unfollowed),
+    Part.POSTS: (PostPublished, PostDeleted),
+}
+
 
 class Logged:
-    """All facts of the log about one part, follows or posts.
+    """All facts of the log about one part: of accounts the permissions, follows, or posts.
 
-    For 500 facts one round trip to read them, four for follows or three for posts, and a query of the archive if
-    some posts are not in the store.
+    For 500 facts one round trip to read them, one for permissions, four for follows or three for posts, and a query
+    of the archive if some posts are not in the store.
     """
 
     counts = None
@@ -33,7 +48,7 @@ class Logged:
 
     async def subjects(self) -> AsyncIterator[list[Fact]]:
         """Go through the log, from what retention has left to the drained mark."""
-        kinds = (Followed, Unfollowed) if self.part is Part.FOLLOWS else (PostPublished, PostDeleted)
+        kinds = KINDS[self.part]
         chunk: list[Fact] = []
         async for fact in self._scope.log.replay(0, self._scope.drained):
             self._scope.seen += 1
@@ -47,7 +62,26 @@ class Logged:
 
     async def compare(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
         """Find the facts that left no mark."""
+        if self.part is Part.ACCOUNTS:
+            return await self._permissions(facts)
         return await (self._follows(facts) if self.part is Part.FOLLOWS else self._posts(facts))
+
+    async def _permissions(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
+        changes = [
+            (fact, fact.event) for fact in facts if isinstance(fact.event, (PermissionGranted, PermissionRevoked))
+        ]
+        marks = await self._scope.ask(
+            [("HGET", keys.user(event.user), keys.permission(event.permission)) for _, event in changes]
+        )
+        return [
+            self._again(
+                Kind.FORGOTTEN_PERMISSION,
+                fact,
+                f"user {event.user}, {event.permission}: {type(event).__name__}, number {fact.number}",
+            )
+            for (fact, event), mark in zip(changes, marks, strict=True)
+            if abs(int(mark or 0)) < fact.number
+        ]
 
     async def _follows(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
         pairs = {

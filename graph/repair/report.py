@@ -38,6 +38,11 @@ class Kind(Enum):
         "a profile's login leads nowhere, or to somebody else",
         "nothing: no data tells who is right",
     )
+    FORGOTTEN_PERMISSION = (
+        Part.ACCOUNTS,
+        "the log tells of a permission granted or revoked that the account does not know",
+        "its fact is projected again",
+    )
     FOLLOWER = (
         Part.FOLLOWS,
         "somebody follows, but is missing among the followers",

@@ -10,7 +10,7 @@ import redis
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.model import Location
+from graph.model import Location, Permission
 from tests.graph.world import befriend, cached, crowd, home, home_upwards, ids, newest, own, posts
 
 HOT, BATCH, LIMIT = 3, 2, 2
@@ -44,8 +44,8 @@ class Broken:
     """A world, what should be true in it, and the means to break it from outside.
 
     alice follows bob, carol and star; bob and carol follow star; dave follows nobody any more, and was never here
-    lately. star has more followers than fan-out serves. bob has so many posts that some are archived, of which one
-    was deleted since; so was a hot one.
+    lately. star has more followers than fan-out serves, and may see the firehose, as alice no longer may. bob has so
+    many posts that some are archived, of which one was deleted since; so was a hot one.
     """
 
     graph: Graph
@@ -85,6 +85,9 @@ class Broken:
             self.deleted.append(post)
         await graph.follows.unfollow(dave, [bob, star])
         self.follows[dave] = set()
+        for person in (alice, star):
+            await graph.users.grant(person, Permission.FIREHOSE)
+        await graph.users.revoke(alice, Permission.FIREHOSE)
         await self.rest()
         return self
 
@@ -138,6 +141,7 @@ class Broken:
             assert {item.user for item in fans.items} == {v for v, some in self.follows.items() if person in some}
             assert (count.posts, count.followers) == (len(self.posts[person]), len(fans.items))
             assert count.following == len(self.follows[person])
+            assert await graph.users.permissions(person) == ({Permission.FIREHOSE} if person == self.star else set())
 
 
 def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:

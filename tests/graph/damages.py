@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from graph import keys
 from graph.log import entry_id
+from graph.model import Permission
 from graph.posts import as_post
 from graph.repair import Kind
 from tests.graph.broken import Broken
@@ -351,6 +352,21 @@ async def a_cache_has_a_post_in_a_wrong_place(w: Broken) -> None:
 @finds(Kind.PROFILE)
 async def a_profile_is_lost(w: Broken) -> None:
     await w.raw.delete(keys.user(w.carol))
+
+
+@finds(Kind.FORGOTTEN_PERMISSION)
+async def a_permission_is_lost(w: Broken) -> None:
+    await w.raw.hdel(keys.user(w.star), keys.permission(Permission.FIREHOSE))
+
+
+@finds(Kind.FORGOTTEN_PERMISSION)
+async def a_revoked_permission_is_back(w: Broken) -> None:
+    await w.raw.hset(keys.user(w.alice), keys.permission(Permission.FIREHOSE), w.alice)
+
+
+@finds(Kind.PROFILE, Kind.FORGOTTEN_PERMISSION)
+async def a_profile_is_lost_with_a_permission(w: Broken) -> None:
+    await w.raw.delete(keys.user(w.star))
 
 
 @finds(Kind.PROFILE)

@@ -4,14 +4,14 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from redis.asyncio import Redis
 
 from graph import Graph
 from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.facts import Followed, ProfileChanged
 from graph.feed import Feed
+from graph.log import entry_id
 from graph.model import MAX_NUMBER
-from tests.graph.stores import Stop, sends
+from tests.graph.stores import Fault, Stop, sends
 from tests.graph.watching import QUIET, feed_of, numbers, watching
 from tests.graph.world import Open, background, befriend, cached, home, many_posts, people, posts
 
@@ -158,43 +158,79 @@ async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: 
         assert numbers(await watcher.take(1)) == [post]
 
 
-async def test_trimming_during_the_replay_is_a_gap(graph: Graph, another: Open, raw: Redis) -> None:
-    """What vanished while it was being read is not passed over in silence."""
-    slow = await another(log_retention=timedelta(0))
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let readers keep only two facts in memory, and read the log in parts of two."""
+    monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
+    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 2)
+
+
+@pytest.mark.usefixtures("forgetful")
+async def test_trimming_during_the_replay_is_a_gap(graph: Graph, feed: Feed) -> None:
+    """What vanished while it was being read is not passed over in silence; what is left is told."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
-    await many_posts(graph, bob, 5)
-    async with feed_of(slow) as feed:
-        stop = Stop(slow.store, lambda command: command[0] == "XRANGE" and str(command[2]).startswith("("))
-        stream = feed.home(alice, start)
-        joining = asyncio.ensure_future(anext(stream))
-        await stop.reached.wait()
-        stop.resume()
-        await joining
-        worker = graph.worker()
-        await worker.drain()
-        await graph.store.send([("SET", "{log}:trimmed", await graph.log.last()), ("XTRIM", "{log}", "MAXLEN", 0)])
+    written = await many_posts(graph, bob, 9)
+    stream = feed.home(alice, start)
+    assert isinstance(await anext(stream), Checkpoint)
+    assert (await anext(stream)).number == written[0]
+    await graph.store.send([("SET", "{log}:trimmed", written[5]), ("XTRIM", "{log}", "MINID", entry_id(written[6]))])
 
-        event = await anext(stream)
-        await stream.aclose()
+    events = [await anext(stream) for _ in range(5)]
+    await stream.aclose()
 
-    assert isinstance(event, Gap)
-    assert event.reason is GapReason.RETENTION
+    assert [event.number for event in events] == [written[1], written[5], *written[6:]]
+    assert isinstance(events[1], Gap)
+    assert events[1].reason is GapReason.RETENTION
+
+
+@pytest.mark.usefixtures("forgetful")
+async def test_what_the_process_keeps_in_memory_needs_no_log(graph: Graph, feed: Feed) -> None:
+    """A cursor that retention has overtaken is no loss while the newest facts are in memory."""
+    [alice] = await people(graph, "alice")
+    async with watching(feed, alice) as first:
+        written = await many_posts(graph, alice, 3)
+        await first.until(written[-1])
+        await graph.store.send([("SET", "{log}:trimmed", written[2]), ("XTRIM", "{log}", "MAXLEN", 0)])
+        async with watching(feed, alice, written[1]) as watcher:
+            assert [event.number for event in await watcher.take(1)] == written[2:]
+
+
+async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, another: Open) -> None:
+    """The reader was away for longer than the log is kept: every stream gets one Gap, and then what is left."""
+    lagging = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with feed_of(lagging) as feed, watching(feed, alice) as first, watching(feed, alice) as second:
+        seen = await posts(graph, bob, "seen")
+        assert numbers(await first.take(1)) == numbers(await second.take(1)) == seen
+        fault = Fault(lagging.store, sends("XREAD"), times=10**6)
+        await posts(graph, bob, "wakes the reader")
+        await first.take(1)
+        lost, left = await posts(graph, bob, "lost", "left")
+        await graph.store.send([("SET", "{log}:trimmed", lost), ("XTRIM", "{log}", "MINID", entry_id(left))])
+        fault.left = 0
+
+        for watcher in (first, second):
+            events = await watcher.until(left)
+            gaps = [event for event in events if isinstance(event, Gap)]
+            assert [(gap.number, gap.reason) for gap in gaps] == [(lost, GapReason.RETENTION)]
+            assert events[-1].number == left
 
 
 async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the bound it is cut off and rejoins at the end; a fast one beside it loses nothing."""
-    monkeypatch.setattr("graph.feed.MAX_WAITING_FACTS", 1000)
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:
         [first] = await posts(graph, bob, "first")
         assert numbers(await slow.take(1)) == [first]
-        for n in range(4):
-            await graph.log.append([ProfileChanged(alice, f"{n} {k}") for k in range(400)])
+        assert await slow.silent()
+        for n in range(8):
             [post] = await posts(graph, bob, f"{n}")
             assert (await fast.until(post))[-1].number == post
 
@@ -207,7 +243,7 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
         after = await posts(graph, bob, "after")
         assert numbers(await slow.take(1)) == numbers(await fast.take(1)) == after
         async with watching(feed, alice, gap.number) as resumed:
-            assert len(await resumed.until(after[-1])) == 5
+            assert len(await resumed.until(after[-1])) == 9
 
 
 async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: Graph, another: Open) -> None:

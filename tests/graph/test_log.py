@@ -15,6 +15,8 @@ from graph.errors import NumbersExhausted, ProblemCode, Rejected
 from graph.facts import (
     Event,
     Followed,
+    PermissionGranted,
+    PermissionRevoked,
     PostDeleted,
     PostPublished,
     ProfileChanged,
@@ -293,6 +295,8 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
     [
         UserCreated("wei", "伟", "n", "你好"),
         ProfileChanged(1, None, ""),
+        PermissionGranted(1, "firehose"),
+        PermissionRevoked(1, "firehose"),
         SessionsEnded(1, ["a", "b"]),
         PostPublished(1, '"\n\t\u0000𝒳', None, -0.5, 1e-7),
         PostDeleted(1, MAX_NUMBER),

@@ -13,6 +13,8 @@ from graph.facts import (
     Event,
     Fact,
     Followed,
+    PermissionGranted,
+    PermissionRevoked,
     PostDeleted,
     PostPublished,
     ProfileChanged,
@@ -36,7 +38,7 @@ def history(seed: int, length: int = 120) -> list[Fact]:
     published: list[tuple[int, int]] = []
     for number in range(BASE + 5, BASE + length):
         who, whom = rng.sample(users, 2)
-        match rng.randrange(6):
+        match rng.randrange(7):
             case 0 | 1:
                 events.append(Followed(who, whom))
             case 2:
@@ -46,6 +48,9 @@ def history(seed: int, length: int = 120) -> list[Fact]:
                 published.append((who, number))
             case 4 if published:
                 events.append(PostDeleted(*rng.choice(published)))
+            case 5:
+                change = rng.choice([PermissionGranted, PermissionRevoked])
+                events.append(change(who, rng.choice(["firehose", "another"])))
             case _:
                 events.append(ProfileChanged(who, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
     return [Fact(BASE + n, event) for n, event in enumerate(events)]

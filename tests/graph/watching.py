@@ -62,7 +62,7 @@ async def watching(
 @asynccontextmanager
 async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
     """Run a feed that is soon called quiet."""
-    feed = Feed(graph.store, graph.log, graph.posts, graph.follows, graph.sessions, quiet_seconds=quiet)
+    feed = Feed(graph.store, graph.log, graph.posts, graph.follows, graph.sessions, graph.users, quiet_seconds=quiet)
     try:
         yield feed
     finally:

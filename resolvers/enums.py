@@ -10,9 +10,10 @@ import strawberry
 
 from graph.errors import ProblemCode
 from graph.events import GapReason
+from graph.feed.filters import EventKind
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
 
-__all__ = ["FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]
+__all__ = ["EventKind", "FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]
 
 
 def describe(enum: type[Enum], description: str, values: Mapping[Enum, str], name: str | None = None) -> None:
@@ -78,7 +79,19 @@ describe(
     GapReason,
     "Why events are missing from a subscription.",
     {
-        GapReason.RETENTION: "The cursor to resume from is older than the log, or from before a failover.",
-        GapReason.SLOW_CONSUMER: "The client read too slowly, and its buffer was full.",
+        GapReason.RETENTION: "The log no longer holds all that came after the cursor, or never reached it (after a "
+        "failover). What is missing is lost; what is left follows.",
+        GapReason.SLOW_CONSUMER: "The client read too slowly, and its buffer was full. The stream goes on from now; a "
+        "new subscription with the gap's `cursor` tells what was missed.",
+    },
+)
+describe(
+    EventKind,
+    "What an event stream can tell of.",
+    {
+        EventKind.POST_PUBLISHED: "Somebody published a post.",
+        EventKind.POST_DELETED: "Somebody deleted a post of theirs.",
+        EventKind.USER_FOLLOWED: "Somebody followed somebody.",
+        EventKind.USER_UNFOLLOWED: "Somebody stopped following somebody.",
     },
 )

@@ -1,0 +1,48 @@
+"""Event streams: everything that happens, as far as a filter lets it pass."""
+
+from collections.abc import Sequence
+
+from graph.events import PostDeleted, PostPublished, StreamHappened, UserFollowed, UserUnfollowed
+from graph.facts import Fact, Followed, Unfollowed
+from graph.facts import PostDeleted as DeletedFact
+from graph.facts import PostPublished as PublishedFact
+from graph.feed.filters import EventFilter
+from graph.feed.matching import FilterIndex
+from graph.feed.source import Source
+from graph.feed.stream import Stream
+from graph.posts import published_post
+
+
+def stream_event(fact: Fact) -> StreamHappened | None:
+    """Tell what a fact means to those whose filters let it pass; None for a fact of which no stream tells."""
+    match fact.event:
+        case PublishedFact() as event:
+            return PostPublished(fact.number, published_post(fact.number, event))
+        case DeletedFact(author, post):
+            return PostDeleted(fact.number, post, author)
+        case Followed(follower, followee):
+            return UserFollowed(fact.number, follower, followee)
+        case Unfollowed(follower, followee):
+            return UserUnfollowed(fact.number, follower, followee)
+        case _:
+            return None
+
+
+class FilterSource(Source[StreamHappened]):
+    """What passes one filter: the past as a stream joins, and its place in the index after that."""
+
+    def __init__(self, filter_: EventFilter, index: FilterIndex[Stream[StreamHappened]]) -> None:
+        self._filter = filter_
+        self._index = index
+
+    def replay(self, facts: Sequence[Fact]) -> list[StreamHappened]:
+        """Tell which facts of the past pass."""
+        return [event for fact in facts if self._filter.matches(fact) and (event := stream_event(fact)) is not None]
+
+    def register(self, stream: Stream[StreamHappened]) -> None:
+        """Let the stream hear of everything that passes after the reader's head."""
+        self._index.add(self._filter, stream)
+
+    def unregister(self, stream: Stream[StreamHappened]) -> None:
+        """Let the stream hear of nothing any more."""
+        self._index.remove(self._filter, stream)

@@ -1,0 +1,219 @@
+"""Filters of event streams: what they ask for, and what it means for a fact to match one.
+
+The fields of a filter are joined by AND, the entries of a list by OR, the words of a keyword by AND.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from graph.errors import BadFilter
+from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.terms import HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
+
+MAX_USERS = 5000
+MAX_KEYWORDS = 400
+MAX_WORDS = 25
+MAX_WORD_LENGTH = 60
+SHOWN_LENGTH = 40
+SHARE_BITS = 53  # as many as a float holds exactly
+
+
+class EventKind(Enum):
+    """What an event stream tells of; the names are part of the GraphQL contract."""
+
+    POST_PUBLISHED = "POST_PUBLISHED"
+    POST_DELETED = "POST_DELETED"
+    USER_FOLLOWED = "USER_FOLLOWED"
+    USER_UNFOLLOWED = "USER_UNFOLLOWED"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of the earth between two latitudes and two longitudes, in degrees, edges included.
+
+    With `west` greater than `east` it crosses the antimeridian.
+    """
+
+    south: float
+    west: float
+    north: float
+    east: float
+
+    def contains(self, latitude: float, longitude: float) -> bool:
+        """Tell whether a place lies in the box. The antimeridian is one line, whether called 180 or -180."""
+        if not self.south <= latitude <= self.north:
+            return False
+        return self._spans(longitude) or (abs(longitude) == 180 and self._spans(-longitude))
+
+    def _spans(self, longitude: float) -> bool:
+        if self.west <= self.east:
+            return self.west <= longitude <= self.east
+        return longitude >= self.west or longitude <= self.east
+
+
+class Traits:
+    """What filters look at in a fact that streams tell of.
+
+    `people` are the author, or both sides of a follow. A deletion from before facts carried digests is `vague`:
+    nobody knows any longer what the post said and where, so it matches every keyword and every box.
+    """
+
+    __slots__ = ("_event", "_share", "_terms", "drawn_by", "kind", "people", "place", "vague")
+
+    def __init__(self, kind: EventKind, people: tuple[int, ...], drawn_by: int) -> None:
+        self.kind = kind
+        self.people = people
+        self.drawn_by = drawn_by
+        self.vague = False
+        self.place: tuple[float, float] | None = None
+        self._event: PostPublished | PostDeleted | None = None
+        self._terms: Terms | HashedTerms | None = None
+        self._share: float | None = None
+
+    @classmethod
+    def of(cls, fact: Fact) -> "Traits | None":
+        """Look at a fact; None if streams do not tell of it."""
+        event = fact.event
+        if isinstance(event, PostPublished):
+            traits = cls(EventKind.POST_PUBLISHED, (event.author,), fact.number)
+        elif isinstance(event, PostDeleted):
+            traits = cls(EventKind.POST_DELETED, (event.author,), event.post)
+            traits.vague = event.terms is None
+        elif isinstance(event, Followed | Unfollowed):
+            kind = EventKind.USER_FOLLOWED if isinstance(event, Followed) else EventKind.USER_UNFOLLOWED
+            return cls(kind, (event.follower, event.followee), fact.number)
+        else:
+            return None
+        traits._event = event
+        if event.latitude is not None and event.longitude is not None:
+            traits.place = (event.latitude, event.longitude)
+        return traits
+
+    @property
+    def terms(self) -> Terms | HashedTerms | None:
+        """The terms of the post, found once; None for what has no text, or a vague one."""
+        if self._terms is None and self._event is not None and not self.vague:
+            event = self._event
+            self._terms = terms_of(event.text) if isinstance(event, PostPublished) else terms_in(event.terms or "")
+        return self._terms
+
+    @property
+    def share(self) -> float:
+        """Where the fact falls from 0 to below 1, by a stable hash: those below `sample` belong to a sample."""
+        if self._share is None:
+            self._share = share_of(self.drawn_by)
+        return self._share
+
+    def has_any(self, keywords: Collection[Keyword]) -> bool:
+        """Tell whether the post has one of these keywords."""
+        terms = self.terms
+        return self.vague or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
+
+    def lies_in(self, box: Box) -> bool:
+        """Tell whether the post was written in this box."""
+        return self.vague or (self.place is not None and box.contains(*self.place))
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events a stream tells of; a field that is None asks for nothing in particular.
+
+    Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion fall into the same
+    samples. `of` checks what clients ask for.
+    """
+
+    users: frozenset[int] | None = None
+    keywords: frozenset[Keyword] | None = None
+    within: Box | None = None
+    sample: float | None = None
+    firehose: bool = False
+    kinds: frozenset[EventKind] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        users: Sequence[int] | None = None,
+        keywords: Sequence[str] | None = None,
+        within: Box | None = None,
+        sample: float | None = None,
+        firehose: bool = False,
+        kinds: Sequence[EventKind] | None = None,
+    ) -> "EventFilter":
+        """Check what a client asks for and make it a filter.
+
+        Raises BadFilter, naming the field: a list that is empty or too long, a keyword without a word or with too many
+        or too long ones, a box or sample out of range, or nothing chosen at all without `firehose`.
+        """
+        if users is None and keywords is None and within is None and not firehose:
+            raise BadFilter("Choose by 'users', 'keywords' or 'within', or ask for everything with 'firehose: true'.")
+        _check_length("users", users, MAX_USERS)
+        _check_length("keywords", keywords, MAX_KEYWORDS)
+        _check_length("kinds", kinds, None)
+        if within is not None:
+            _check_box(within)
+        if sample is not None and not 0 < sample <= 1:
+            raise BadFilter(f"'sample' must be above 0 and at most 1, not {sample}.")
+        return cls(
+            users=None if users is None else frozenset(users),
+            keywords=None if keywords is None else frozenset(map(_checked_keyword, keywords)),
+            within=within,
+            sample=None if sample == 1 else sample,
+            firehose=firehose,
+            kinds=None if kinds is None or set(kinds) == set(EventKind) else frozenset(kinds),
+        )
+
+    def matches(self, fact: Fact) -> bool:
+        """Tell whether a stream with this filter tells of a fact."""
+        traits = Traits.of(fact)
+        return traits is not None and self.admits(traits)
+
+    def admits(self, traits: Traits) -> bool:
+        """Tell whether the filter matches a fact with these traits."""
+        return (
+            (self.kinds is None or traits.kind in self.kinds)
+            and (self.users is None or not self.users.isdisjoint(traits.people))
+            and (self.sample is None or traits.share < self.sample)
+            and (self.within is None or traits.lies_in(self.within))
+            and (self.keywords is None or traits.has_any(self.keywords))
+        )
+
+
+def share_of(number: int) -> float:
+    """Hash a number to a share from 0 to below 1, evenly. The same in every process and version."""
+    digest = hashlib.blake2b(number.to_bytes(8), digest_size=8).digest()
+    return (int.from_bytes(digest) >> (64 - SHARE_BITS)) / (1 << SHARE_BITS)
+
+
+def _check_length(field: str, given: Sequence[object] | None, most: int | None) -> None:
+    if given is None:
+        return
+    if not given:
+        raise BadFilter(f"'{field}' must not be empty; leave it out to ask for nothing in particular.")
+    if most is not None and len(given) > most:
+        raise BadFilter(f"'{field}' has {len(given)} entries; at most {most} are allowed.")
+
+
+def _checked_keyword(entry: str) -> Keyword:
+    keyword = keyword_of(entry)
+    named = f"The entry {entry if len(entry) <= SHOWN_LENGTH else entry[:SHOWN_LENGTH] + '…'!r} of 'keywords'"
+    words = keyword.words | keyword.phrases
+    if not words:
+        raise BadFilter(f"{named} has no word, hashtag or phrase to look for.")
+    if len(words) > MAX_WORDS:
+        raise BadFilter(f"{named} has {len(words)} words; at most {MAX_WORDS} are allowed.")
+    longest = max(len(word.removeprefix("#")) for word in words)
+    if longest > MAX_WORD_LENGTH:
+        raise BadFilter(f"{named} has a word of {longest} characters; at most {MAX_WORD_LENGTH} are allowed.")
+    return keyword
+
+
+def _check_box(box: Box) -> None:
+    sides = (("south", box.south, 90), ("west", box.west, 180), ("north", box.north, 90), ("east", box.east, 180))
+    for name, degrees, limit in sides:
+        if not -limit <= degrees <= limit:
+            raise BadFilter(f"'within.{name}' must be from -{limit} to {limit} degrees, not {degrees}.")
+    if box.south > box.north:
+        raise BadFilter("'within.south' must not lie north of 'within.north'.")

@@ -1,0 +1,172 @@
+"""Home streams: who is told what, through an index from authors to the people who follow them."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from graph.events import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
+from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.feed.source import Source
+from graph.feed.stream import Stream
+from graph.follows import Follows
+from graph.posts import published_post
+
+
+def home_event(fact: Fact) -> HomeHappened | None:
+    """Tell what a fact means to those whose home timelines it concerns; None if it concerns none."""
+    match fact.event:
+        case PostPublished() as event:
+            return PostAdded(fact.number, published_post(fact.number, event))
+        case PostDeleted(author, post):
+            return PostRemoved(fact.number, post, author)
+        case Followed(_, followee):
+            return AuthorAdded(fact.number, followee)
+        case Unfollowed(_, followee):
+            return AuthorRemoved(fact.number, followee)
+        case _:
+            return None
+
+
+class Audience:
+    """One viewer's streams, and the authors of the viewer's home timeline."""
+
+    __slots__ = ("authors", "streams")
+
+    def __init__(self, authors: Iterable[int]) -> None:
+        self.authors = array("q", authors)
+        self.streams: list[Stream[HomeHappened]] = []
+
+
+class HomeIndex:
+    """From authors to the audiences that their posts concern; an audience is that of one viewer.
+
+    The cost of a fact grows with those it concerns. Memory: 8 bytes for each author of an audience, and an entry of
+    the index.
+    """
+
+    def __init__(self) -> None:
+        self._audiences: dict[int, Audience] = {}
+        self._of_author: dict[int, Audience | set[Audience]] = {}
+
+    def __len__(self) -> int:
+        return len(self._audiences)
+
+    def add(self, viewer: int, followed: Iterable[int], stream: Stream[HomeHappened]) -> None:
+        """Let a stream hear of what concerns this viewer, who follows these authors as of the reader's head."""
+        audience = self._audiences.get(viewer)
+        if audience is None:
+            audience = self._audiences[viewer] = Audience({viewer, *followed})
+            for author in audience.authors:
+                self._connect(author, audience)
+        audience.streams.append(stream)
+
+    def remove(self, viewer: int, stream: Stream[HomeHappened]) -> None:
+        """Forget a stream."""
+        audience = self._audiences[viewer]
+        audience.streams.remove(stream)
+        if not audience.streams:
+            del self._audiences[viewer]
+            for author in audience.authors:
+                self._disconnect(author, audience)
+
+    def concerned(self, fact: Fact) -> list[Stream[HomeHappened]]:
+        """Give the streams that a fact concerns, and keep up whom their viewers follow."""
+        match fact.event:
+            case PostPublished(author) | PostDeleted(author):
+                audiences = self._of_author.get(author, ())
+                if isinstance(audiences, Audience):
+                    return audiences.streams
+                return [stream for audience in audiences for stream in audience.streams]
+            case Followed(follower, followee) if audience := self._audiences.get(follower):
+                if followee not in audience.authors:
+                    audience.authors.append(followee)
+                    self._connect(followee, audience)
+                return audience.streams
+            case Unfollowed(follower, followee) if audience := self._audiences.get(follower):
+                if followee in audience.authors:
+                    audience.authors.remove(followee)
+                    self._disconnect(followee, audience)
+                return audience.streams
+            case _:
+                return []
+
+    def _connect(self, author: int, audience: Audience) -> None:
+        known = self._of_author.get(author)
+        if known is None:
+            self._of_author[author] = audience  # alone, as most are: a set would take 200 bytes more
+        elif isinstance(known, Audience):
+            self._of_author[author] = {known, audience}
+        else:
+            known.add(audience)
+
+    def _disconnect(self, author: int, audience: Audience) -> None:
+        known = self._of_author[author]
+        if isinstance(known, Audience):
+            del self._of_author[author]
+            return
+        known.remove(audience)
+        if len(known) == 1:
+            self._of_author[author] = known.pop()
+
+
+class HomeSource(Source[HomeHappened]):
+    """What happens to one viewer's home timeline: the past as a stream joins, and its place in the index after that.
+
+    While a stream catches up, it sees the past through the eyes of whom the viewer follows by then; the client drops,
+    or fetches again, the posts of those whom the viewer has unfollowed or followed in between.
+    """
+
+    def __init__(self, viewer: int, follows: Follows, index: HomeIndex) -> None:
+        self._viewer = viewer
+        self._follows = follows
+        self._index = index
+        self._followed: dict[int, int] = {}
+        self._known_upto = 0
+
+    async def look_up(self) -> None:
+        """Read whom the viewer follows. One round trip."""
+        self._followed = await self._follows.followed_by(self._viewer)
+        self._known_upto = 0
+
+    def learn(self, facts: Sequence[Fact]) -> None:
+        """Bring whom the viewer follows up to these facts, by their numbers."""
+        for fact in facts:
+            match fact.event:
+                case Followed(follower, followee) if follower == self._viewer and fact.number > self._known_upto:
+                    self._followed[followee] = max(fact.number, self._followed.get(followee, 0))
+                case Unfollowed(follower, followee) if follower == self._viewer and fact.number > self._known_upto:
+                    if self._followed.get(followee, fact.number) < fact.number:
+                        del self._followed[followee]
+                case _:
+                    pass
+
+    def join(self, head: int) -> None:
+        """Know whom the viewer follows up to the head."""
+        self._known_upto = head
+
+    def replay(self, facts: Sequence[Fact]) -> list[HomeHappened]:
+        """Tell what facts of the past meant to this viewer."""
+        events = []
+        for fact in facts:
+            if fact.number > self._known_upto:
+                self.learn([fact])
+            if self._concerns(fact) and (event := home_event(fact)) is not None:
+                events.append(event)
+        return events
+
+    def _concerns(self, fact: Fact) -> bool:
+        match fact.event:
+            case PostPublished(author) | PostDeleted(author):
+                return author == self._viewer or author in self._followed
+            case Followed(follower) | Unfollowed(follower):
+                return follower == self._viewer
+            case _:
+                return False
+
+    def register(self, stream: Stream[HomeHappened]) -> None:
+        """Let the stream hear of everything after the reader's head."""
+        self._index.add(self._viewer, self._followed, stream)
+        self._followed = {}
+
+    def unregister(self, stream: Stream[HomeHappened]) -> None:
+        """Let the stream hear of nothing any more."""
+        self._index.remove(self._viewer, stream)

@@ -1,0 +1,179 @@
+"""The one reader of the log in a process: it follows the log on a connection of its own, and keeps what is recent."""
+
+import asyncio
+import logging
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Protocol
+
+from graph import keys
+from graph.errors import StoreUnavailable
+from graph.facts import Fact
+from graph.log import Log, entry_id, number_of, readable
+from graph.store import BLOCK_SECONDS, Store
+from graph.tasks import end
+
+PAUSE_SECONDS = 0.2
+READ_AT_ONCE = 500
+MAX_RECENT = 5_000
+OFFERS_AT_ONCE = 1_000
+
+logger = logging.getLogger("fanline.feed")
+
+
+class Listener(Protocol):
+    """Whom the reader tells."""
+
+    async def prepare(self, facts: Sequence[Fact]) -> None:
+        """Look up what is needed for these facts, before they are received one by one."""
+        ...
+
+    def receive(self, fact: Fact) -> int:
+        """Pass a fact on; tell to how many streams."""
+        ...
+
+    def lose(self) -> None:
+        """Hear that retention has removed facts that nobody here has read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Facts of the past, up to a number; or, `lost`, the number up to which retention has removed some."""
+
+    facts: Sequence[Fact]
+    upto: int
+    lost: bool = False
+
+
+class Recent:
+    """The newest facts, in memory: all after the number `since`. Most streams that join or resume need no others."""
+
+    def __init__(self, since: int, facts: Sequence[Fact] = ()) -> None:
+        self.since = since
+        self._facts = list(facts)
+
+    def add(self, fact: Fact) -> None:
+        """Add the next fact; from time to time the older half goes."""
+        self._facts.append(fact)
+        if len(self._facts) > 2 * MAX_RECENT:
+            self.since = self._facts[-MAX_RECENT - 1].number
+            del self._facts[:-MAX_RECENT]
+
+    def after(self, number: int, most: int) -> Sequence[Fact]:
+        """Give the facts after a number that is not below `since`, oldest first."""
+        start = bisect_right(self._facts, number, key=attrgetter("number"))
+        return self._facts[start : start + most]
+
+
+class LogReader:
+    """Reads the log once for all streams of a process, and tells the listener each fact in its order.
+
+    `head` is the number of the last fact that the listener has received.
+    """
+
+    def __init__(self, store: Store, log: Log, listener: Listener) -> None:
+        self._store = store
+        self._log = log
+        self._listener = listener
+        self._recent: Recent | None = None
+        self._positioning = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self.head = 0
+
+    def start(self) -> None:
+        """Start to read, unless it has begun."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def ready(self) -> None:
+        """Start, and wait until the head is known: three round trips once. Raises StoreUnavailable."""
+        self.start()
+        if self._recent is None:
+            await self._position()
+
+    async def replay(self, after: int) -> AsyncGenerator[Replayed]:
+        """Yield the facts after a number, in parts, up to the head as it is at the very moment this ends.
+
+        From memory what is recent; the rest costs one round trip for every 500.
+        """
+        while after < self.head:
+            part = await self._part(after)
+            after = part.upto
+            yield part
+
+    async def _part(self, after: int) -> Replayed:
+        recent = self._recent
+        if recent is not None and recent.since <= after:
+            facts = recent.after(after, READ_AT_ONCE)
+            return Replayed(facts, facts[-1].number if len(facts) == READ_AT_ONCE else self.head)
+        head = self.head
+        facts, upto, trimmed = await self._log.after(after, head, READ_AT_ONCE)
+        return Replayed([], trimmed, lost=True) if trimmed > after else Replayed(facts, upto)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._task is not None:
+            await end([self._task])
+
+    async def _position(self) -> None:
+        """Find the head, and what is recent."""
+        async with self._positioning:
+            if self._recent is None:
+                head = await self._log.last()
+                facts = await self._log.newest(head, MAX_RECENT)
+                self.head = max(head, self.head)
+                self._recent = Recent(facts[0].number - 1 if facts else head, facts)
+
+    async def _follow(self) -> None:
+        reader = self._store.reader()
+        try:
+            while True:
+                try:
+                    await self.ready()
+                    await self._read_on(reader)
+                    continue
+                except StoreUnavailable as outage:
+                    logger.warning("The live feed waits for the store: %s", outage.reason)
+                except Exception:
+                    logger.exception("The live feed tries again")
+                await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            await reader.close()
+
+    async def _read_on(self, reader: Store) -> None:
+        """Read what comes next and pass it on."""
+        reply = await reader.run(
+            "XREAD",
+            "COUNT",
+            READ_AT_ONCE,
+            "BLOCK",
+            int(BLOCK_SECONDS * 1000),
+            "STREAMS",
+            keys.LOG,
+            entry_id(self.head),
+        )
+        entries = reply[keys.LOG] if reply else []
+        facts = [fact for fact in map(readable, entries) if fact is not None]
+        trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(facts))
+        if trimmed > self.head:
+            self.head = number_of(entries[0][0]) - 1 if entries else trimmed
+            self._recent = Recent(self.head)
+            self._listener.lose()
+        offered = 0
+        for fact in facts:
+            offered += self._pass_on(fact)
+            if offered > OFFERS_AT_ONCE:
+                offered = 0
+                await asyncio.sleep(0)
+        if entries:
+            self.head = number_of(entries[-1][0])
+
+    def _pass_on(self, fact: Fact) -> int:
+        """Move the head and tell the listener, in one step: whoever joins now has either got it or will replay it."""
+        if self._recent is not None:
+            self._recent.add(fact)
+        self.head = fact.number
+        return self._listener.receive(fact)

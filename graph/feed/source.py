@@ -1,0 +1,36 @@
+"""Where a stream's events come from: the past while it joins, then its place in an index."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic
+
+from graph.facts import Fact
+from graph.feed.stream import E, Stream
+
+
+class Source(ABC, Generic[E]):
+    """Tells what facts mean to one subscriber. A source that depends on other facts looks them up and learns them."""
+
+    async def look_up(self) -> None:
+        """Read what the meaning of facts depends on, as far as it is projected."""
+        return
+
+    def learn(self, facts: Sequence[Fact]) -> None:
+        """Add what is perhaps not projected yet: facts before the place where the stream joins."""
+        return
+
+    def join(self, head: int) -> None:
+        """Hear that all facts up to the reader's head were looked up or learnt."""
+        return
+
+    @abstractmethod
+    def replay(self, facts: Sequence[Fact]) -> list[E]:
+        """Tell what facts meant that the subscriber has missed."""
+
+    @abstractmethod
+    def register(self, stream: Stream[E]) -> None:
+        """Let the stream hear of everything after the reader's head."""
+
+    @abstractmethod
+    def unregister(self, stream: Stream[E]) -> None:
+        """Let the stream hear of nothing any more."""
