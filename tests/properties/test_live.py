@@ -1,0 +1,213 @@
+"""The promise of the live feed, for any interleaving of facts, cuts, resumes, slow phases, outages and retention.
+
+A home client that applies every event holds the home timeline; an event client is told every fact that passes its
+filter exactly once, in the order of the log. What retention removed before it was told is announced by one Gap.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+import redis
+from hypothesis import HealthCheck, given, settings
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.errors import Rejected
+from graph.facts import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.feed import Feed
+from graph.feed.filters import Box, EventFilter, EventKind
+from graph.log import entry_id
+from graph.model import Location
+from tests.conftest import CHEAP
+from tests.graph.stores import Fault, HookedStore
+from tests.graph.watching import feed_of
+from tests.graph.world import crowd
+from tests.properties.live import Client, EventsClient, HomeClient, Town
+
+QUIET = 0.03
+PEOPLE = 4
+TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")
+PLACES = (None, None, Location(52.5, 13.4), Location(39.9, 116.4))
+
+Step = tuple[Any, ...]
+
+person = st.integers(0, PEOPLE - 1)
+client = st.integers(0, 5)
+process = st.integers(0, 1)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("publish"), person, st.integers(0, 3)),
+        st.tuples(st.just("publish"), person, st.integers(0, 3)),
+        st.tuples(st.just("delete"), st.integers(0, 30)),
+        st.tuples(st.just("turn"), person, person),
+        st.tuples(st.just("turn"), person, person),
+        st.tuples(st.just("commit only"), person, st.integers(0, 30)),
+        st.tuples(st.just("look"), client, st.integers(1, 6)),
+        st.tuples(st.just("look"), client, st.integers(1, 6)),
+        st.tuples(st.just("look"), client, st.integers(1, 6)),
+        st.tuples(st.just("cut"), client),
+        st.tuples(st.just("move"), client, process),
+        st.tuples(st.just("drain")),
+        st.tuples(st.just("trim"), st.integers(0, 30)),
+        st.tuples(st.just("outage"), process, st.integers(1, 4)),
+        st.tuples(st.just("disconnect")),
+        st.tuples(st.just("rest")),
+    ),
+    min_size=10,
+    max_size=60,
+)
+
+
+class Interleaving:
+    """A town, two processes with a feed each, a third that writes, and clients of either feed."""
+
+    def __init__(self, writer: Graph, feeds: list[tuple[Graph, Feed]], raw: Redis, people: list[int]) -> None:
+        self.writer = writer
+        self.feeds = feeds
+        self.raw = raw
+        self.people = people
+        self.town = Town(people)
+        filters = (
+            EventFilter.of(users=people[:2]),
+            EventFilter.of(keywords=["rain", "北京"]),
+            EventFilter.of(within=Box(30, 100, 60, 20), kinds=[EventKind.POST_PUBLISHED, EventKind.POST_DELETED]),
+            EventFilter.of(users=people, sample=0.5),
+        )
+        self.clients: list[Client] = [
+            HomeClient(self.town, people[0]),
+            HomeClient(self.town, people[1]),
+            *(EventsClient(self.town, chosen) for chosen in filters),
+        ]
+        self.at = [n % 2 for n in range(len(self.clients))]
+
+    async def step(self, name: str, *arguments: int) -> None:
+        """Let one thing happen."""
+        await getattr(self, f"_{name.replace(' ', '_')}")(*arguments)
+
+    async def _publish(self, author: int, kind: int) -> None:
+        await self._done(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
+
+    async def _delete(self, which: int) -> None:
+        if self.town.posts:
+            post, author = sorted(self.town.posts.items())[which % len(self.town.posts)]
+            with suppress(Rejected):  # nobody has projected the post yet
+                await self._done(self.writer.posts.delete(author, post))
+
+    async def _turn(self, follower: int, followee: int) -> None:
+        pair = self.people[follower], self.people[followee]
+        if pair in self.town.follows:
+            await self._done(self.writer.follows.unfollow(pair[0], [pair[1]]))
+        elif follower != followee:
+            await self._done(self.writer.follows.follow(pair[0], [pair[1]]))
+
+    async def _commit_only(self, who: int, kind: int) -> None:
+        """A process dies between its commit and its projections."""
+        me, other = self.people[who], self.people[kind % PEOPLE]
+        followed: Event = Unfollowed(me, other) if (me, other) in self.town.follows else Followed(me, other)
+        published = PostPublished(me, TEXTS[kind % 4])
+        await self._done(self.writer.log.append([followed if kind % 2 and me != other else published]))
+
+    async def _done(self, deed: Awaitable[Any]) -> None:
+        before = await self.writer.log.last()
+        await deed
+        for fact in await self.writer.log.newest(await self.writer.log.last(), 3):
+            if fact.number > before and isinstance(fact.event, PostPublished | PostDeleted | Followed | Unfollowed):
+                self.town.note(fact)
+
+    async def _look(self, who: int, most: int) -> None:
+        graph, feed = self.feeds[self.at[who]]
+        await self.clients[who].glance(graph, feed, most)
+
+    async def _cut(self, who: int) -> None:
+        await self.clients[who].cut()
+
+    async def _move(self, who: int, process: int) -> None:
+        await self.clients[who].cut()
+        self.at[who] = process
+
+    async def _drain(self) -> None:
+        await self.writer.worker().drain()
+
+    async def _trim(self, which: int) -> None:
+        """Let retention remove what is drained, up to some fact."""
+        drained = await self.writer.worker().drain()
+        numbers = [fact.number for fact in self.town.facts if fact.number <= drained]
+        if numbers and (upto := numbers[which % len(numbers)]) > self.town.trimmed:
+            self.town.trimmed = upto
+            await self.writer.store.send(
+                [("SET", "{log}:trimmed", upto), ("XTRIM", "{log}", "MINID", entry_id(upto + 1))]
+            )
+
+    async def _outage(self, process: int, times: int) -> None:
+        """A process cannot reach the store for some exchanges."""
+        Fault(self.feeds[process][0].store, lambda _: True, times=times)
+
+    async def _disconnect(self) -> None:
+        """The store closes all connections."""
+        await self.raw.client_kill_filter(_type="normal", skipme=True)
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(QUIET)
+
+    async def check(self) -> None:
+        """Let everything come to rest, and compare what the clients hold with what is true."""
+        await self.writer.worker().drain()
+        last = await self.writer.log.last()
+        for who, each in enumerate(self.clients):
+            graph, feed = self.feeds[self.at[who]]
+            await each.finish(graph, feed, last)
+            await each.check(self.writer)
+
+
+async def run(url: str, happening: list[Step]) -> None:
+    """Let things happen in an empty store."""
+    async with AsyncExitStack() as stack:
+        graphs = []
+        for _ in range(3):
+            graphs.append(await Graph.open(url, CHEAP, partial(HookedStore, single_slot=True)))
+            stack.push_async_callback(graphs[-1].close)
+        writer, *readers = graphs
+        raw = await stack.enter_async_context(Redis.from_url(url, decode_responses=True))
+        people = await crowd(writer, PEOPLE)
+        feeds = [(graph, await stack.enter_async_context(feed_of(graph, QUIET))) for graph in readers]
+        interleaving = Interleaving(writer, feeds, raw, people)
+        try:
+            for name, *arguments in happening:
+                await interleaving.step(name, *arguments)
+            await interleaving.check()
+        finally:
+            for each in interleaving.clients:
+                await each.cut()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("part", range(2))
+def test_the_promise_of_the_live_feed_is_kept(
+    part: int, store_url: str, long_profile: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With small bounds on what is buffered, taken and kept, so that every one of them is met."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1300)
+    monkeypatch.setattr("graph.feed.stream.TAKEN_AT_ONCE", 2)
+    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 3)
+    monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
+    monkeypatch.setattr("graph.feed.reader.PAUSE_SECONDS", 0.005)
+    monkeypatch.setattr("graph.feed.STALE_SECONDS", 0.02)
+
+    @settings(
+        max_examples=20_000 if long_profile else 25,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(steps)
+    def example(happening: list[Step]) -> None:
+        with redis.Redis.from_url(store_url) as client:
+            client.flushall()
+        asyncio.run(run(store_url, happening))
+
+    example()
