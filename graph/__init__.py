@@ -99,7 +99,7 @@ class Graph:
             tombstones_live=tuning.tombstones_live,
         )
         self.imports = Imports(store, self.log, self.projections, self.worker(), tuning.log_retention)
-        self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users)
+        self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections)
 
     @classmethod
     async def open(

@@ -92,6 +92,12 @@ class Projections:
         await self._unfollow(of_type(facts, Unfollowed))
         await self._delete(of_type(facts, PostDeleted), whole=whole)
 
+    async def catch_up(self, viewer: int, facts: Sequence[Fact]) -> None:
+        """Project facts that concern a viewer so that the viewer's next page shows them; no cache is filled by it."""
+        if facts:
+            await self.project(facts, whole=False, fan_out=False)
+            await self._store.send([("UNLINK", keys.home(viewer))])
+
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
         replies: list[Any] = []
         for start in range(0, len(commands), COMMANDS_PER_TRIP):

@@ -10,6 +10,7 @@ The *terms* of a text are its words and hashtags, and the single characters and 
 
 import base64
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ UNSPACED = rf"[[{SCRIPTS}]&&[{LETTERS}]]"
 UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 RUNS = regex.compile(rf"(?V1){UNSPACED}+")
 WORDS = regex.compile(rf"(?V1)[[{BEGINNING}]--{UNSPACED}][[{LETTERS}]--{UNSPACED}]*")
+PLAIN_WORDS = re.compile(r"\w+", re.ASCII)
+"""The words of a text in ASCII: the same, found faster."""
 HASHTAGS = regex.compile(rf"(?V1)(?<![[{LETTERS}]--{UNSPACED}])(#[{BEGINNING}][{LETTERS}]*)#?")
 """A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens none: #北京#你好."""
 
@@ -67,7 +70,10 @@ class Terms:
         """Tell whether the text has all that the keyword looks for."""
         if not keyword.words <= self.words:
             return False
-        return not keyword.phrases or all(phrase in self.runs for phrase in keyword.phrases)
+        for phrase in keyword.phrases:  # noqa: SIM110 - asked so often that a generator would take half of the time
+            if phrase not in self.runs:
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +96,11 @@ def fold(text: str) -> str:
 def terms_of(text: str) -> Terms:
     """Find the terms of a text."""
     folded = fold(text)
-    words = WORDS.findall(folded)
+    plain = folded.isascii()
+    words = (PLAIN_WORDS if plain else WORDS).findall(folded)
     if "#" in folded:
         words += HASHTAGS.findall(folded)
-    return Terms(frozenset(words), GAP.join(RUNS.findall(folded)))
+    return Terms(frozenset(words), "" if plain else GAP.join(RUNS.findall(folded)))
 
 
 def keyword_of(entry: str) -> Keyword:

@@ -38,6 +38,7 @@ from graph.follows import Follows
 from graph.log import Log
 from graph.model import Permission
 from graph.posts import Posts
+from graph.projections import Projections
 from graph.sessions import Sessions
 from graph.store import Store
 from graph.tasks import end
@@ -61,12 +62,14 @@ class Feed:
         follows: Follows,
         sessions: Sessions,
         users: Users,
+        projections: Projections,
         *,
         quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
         self._log = log
         self._posts = posts
         self._follows = follows
+        self._projections = projections
         self._reader = LogReader(store, log, self)
         self._homes = HomeIndex()
         self._filters: FilterIndex[Stream[StreamHappened]] = FilterIndex()
@@ -86,7 +89,7 @@ class Feed:
         round trips.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
-        return self._stream(HomeSource(viewer, self._follows, self._homes), after, claims)
+        return self._stream(HomeSource(viewer, self._follows, self._projections, self._homes), after, claims)
 
     def events(
         self, filter_: EventFilter, after: int | None = None, viewer: int | None = None, session: str | None = None
@@ -141,14 +144,14 @@ class Feed:
                     async for missed in past:
                         yield missed
                 with self._registered(source, stream):
-                    async with aclosing(self._go_live(stream)) as live:
+                    async with aclosing(self._go_live(source, stream)) as live:
                         async for event in live:
                             yield event
                 after = stream.position
                 if stream.cut_off is GapReason.SLOW_CONSUMER:
                     self.cut_off += 1
-                    yield Gap(stream.position, _now(), GapReason.SLOW_CONSUMER)
-                    after = None
+                    yield Gap(after, _now(), GapReason.SLOW_CONSUMER)
+                    after = max(after, await self._log.drained())
 
     async def _join(self, source: Source[E], stream: Stream[E], claims: Sequence[Claim]) -> int:
         """Know all that the meaning of facts depends on, up to the reader's head, which is returned."""
@@ -180,12 +183,13 @@ class Feed:
                     yield Gap(stream.position, _now(), GapReason.RETENTION)
                 events = [event for event in source.replay(part.facts) if event.number > stream.position]
                 for event in await self._living(events):
+                    await source.announce(event, self._undrained)
                     stream.raise_ended()
                     stream.position = event.number
                     yield event
                 stream.position = max(stream.position, part.upto)
 
-    async def _go_live(self, stream: Stream[E]) -> AsyncGenerator[E | Checkpoint]:
+    async def _go_live(self, source: Source[E], stream: Stream[E]) -> AsyncGenerator[E | Checkpoint]:
         """Stream what the reader passes on, until the stream is cut off."""
         clock = asyncio.get_running_loop().time
         quiet_until = clock() + self._quiet
@@ -200,8 +204,9 @@ class Feed:
             stale = clock() - stream.waiting_since > STALE_SECONDS
             events = stream.take()
             for event in await self._living(events) if stale else events:
-                stream.raise_ended()
                 if event.number > stream.position:
+                    await source.announce(event, self._undrained)
+                    stream.raise_ended()
                     stream.position = event.number
                     yield event
                     quiet_until = clock() + self._quiet
@@ -215,6 +220,12 @@ class Feed:
         finally:
             self._streams.discard(stream)
             source.unregister(stream)
+
+    async def _undrained(self) -> AsyncGenerator[Sequence[Fact]]:
+        """Yield what is perhaps not projected yet, up to the reader's head."""
+        async with aclosing(self._reader.replay(await self._log.drained())) as parts:
+            async for part in parts:
+                yield part.facts
 
     async def _living(self, events: Sequence[E]) -> Sequence[E]:
         """Leave out posts that were deleted since. One round trip if there are posts."""

@@ -1,7 +1,7 @@
 """Where a stream's events come from: the past while it joins, then its place in an index."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Generic
 
 from graph.facts import Fact
@@ -21,6 +21,13 @@ class Source(ABC, Generic[E]):
 
     def join(self, head: int) -> None:
         """Hear that all facts up to the reader's head were looked up or learnt."""
+        return
+
+    async def announce(self, event: E, undrained: Callable[[], AsyncGenerator[Sequence[Fact]]]) -> None:
+        """Prepare the store for what the subscriber will ask when it has heard of this event.
+
+        `undrained` gives facts that are perhaps not projected yet, up to the reader's head.
+        """
         return
 
     @abstractmethod

@@ -7,7 +7,7 @@ import pytest
 
 from graph import Graph
 from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
-from graph.facts import Followed, ProfileChanged
+from graph.facts import Followed, PostDeleted, PostPublished, ProfileChanged
 from graph.feed import Feed
 from graph.log import entry_id
 from graph.model import MAX_NUMBER
@@ -222,7 +222,7 @@ async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, anot
 async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the bound it is cut off and rejoins at the end; a fast one beside it loses nothing."""
+    """Beyond the bound it is cut off and goes on from the drained mark; a fast one beside it loses nothing."""
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -234,6 +234,7 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
             [post] = await posts(graph, bob, f"{n}")
             assert (await fast.until(post))[-1].number == post
 
+        await graph.worker().drain()
         gap = await slow.next()
 
         assert isinstance(gap, Gap)
@@ -282,3 +283,22 @@ async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: 
                     held = {post_id: author for post_id, author in held.items() if author != user}
 
     assert sorted(held, reverse=True) == await home(graph, alice)
+
+
+async def test_what_a_client_fetches_again_holds_what_it_was_told(graph: Graph, another: Open) -> None:
+    """Though a process died between the commits of a post, a follow and a deletion and their projections."""
+    reading = await another()
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, carol)
+    [kept, gone] = await posts(graph, carol, "kept", "gone")
+    await graph.worker().drain()
+    await cached(graph, alice)
+    async with feed_of(reading) as feed, watching(feed, alice) as watcher:
+        assert await watcher.silent()
+        committed = await graph.log.append(
+            [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)]
+        )
+        events = await watcher.take(3)
+
+        assert isinstance(events[-1], AuthorAdded)
+        assert await home(graph, alice) == [committed[1].number, committed[0].number, kept]

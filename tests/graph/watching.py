@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.events import Checkpoint, HomeEvent
+from graph.events import Checkpoint
 from graph.feed import Feed
 from tests.graph.world import PATIENCE
 
@@ -17,23 +18,24 @@ QUIET = 0.1
 class Watcher:
     """One subscriber, which takes events when it likes."""
 
-    def __init__(self, stream: AsyncIterator[HomeEvent]) -> None:
+    def __init__(self, stream: AsyncIterator[Any]) -> None:
         self._stream = stream
 
-    async def next(self) -> HomeEvent:
+    async def next(self) -> Any:
         """Wait for the next event, checkpoints included."""
         async with asyncio.timeout(PATIENCE):
             return await anext(self._stream)
 
-    async def take(self, count: int) -> list[HomeEvent]:
+    async def take(self, count: int) -> list[Any]:
         """Wait for so many events that are not checkpoints."""
-        found: list[HomeEvent] = []
-        while len(found) < count:
-            event = await self.next()
-            found += [] if isinstance(event, Checkpoint) else [event]
+        found: list[Any] = []
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < count:
+                event = await self.next()
+                found += [] if isinstance(event, Checkpoint) else [event]
         return found
 
-    async def until(self, number: int) -> list[HomeEvent]:
+    async def until(self, number: int) -> list[Any]:
         """Take all events up to the one with this number, checkpoints left out."""
         found = await self.take(1)
         while found[-1].number < number:
@@ -62,14 +64,23 @@ async def watching(
 @asynccontextmanager
 async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
     """Run a feed that is soon called quiet."""
-    feed = Feed(graph.store, graph.log, graph.posts, graph.follows, graph.sessions, graph.users, quiet_seconds=quiet)
+    feed = Feed(
+        graph.store,
+        graph.log,
+        graph.posts,
+        graph.follows,
+        graph.sessions,
+        graph.users,
+        graph.projections,
+        quiet_seconds=quiet,
+    )
     try:
         yield feed
     finally:
         await feed.close()
 
 
-def numbers(events: list[HomeEvent]) -> list[int]:
+def numbers(events: list[Any]) -> list[int]:
     return [event.number for event in events]
 
 

@@ -63,9 +63,11 @@ class Client:
         self._stream: AsyncGenerator[Any] | None = None
         self._next: asyncio.Task[Any] | None = None
 
-    async def connect(self, feed: Feed) -> None:
+    async def connect(self, graph: Graph, feed: Feed) -> None:
         """Subscribe, or resume."""
         await self.cut()
+        if self.position is None:
+            await self.begin(graph)
         self._stream = self._streaming(feed, self.position)
 
     async def cut(self) -> None:
@@ -82,8 +84,11 @@ class Client:
     async def glance(self, graph: Graph, feed: Feed, most: int = 1, seconds: float = GLANCE) -> bool:
         """Take so many events at most; tell whether there were any."""
         for _ in range(most):
-            if self._stream is None:
-                await self.connect(feed)
+            try:
+                if self._stream is None:
+                    await self.connect(graph, feed)
+            except StoreUnavailable:
+                return False
             assert self._stream is not None
             self._next = self._next or asyncio.ensure_future(anext(self._stream))
             await asyncio.wait([self._next], timeout=seconds)
@@ -112,6 +117,9 @@ class Client:
         self.position = event.number
         await self.apply(event, graph)
 
+    async def begin(self, graph: Graph) -> None:
+        """Do what comes before the first subscription."""
+
     async def apply(self, event: Any, graph: Graph) -> None:
         """Make use of an event."""
         raise NotImplementedError
@@ -131,6 +139,12 @@ class HomeClient(Client):
         super().__init__(town, lambda feed, after: feed.home(viewer, after))
         self.viewer = viewer
         self.held: dict[int, int | None] | None = None
+
+    async def begin(self, graph: Graph) -> None:
+        """Read the timeline, and go on from the drained mark before that: the page's `liveCursor`."""
+        drained = await graph.log.drained()
+        await self._read(graph)
+        self.position = drained
 
     async def apply(self, event: Any, graph: Graph) -> None:
         """Keep what is held in step."""

@@ -1,0 +1,207 @@
+"""Where filters wait for facts: inverted indexes, each by one kind of criterion.
+
+The *value* stands for a filter; an index knows nothing else of it.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Generic, Protocol, TypeVar
+
+from graph.feed.filters import EventFilter, EventKind, Traits
+from graph.feed.grid import Grid
+from graph.feed.postings import Postings, Values, common, excluding, including
+from graph.terms import Keyword, Terms, code_of
+
+V = TypeVar("V", bound=Hashable)
+
+
+class Anchors(Protocol[V]):
+    """Values by one criterion of their filters."""
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value under what its filter asks for."""
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value away; nothing is left of it."""
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values whose filters ask for such a fact, some of them more than once, and perhaps a few more."""
+
+
+class UserAnchors(Generic[V]):
+    """Values by the users of their filters."""
+
+    def __init__(self) -> None:
+        self._by_user: Postings[int, V] = Postings()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value under every user."""
+        for user in filter_.users or ():
+            self._by_user.add(user, value)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value from under every user."""
+        for user in filter_.users or ():
+            self._by_user.remove(user, value)
+
+    def asking_for(self, user: int) -> Values[V]:
+        """Give the values under a user."""
+        return self._by_user[user]
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values under the author, or under either side of a follow."""
+        return chain.from_iterable(map(self._by_user.__getitem__, traits.people))
+
+
+@dataclass(slots=True, eq=False)
+class Shared(Generic[V]):
+    """A keyword of one or more filters, the term it is anchored under, and whether it is nothing but that term."""
+
+    keyword: Keyword
+    anchor: str
+    is_term: bool
+    values: Values[V] = ()
+
+
+class KeywordAnchors(Generic[V]):
+    """Values by the keywords of their filters, equal ones shared.
+
+    A keyword stands under one of its terms alone, the one that is least in use, so that common words among its
+    terms cost nothing.
+    """
+
+    def __init__(self) -> None:
+        self._shared: dict[Keyword, Shared[V]] = {}
+        self._anchored: Postings[str, Shared[V]] = Postings()
+        self._by_code: Postings[str, str] = Postings()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value under every keyword."""
+        for keyword in filter_.keywords or ():
+            shared = self._shared.get(keyword) or self._anchor(keyword)
+            shared.values = including(shared.values, value)
+
+    def _anchor(self, keyword: Keyword) -> Shared[V]:
+        anchor = min(keyword.terms(), key=lambda term: (len(self._anchored[term]), -len(term), term))
+        if anchor not in self._anchored:
+            self._by_code.add(code_of(anchor), anchor)
+        shared: Shared[V] = Shared(keyword, anchor, keyword.words | keyword.phrases == {anchor})
+        self._shared[keyword] = shared
+        self._anchored.add(anchor, shared)
+        return shared
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value from under every keyword, and forget the keywords that nobody asks for any more."""
+        for keyword in filter_.keywords or ():
+            shared = self._shared[keyword]
+            shared.values = excluding(shared.values, value)
+            if not shared.values:
+                del self._shared[keyword]
+                self._release(shared)
+
+    def _release(self, shared: Shared[V]) -> None:
+        self._anchored.remove(shared.anchor, shared)
+        if shared.anchor not in self._anchored:
+            self._by_code.remove(code_of(shared.anchor), shared.anchor)
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values with a keyword that the post has."""
+        return chain.from_iterable(shared.values for shared in self.occurring(traits))
+
+    def occurring(self, traits: Traits) -> Iterable[Shared[V]]:
+        """Find the keywords that the post has."""
+        if traits.vague:
+            return self._shared.values()
+        terms = traits.terms if self._shared else None
+        if terms is None:
+            return ()
+        anchors = terms if isinstance(terms, Terms) else self._by_code.among(terms.codes)
+        return [shared for shared in self._anchored.among(anchors) if shared.is_term or terms.contain(shared.keyword)]
+
+
+class UserAndKeywordAnchors(Generic[V]):
+    """Values whose filters ask for both users and keywords: found by whichever are fewer for a post."""
+
+    def __init__(self) -> None:
+        self._users: UserAnchors[V] = UserAnchors()
+        self._keywords: KeywordAnchors[V] = KeywordAnchors()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value under every user and every keyword."""
+        self._users.add(filter_, value)
+        self._keywords.add(filter_, value)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value from under every user and every keyword."""
+        self._users.remove(filter_, value)
+        self._keywords.remove(filter_, value)
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values under the author with a keyword that the post has."""
+        asking = self._users.asking_for(traits.people[0])
+        if not asking:
+            return ()
+        return chain.from_iterable(common(shared.values, asking) for shared in self._keywords.occurring(traits))
+
+
+class BoxAnchors(Generic[V]):
+    """Values by the boxes of their filters."""
+
+    def __init__(self) -> None:
+        self._grid: Grid[V] = Grid()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value where its box is."""
+        if filter_.within is not None:
+            self._grid.add(filter_.within, value)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value from where its box is."""
+        if filter_.within is not None:
+            self._grid.remove(filter_.within, value)
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values near the post's place."""
+        if traits.vague:
+            return self._grid.everything()
+        return () if traits.place is None else self._grid.near(*traits.place)
+
+
+class FirehoseAnchors(Generic[V]):
+    """Values by the kinds that their filters ask for, ordered by the size of the sample they want."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[EventKind, list[tuple[float, V]]] = {}
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Put a value under every kind."""
+        for kind in filter_.kinds or EventKind:
+            insort(self._by_kind.setdefault(kind, []), (sample_of(filter_), value), key=first)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Take a value from under every kind."""
+        for kind in filter_.kinds or EventKind:
+            ordered = self._by_kind[kind]
+            start = bisect_left(ordered, sample_of(filter_), key=first)
+            del ordered[ordered.index((sample_of(filter_), value), start)]
+            if not ordered:
+                del self._by_kind[kind]
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Find the values of this kind whose samples the fact belongs to."""
+        ordered = self._by_kind.get(traits.kind)
+        if ordered is None:
+            return ()
+        return (value for _, value in ordered[bisect_right(ordered, traits.share, key=first) :])
+
+
+def sample_of(filter_: EventFilter) -> float:
+    """Give the share of events that a filter asks for."""
+    return 1.0 if filter_.sample is None else filter_.sample
+
+
+def first(pair: tuple[float, object]) -> float:
+    """Give what pairs are ordered by."""
+    return pair[0]

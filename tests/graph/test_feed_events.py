@@ -1,0 +1,209 @@
+"""Event streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.errors import NotPermitted, SessionOver
+from graph.events import Checkpoint, Gap, GapReason, PostDeleted, PostPublished, UserFollowed, UserUnfollowed
+from graph.facts import PermissionRevoked
+from graph.feed import Feed
+from graph.feed.filters import EventFilter, EventKind
+from graph.model import Permission
+from tests.graph.watching import Watcher, feed_of, numbers
+from tests.graph.world import Open, befriend, people, posts, reached
+
+
+@asynccontextmanager
+async def following(
+    feed: Feed,
+    filter_: EventFilter,
+    after: int | None = None,
+    viewer: int | None = None,
+    session: str | None = None,
+) -> AsyncIterator[Watcher]:
+    """Subscribe to what passes a filter, and take the checkpoint that comes first."""
+    stream = feed.events(filter_, after, viewer, session)
+    watcher = Watcher(stream)
+    try:
+        assert isinstance(await watcher.next(), Checkpoint)
+        yield watcher
+    finally:
+        await stream.aclose()
+
+
+async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, feed: Feed) -> None:
+    """Posts and deletions of theirs, and follows on either side; nothing of others."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    async with following(feed, EventFilter.of(users=[bob])) as watcher:
+        await posts(graph, alice, "not bob's")
+        await befriend(graph, alice, carol)
+        post = await graph.posts.publish(bob, "hi")
+        events = await watcher.take(1)
+        await befriend(graph, alice, bob)
+        await befriend(graph, bob, carol)
+        await graph.follows.unfollow(alice, [bob])
+        await graph.posts.delete(bob, post.id)
+
+        events += await watcher.take(4)
+
+        assert await watcher.silent()
+    at = numbers(events)
+    assert events == [
+        PostPublished(post.id, post),
+        UserFollowed(at[1], alice, bob),
+        UserFollowed(at[2], bob, carol),
+        UserUnfollowed(at[3], alice, bob),
+        PostDeleted(at[4], post.id, bob),
+    ]
+    assert at == sorted(at)
+
+
+async def test_a_deletion_reaches_whom_the_post_reached(graph: Graph, another: Open) -> None:
+    """By its words, though nothing of the post is left, to another process, and after a resume."""
+    elsewhere = await another()
+    [alice] = await people(graph, "alice")
+    rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
+    start = await graph.log.last()
+    for post in (rain, sun):
+        await graph.posts.delete(alice, post)
+    await graph.worker().drain()
+    await graph.worker().tidy()
+    async with feed_of(elsewhere) as feed, following(feed, EventFilter.of(keywords=["Rain berlin"]), start) as watcher:
+        [event] = await watcher.take(1)
+        assert isinstance(event, PostDeleted)
+        assert (event.post, event.author) == (rain, alice)
+        assert await watcher.silent()
+
+
+async def test_resuming_tells_what_was_missed_once(graph: Graph, feed: Feed) -> None:
+    """From the cursor on, and then what happens next; posts that were deleted since are left out."""
+    [alice] = await people(graph, "alice")
+    chosen = EventFilter.of(keywords=["rain"])
+    start = await graph.log.last()
+    first, gone, _, last = await posts(graph, alice, "rain", "rain again", "sun", "more rain")
+    await graph.posts.delete(alice, gone)
+    deleted = await graph.log.last()
+    async with following(feed, chosen, start) as watcher:
+        assert numbers(await watcher.take(3)) == [first, last, deleted]
+        live = await posts(graph, alice, "rain now")
+        assert numbers(await watcher.take(1)) == live
+    async with following(feed, chosen, last) as watcher:
+        assert numbers(await watcher.take(2)) == [deleted, *live]
+
+
+async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cursor is where the stream stood, so that a new subscription misses nothing."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1000)
+    [alice] = await people(graph, "alice")
+    chosen = EventFilter.of(users=[alice])
+    async with following(feed, chosen) as slow:
+        assert await slow.silent()
+        written = [post for n in range(8) for post in await posts(graph, alice, f"{n}")]
+        async with following(feed, chosen, written[0]) as beside:
+            assert numbers(await beside.until(written[-1])) == written[1:]
+        await graph.worker().drain()
+        gap = await slow.next()
+        assert isinstance(gap, Gap)
+        assert gap.reason is GapReason.SLOW_CONSUMER
+        assert await slow.silent()
+        after = await posts(graph, alice, "after")
+        assert numbers(await slow.take(1)) == after
+        async with following(feed, chosen, gap.number) as resumed:
+            assert numbers(await resumed.until(after[-1])) == [*written, *after]
+    assert feed.cut_off == 1
+
+
+async def test_a_firehose_needs_its_permission(graph: Graph, feed: Feed) -> None:
+    """Of somebody: it is not for the anonymous, and granted by name."""
+    [alice] = await people(graph, "alice")
+    everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_PUBLISHED])
+    with pytest.raises(NotPermitted):
+        feed.events(everything)
+    with pytest.raises(NotPermitted):
+        await anext(feed.events(everything, viewer=alice))
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    async with following(feed, everything, viewer=alice) as watcher:
+        written = await posts(graph, alice, "everything")
+        assert numbers(await watcher.take(1)) == written
+
+
+async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) -> None:
+    """At once, also if the process that revoked it died before anything was projected."""
+    alice, bob = await people(graph, "alice", "bob")
+    everything = EventFilter.of(firehose=True)
+    for person in (alice, bob):
+        await graph.users.grant(person, Permission.FIREHOSE)
+    async with (
+        following(feed, everything, viewer=alice) as revoked,
+        following(feed, everything, viewer=bob) as kept,
+    ):
+        await graph.log.append([PermissionRevoked(alice, Permission.FIREHOSE)])
+        with pytest.raises(NotPermitted):
+            await revoked.take(1)
+        written = await posts(graph, bob, "still here")
+        assert numbers(await kept.take(1)) == written
+
+
+async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
+    """Logging out ends all streams of the session; who is anonymous has none."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    chosen = EventFilter.of(users=[alice])
+    async with following(feed, chosen, None, alice, session.id) as watcher, following(feed, chosen) as anonymous:
+        await graph.sessions.end(alice, session.id)
+        with pytest.raises(SessionOver):
+            await watcher.take(1)
+        written = await posts(graph, alice, "hi")
+        assert numbers(await anonymous.take(1)) == written
+
+
+async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
+    """However they end, nobody is waited for, watched or indexed any more."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    session = await graph.sessions.start(alice)
+    chosen = EventFilter.of(users=[bob], keywords=["rain"])
+    async with (
+        following(feed, chosen, None, alice, session.id) as filtered,
+        following(feed, EventFilter.of(keywords=["rain"])) as other,
+    ):
+        home = feed.home(alice, None, session.id)
+        await anext(home)
+        await filtered.silent()
+        await other.silent()
+        await anext(home)
+        assert len(feed) == 3
+        await home.aclose()
+    assert len(feed) == 0
+    assert not feed._homes._audiences
+    assert not feed._homes._of_author
+    assert len(feed._endings) == 0
+
+
+async def test_a_watched_session_tells_when_it_ends(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """Once: when it is logged out, expires, or makes way; not when nobody watches any more."""
+    [alice] = await people(graph, "alice")
+    ended: list[int] = []
+    opened = [await graph.sessions.start(alice) for _ in range(4)]
+    stops = [feed.watch(alice, session.id, partial(ended.append, n)) for n, session in enumerate(opened)]
+
+    async def count() -> int:
+        return len(ended)
+
+    stops[3]()
+    await graph.sessions.end(alice, opened[0].id)
+    await reached(count, 1)
+    await raw.hset(keys.sessions(alice), opened[1].id, 1)
+    await raw.hdel(keys.sessions(alice), opened[3].id)
+    await reached(count, 2)
+    await graph.sessions.end(alice)
+    await reached(count, 3)
+    assert ended == [0, 1, 2]
+    assert len(feed._endings) == 0
