@@ -1,0 +1,129 @@
+"""kill -9 of the store under a thousand events a second: every stream tells all that was committed, in order, once."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from graph.events import Checkpoint, Gap
+from graph.facts import Fact, PostPublished
+from graph.feed import Feed
+from graph.feed.filters import EventFilter
+from graph.log import Once
+from server.embedded import Durability, EmbeddedStore
+from tests.conftest import CHEAP
+from tests.graph.watching import feed_of
+from tests.graph.world import crowd
+
+KILLS = 2
+SECONDS_BETWEEN = 1.0
+EVENTS_AT_ONCE = 25
+PAUSE = 0.025  # seconds between batches: a thousand events a second
+PATIENCE = 60.0
+
+
+class Publisher:
+    """Commits posts in batches, each with a key that makes it safe to repeat, and repeats what was not answered."""
+
+    def __init__(self, graph: Graph, authors: list[int]) -> None:
+        self.committed: list[Fact] = []
+        self.stopped = False
+        self._graph = graph
+        self._authors = authors
+
+    async def run(self) -> None:
+        """Publish until stopped."""
+        batch = 0
+        while not self.stopped:
+            batch += 1
+            events = [
+                PostPublished(self._authors[n % len(self._authors)], f"rain {batch} {n}") for n in range(EVENTS_AT_ONCE)
+            ]
+            self.committed += await self._append(events, Once("publisher", f"{batch}"))
+            await asyncio.sleep(PAUSE)
+
+    async def _append(self, events: list[PostPublished], once: Once) -> list[Fact]:
+        while True:
+            try:
+                return await self._graph.log.append(events, once)
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)
+
+
+class Listener:
+    """Notes what a stream tells, and resumes with its cursor whenever the stream fails."""
+
+    def __init__(self, feed: Feed, subscribe: Any) -> None:
+        self.told: list[int] = []
+        self.position: int | None = None
+        self._feed = feed
+        self._subscribe = subscribe
+
+    async def run(self) -> None:
+        """Listen for ever."""
+        while True:
+            try:
+                stream: AsyncGenerator[Any] = self._subscribe(self._feed, self.position)
+                async with aclosing(stream) as events:
+                    async for event in events:
+                        assert not isinstance(event, Gap)
+                        if not isinstance(event, Checkpoint):
+                            self.told.append(event.number)
+                        self.position = event.number
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.timeout(180)
+async def test_no_stream_loses_anything_when_the_store_is_killed(tmp_path: Path) -> None:
+    """Home streams and filtered ones, some of which begin while it is away."""
+    async with AsyncExitStack() as stack:
+        store = stack.enter_context(EmbeddedStore(tmp_path, Durability.SAFE))
+        graph = await Graph.open(store.url, CHEAP)
+        stack.push_async_callback(graph.close)
+        viewer, *authors = await crowd(graph, 5)
+        await graph.follows.follow(viewer, authors[:2])
+        await graph.worker().drain()
+        feed = await stack.enter_async_context(feed_of(graph, quiet=0.5))
+        start = await graph.log.last()
+        subscriptions = [
+            lambda feed, after: feed.home(viewer, after or start),
+            lambda feed, after: feed.events(EventFilter.of(users=authors[1:3]), after or start),
+            lambda feed, after: feed.events(EventFilter.of(keywords=["rain"]), after or start),
+        ]
+        wanted = [{*authors[:2]}, {*authors[1:3]}, {*authors}]
+        publisher = Publisher(graph, authors)
+        listeners = [Listener(feed, subscribe) for subscribe in subscriptions]
+        tasks = [asyncio.create_task(each.run()) for each in (publisher, *listeners)]
+
+        for _ in range(KILLS):
+            await asyncio.sleep(SECONDS_BETWEEN)
+            os.kill(store.pid, signal.SIGKILL)
+            listeners += [Listener(feed, subscribe) for subscribe in subscriptions]
+            wanted += wanted[:3]
+            tasks += [asyncio.create_task(each.run()) for each in listeners[-3:]]
+            await asyncio.sleep(0.2)
+            assert await asyncio.to_thread(store.ensure), "it was killed, and started again"
+        await asyncio.sleep(SECONDS_BETWEEN)
+        publisher.stopped = True
+        await tasks[0]
+        last = publisher.committed[-1].number
+        async with asyncio.timeout(PATIENCE):
+            while any((each.position or 0) < last for each in listeners):
+                assert not any(task.done() for task in tasks[1:]), "a listener has failed"
+                await asyncio.sleep(0.05)
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert len(publisher.committed) >= 500
+        for listener, people in zip(listeners, wanted, strict=True):
+            expected = [fact.number for fact in publisher.committed if fact.event.author in people]
+            assert listener.told == expected
