@@ -179,7 +179,9 @@ class Feed:
         async with aclosing(self._reader.replay(min(stream.position, joined))) as parts:
             async for part in parts:
                 if part.lost:
-                    stream.position = max(stream.position, part.upto)
+                    await source.look_up()
+                if part.lost and part.upto > stream.position:
+                    stream.position = part.upto
                     yield Gap(stream.position, _now(), GapReason.RETENTION)
                 events = [event for event in source.replay(part.facts) if event.number > stream.position]
                 for event in await self._living(events):
@@ -256,6 +258,7 @@ class Feed:
 
     def lose(self) -> None:
         """Let every stream find out what it has lost: facts were removed before the reader came to them."""
+        self._homes.clear()
         for stream in self._streams:
             stream.cut(GapReason.RETENTION)
 

@@ -62,13 +62,20 @@ class HomeIndex:
         audience.streams.append(stream)
 
     def remove(self, viewer: int, stream: Stream[HomeHappened]) -> None:
-        """Forget a stream."""
-        audience = self._audiences[viewer]
+        """Forget a stream, if it is here."""
+        audience = self._audiences.get(viewer)
+        if audience is None or stream not in audience.streams:
+            return
         audience.streams.remove(stream)
         if not audience.streams:
             del self._audiences[viewer]
             for author in audience.authors:
                 self._disconnect(author, audience)
+
+    def clear(self) -> None:
+        """Forget everything: whom people follow is not known any more."""
+        self._audiences.clear()
+        self._of_author.clear()
 
     def shows(self, viewer: int, author: int) -> bool:
         """Tell whether a viewer who has a stream here follows an author, or is the author."""
@@ -134,7 +141,7 @@ class HomeSource(Source[HomeHappened]):
         self._known_upto = 0
 
     async def look_up(self) -> None:
-        """Read whom the viewer follows. One round trip."""
+        """Read whom the viewer follows; facts are then learnt from the first on. One round trip."""
         self._followed = await self._follows.followed_by(self._viewer)
         self._known_upto = 0
 

@@ -149,3 +149,22 @@ async def test_live(alice: Alice) -> None:
                 break
     assert [event["__typename"] for event in events] == ["Checkpoint", "PostAdded", "PostAdded"]
     assert [event["edge"]["node"]["text"] for event in events[1:]] == ["in between", "just now"]
+
+
+async def test_events(alice: Alice) -> None:
+    """Whoever writes one of the words, and what is deleted of it."""
+    bob = alice.people["bob"]
+    told = []
+    async with asyncio.timeout(10), aclosing(alice.subscribe("events")) as stream:
+        async for event in stream:
+            told.append(event["events"])
+            if len(told) == 1:
+                await alice.graph.posts.publish(bob, "tea")
+                post = await alice.graph.posts.publish(bob, "Coffee, then #Music")
+            if len(told) == 2:
+                await alice.graph.posts.delete(bob, post.id)
+            if len(told) == 3:
+                break
+    assert [event["__typename"] for event in told] == ["Checkpoint", "PostPublished", "PostDeleted"]
+    assert told[1]["post"]["text"] == "Coffee, then #Music"
+    assert told[2]["postId"] == told[1]["post"]["id"]

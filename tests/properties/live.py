@@ -59,6 +59,7 @@ class Client:
         self.town = town
         self.position: int | None = None
         self.lost: list[tuple[int, int]] = []
+        self.history: list[object] = []
         self._streaming = streaming
         self._stream: AsyncGenerator[Any] | None = None
         self._next: asyncio.Task[Any] | None = None
@@ -105,6 +106,7 @@ class Client:
 
     async def _take(self, event: Any, graph: Graph) -> None:
         before = self.position
+        self.history.append(event)
         if isinstance(event, Checkpoint | Gap):
             assert before is None or event.number >= before, "cursors never go back"
         else:
@@ -169,12 +171,14 @@ class HomeClient(Client):
     async def _read(self, graph: Graph) -> None:
         authors = {fact.number: fact.event.author for fact in self.town.facts if isinstance(fact.event, PostPublished)}
         self.held = {post: authors[post] for post in await home(graph, self.viewer)}
+        self.history.append(f"holds {sorted(self.held)}")
 
     async def check(self, graph: Graph) -> None:
         """See that the client holds the home timeline."""
         if self.held is None:
             await self._read(graph)
-        assert set(self._held()) == self.town.home(self.viewer), (self.viewer, self.held)
+        held, true = set(self._held()), self.town.home(self.viewer)
+        assert held == true, f"viewer {self.viewer} lacks {true - held} and has {held - true}: {self.history}"
 
 
 class EventsClient(Client):

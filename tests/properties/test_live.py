@@ -24,7 +24,7 @@ from graph.feed.filters import Box, EventFilter, EventKind
 from graph.log import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
-from tests.graph.stores import Fault, HookedStore
+from tests.graph.stores import Fault, HookedStore, sends
 from tests.graph.watching import feed_of
 from tests.graph.world import crowd
 from tests.properties.live import Client, EventsClient, HomeClient, Town
@@ -39,28 +39,21 @@ Step = tuple[Any, ...]
 person = st.integers(0, PEOPLE - 1)
 client = st.integers(0, 5)
 process = st.integers(0, 1)
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("publish"), person, st.integers(0, 3)),
-        st.tuples(st.just("publish"), person, st.integers(0, 3)),
-        st.tuples(st.just("delete"), st.integers(0, 30)),
-        st.tuples(st.just("turn"), person, person),
-        st.tuples(st.just("turn"), person, person),
-        st.tuples(st.just("commit only"), person, st.integers(0, 30)),
-        st.tuples(st.just("look"), client, st.integers(1, 6)),
-        st.tuples(st.just("look"), client, st.integers(1, 6)),
-        st.tuples(st.just("look"), client, st.integers(1, 6)),
-        st.tuples(st.just("cut"), client),
-        st.tuples(st.just("move"), client, process),
-        st.tuples(st.just("drain")),
-        st.tuples(st.just("trim"), st.integers(0, 30)),
-        st.tuples(st.just("outage"), process, st.integers(1, 4)),
-        st.tuples(st.just("disconnect")),
-        st.tuples(st.just("rest")),
-    ),
-    min_size=10,
-    max_size=60,
+step = st.one_of(
+    *[st.tuples(st.just("publish"), person, st.integers(0, 3), st.integers(1, 4))] * 4,
+    *[st.tuples(st.just("look"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
+    *[st.tuples(st.just("turn"), person, person)] * 2,
+    *[st.tuples(st.just("move"), client, process)] * 2,
+    st.tuples(st.just("delete"), st.integers(0, 30)),
+    st.tuples(st.just("commit only"), person, st.integers(0, 30)),
+    st.tuples(st.just("drain")),
+    st.tuples(st.just("trim"), st.integers(0, 30)),
+    st.tuples(st.just("lag"), process, st.integers(2, 10)),
+    st.tuples(st.just("outage"), process, st.integers(1, 4)),
+    st.tuples(st.just("disconnect")),
+    st.tuples(st.just("rest")),
 )
+steps = st.lists(step, min_size=20, max_size=80)
 
 
 class Interleaving:
@@ -89,8 +82,9 @@ class Interleaving:
         """Let one thing happen."""
         await getattr(self, f"_{name.replace(' ', '_')}")(*arguments)
 
-    async def _publish(self, author: int, kind: int) -> None:
-        await self._done(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
+    async def _publish(self, author: int, kind: int, times: int) -> None:
+        for _ in range(times):
+            await self._done(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
 
     async def _delete(self, which: int) -> None:
         if self.town.posts:
@@ -123,9 +117,6 @@ class Interleaving:
         graph, feed = self.feeds[self.at[who]]
         await self.clients[who].glance(graph, feed, most)
 
-    async def _cut(self, who: int) -> None:
-        await self.clients[who].cut()
-
     async def _move(self, who: int, process: int) -> None:
         await self.clients[who].cut()
         self.at[who] = process
@@ -146,6 +137,10 @@ class Interleaving:
     async def _outage(self, process: int, times: int) -> None:
         """A process cannot reach the store for some exchanges."""
         Fault(self.feeds[process][0].store, lambda _: True, times=times)
+
+    async def _lag(self, process: int, times: int) -> None:
+        """The reader of a process falls behind."""
+        Fault(self.feeds[process][0].store, sends("XREAD"), times=times)
 
     async def _disconnect(self) -> None:
         """The store closes all connections."""
@@ -199,7 +194,7 @@ def test_the_promise_of_the_live_feed_is_kept(
     monkeypatch.setattr("graph.feed.STALE_SECONDS", 0.02)
 
     @settings(
-        max_examples=20_000 if long_profile else 25,
+        max_examples=20_000 if long_profile else 50,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

@@ -1,0 +1,178 @@
+"""Event streams through the schema: filters, all four kinds with their people and posts, and who may have what."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from graph.model import Location, Permission, User
+from resolvers import ids
+from resolvers.errors import code_of
+from schema import schema
+from tests.resolvers.conftest import World, post_id, user_id
+
+EVENTS = """subscription ($filter: EventFilter!, $after: String) { events(filter: $filter, after: $after) {
+    __typename cursor at
+    ... on PostPublished { post { id text author { login relationship { state } } } }
+    ... on PostDeleted { postId authorId }
+    ... on UserFollowed { follower { login } followee { login followersCount } }
+    ... on UserUnfollowed { follower { login } followee { login followersCount } }
+    ... on Gap { reason } } }"""
+
+
+class Streaming:
+    """A running subscription to events."""
+
+    def __init__(self, world: World, viewer: User | None, after: str | None = None, **filter_: object) -> None:
+        self._world = world
+        self._viewer = viewer
+        self._variables = {"filter": filter_, "after": after}
+        self._results: Any = None
+
+    async def __aenter__(self) -> "Streaming":
+        context = await self._world.context(self._viewer)
+        self._results = await schema.subscribe(EVENTS, context_value=context, variable_values=self._variables)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._results.aclose()
+
+    async def result(self) -> Any:
+        """Give the next result, whatever it is."""
+        return await asyncio.wait_for(anext(self._results), 10)
+
+    async def next(self) -> dict[str, Any]:
+        """Give the next event that is not a checkpoint."""
+        while True:
+            result = await self.result()
+            assert result.errors is None, result.errors
+            event: dict[str, Any] = result.data["events"]
+            if event["__typename"] != "Checkpoint":
+                return event
+
+    async def refusal(self) -> tuple[str | None, str]:
+        """Give the error that comes instead of an event: its code and message."""
+        [error] = (await self.result()).errors
+        return code_of(error.original_error), error.message
+
+
+async def test_all_four_kinds_come_with_their_people_and_posts(world: World) -> None:
+    """Relations are the viewer's, counts those of the moment."""
+    alice, bob, carol = await world.people("alice", "bob", "carol")
+    await world.follow(alice, bob)
+    async with Streaming(world, alice, users=[user_id(bob)]) as stream:
+        assert (await stream.result()).data["events"]["__typename"] == "Checkpoint"
+        [post] = await world.post(bob, "hello")
+        published = await stream.next()
+        await world.graph.posts.delete(bob.id, post.id)
+        deleted = await stream.next()
+        await world.follow(carol, bob)
+        followed = await stream.next()
+        await world.graph.follows.unfollow(carol.id, [bob.id])
+        unfollowed = await stream.next()
+    author = {"login": "bob", "relationship": {"state": "FOLLOWING"}}
+    assert published["post"] == {"id": post_id(post), "text": "hello", "author": author}
+    assert (deleted["postId"], deleted["authorId"]) == (post_id(post), user_id(bob))
+    assert followed["follower"] == {"login": "carol"}
+    assert followed["followee"] == {"login": "bob", "followersCount": 2}
+    assert unfollowed["followee"] == {"login": "bob", "followersCount": 1}
+
+
+async def test_the_fields_of_a_filter_are_joined(world: World) -> None:
+    """A post passes if it has the words, lies in the box and is of the kind that is asked for."""
+    alice, bob = await world.people("alice", "bob")
+    berlin, rome = Location(52.5, 13.4), Location(41.9, 12.5)
+    box = {"south": 50, "west": 10, "north": 55, "east": 15}
+    async with Streaming(world, None, keywords=["rain"], within=box, kinds=["POST_PUBLISHED"]) as stream:
+        await stream.result()
+        for author, text, place in ((bob, "sun", berlin), (bob, "rain", rome), (bob, "Rain!", berlin)):
+            await world.graph.posts.publish(author.id, text, location=place)
+        assert (await stream.next())["post"]["text"] == "Rain!"
+        await world.follow(alice, bob)
+        await world.graph.posts.publish(alice.id, "more RAIN", location=berlin)
+        assert (await stream.next())["post"]["text"] == "more RAIN"
+
+
+async def test_resuming_goes_on_after_the_cursor(world: World) -> None:
+    """Nothing is lost and nothing comes twice."""
+    [alice] = await world.people("alice")
+    async with Streaming(world, None, users=[user_id(alice)]) as stream:
+        await stream.result()
+        await world.post(alice, "seen")
+        cursor = (await stream.next())["cursor"]
+    await world.post(alice, "missed")
+    async with Streaming(world, None, cursor, users=[user_id(alice)]) as stream:
+        assert (await stream.next())["post"]["text"] == "missed"
+
+
+async def test_a_fresher_cursor_of_the_transport_wins(world: World) -> None:
+    """A client that reconnects by itself says where it was; its document is older."""
+    [alice] = await world.people("alice")
+    async with Streaming(world, None, users=[user_id(alice)]) as stream:
+        start = (await stream.result()).data["events"]["cursor"]
+        await world.post(alice, "seen", "missed")
+        seen = (await stream.next())["cursor"]
+    context = await world.context(alice)
+    context.resume_after = seen
+    variables = {"filter": {"users": [user_id(alice)]}, "after": start}
+    results: Any = await schema.subscribe(EVENTS, context_value=context, variable_values=variables)
+    await anext(results)
+    assert context.position == seen
+    event = (await anext(results)).data["events"]
+    assert event["post"]["text"] == "missed"
+    assert context.position == event["cursor"]
+    await results.aclose()
+
+
+@pytest.mark.parametrize(
+    ("filter_", "named"),
+    [
+        ({}, "firehose"),
+        ({"firehose": False}, "firehose"),
+        ({"sample": 0.5}, "firehose"),
+        ({"kinds": ["POST_PUBLISHED"]}, "firehose"),
+        ({"users": []}, "users"),
+        ({"users": ["nonsense"]}, "id"),
+        ({"users": [ids.encode(ids.Kind.POST, 1)]}, "users"),
+        ({"users": [ids.encode(ids.Kind.USER, 1 + n) for n in range(5001)]}, "5000"),
+        ({"keywords": []}, "keywords"),
+        ({"keywords": ["?!"]}, "keyword"),
+        ({"keywords": ["word"] * 401}, "400"),
+        ({"keywords": [" ".join(f"w{n}" for n in range(26))]}, "25"),
+        ({"keywords": ["x" * 61]}, "60"),
+        ({"within": {"south": 1, "west": 0, "north": 0, "east": 1}}, "south"),
+        ({"within": {"south": -91, "west": 0, "north": 0, "east": 1}}, "within"),
+        ({"users": [ids.encode(ids.Kind.USER, 1)], "sample": 0}, "sample"),
+        ({"users": [ids.encode(ids.Kind.USER, 1)], "kinds": []}, "kinds"),
+    ],
+)
+async def test_a_filter_that_makes_no_sense_is_refused(world: World, filter_: dict[str, Any], named: str) -> None:
+    """The message names what is wrong."""
+    async with Streaming(world, None, **filter_) as stream:
+        code, message = await stream.refusal()
+    assert code == "BAD_USER_INPUT"
+    assert named in message
+
+
+async def test_a_firehose_is_for_those_who_may(world: World) -> None:
+    """Forbidden to everybody else, the anonymous included."""
+    alice, bob = await world.people("alice", "bob")
+    await world.graph.users.grant(alice.id, Permission.FIREHOSE)
+    for viewer in (None, bob):
+        async with Streaming(world, viewer, firehose=True) as stream:
+            assert (await stream.refusal())[0] == "FORBIDDEN"
+    async with Streaming(world, alice, firehose=True) as stream:
+        await stream.result()
+        await world.post(bob, "anything")
+        assert (await stream.next())["post"]["text"] == "anything"
+
+
+async def test_logging_out_ends_an_event_stream(world: World) -> None:
+    """A session that ends takes its subscriptions with it."""
+    [alice] = await world.people("alice")
+    async with Streaming(world, alice, users=[user_id(alice)]) as stream:
+        await stream.result()
+        viewer = await world.viewer(alice)
+        assert viewer is not None
+        await world.graph.sessions.end(alice.id, viewer.session)
+        assert (await stream.refusal())[0] == "UNAUTHENTICATED"
