@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 from graph.events import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.feed.postings import Postings
 from graph.feed.source import Source
 from graph.feed.stream import Stream
 from graph.follows import Follows
@@ -47,7 +48,7 @@ class HomeIndex:
 
     def __init__(self) -> None:
         self._audiences: dict[int, Audience] = {}
-        self._of_author: dict[int, Audience | set[Audience]] = {}
+        self._of_author: Postings[int, Audience] = Postings()
 
     def __len__(self) -> int:
         return len(self._audiences)
@@ -58,7 +59,7 @@ class HomeIndex:
         if audience is None:
             audience = self._audiences[viewer] = Audience({viewer, *followed})
             for author in audience.authors:
-                self._connect(author, audience)
+                self._of_author.add(author, audience)
         audience.streams.append(stream)
 
     def remove(self, viewer: int, stream: Stream[HomeHappened]) -> None:
@@ -70,12 +71,12 @@ class HomeIndex:
         if not audience.streams:
             del self._audiences[viewer]
             for author in audience.authors:
-                self._disconnect(author, audience)
+                self._of_author.remove(author, audience)
 
     def clear(self) -> None:
         """Forget everything: whom people follow is not known any more."""
         self._audiences.clear()
-        self._of_author.clear()
+        self._of_author = Postings()
 
     def shows(self, viewer: int, author: int) -> bool:
         """Tell whether a viewer who has a stream here follows an author, or is the author."""
@@ -85,40 +86,19 @@ class HomeIndex:
         """Give the streams that a fact concerns, and keep up whom their viewers follow."""
         match fact.event:
             case PostPublished(author) | PostDeleted(author):
-                audiences = self._of_author.get(author, ())
-                if isinstance(audiences, Audience):
-                    return audiences.streams
-                return [stream for audience in audiences for stream in audience.streams]
+                return [stream for audience in self._of_author[author] for stream in audience.streams]
             case Followed(follower, followee) if audience := self._audiences.get(follower):
                 if followee not in audience.authors:
                     audience.authors.append(followee)
-                    self._connect(followee, audience)
+                    self._of_author.add(followee, audience)
                 return audience.streams
             case Unfollowed(follower, followee) if audience := self._audiences.get(follower):
                 if followee in audience.authors:
                     audience.authors.remove(followee)
-                    self._disconnect(followee, audience)
+                    self._of_author.remove(followee, audience)
                 return audience.streams
             case _:
                 return []
-
-    def _connect(self, author: int, audience: Audience) -> None:
-        known = self._of_author.get(author)
-        if known is None:
-            self._of_author[author] = audience  # alone, as most are: a set would take 200 bytes more
-        elif isinstance(known, Audience):
-            self._of_author[author] = {known, audience}
-        else:
-            known.add(audience)
-
-    def _disconnect(self, author: int, audience: Audience) -> None:
-        known = self._of_author[author]
-        if isinstance(known, Audience):
-            del self._of_author[author]
-            return
-        known.remove(audience)
-        if len(known) == 1:
-            self._of_author[author] = known.pop()
 
 
 def _is_by(author: int, fact: Fact) -> bool:

@@ -183,7 +183,7 @@ async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
         await home.aclose()
     assert len(feed) == 0
     assert not feed._homes._audiences
-    assert not feed._homes._of_author
+    assert not [*feed._homes._of_author]
     assert len(feed._endings) == 0
 
 

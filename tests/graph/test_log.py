@@ -300,6 +300,7 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
         SessionsEnded(1, ["a", "b"]),
         PostPublished(1, '"\n\t\u0000𝒳', None, -0.5, 1e-7),
         PostDeleted(1, MAX_NUMBER),
+        PostDeleted(1, MAX_NUMBER, "", -0.5, 1e-7),
         Followed(1, 2),
         Unfollowed(1, 2),
     ],

@@ -1,16 +1,22 @@
 """Posts: publish once, delete for good, look up."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
+from graph.archive import Archive
 from graph.errors import ProblemCode, Rejected
+from graph.facts import PostDeleted
 from graph.model import Counts, Location
+from graph.terms import digest_of
+from tests.conftest import CHEAP
 from tests.graph.stores import Stop, runs
-from tests.graph.world import Open, codes, counted, home, newest, people, posts, state
+from tests.graph.world import Open, codes, counted, home, many_posts, newest, people, posts, state
 
 
 async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:
@@ -236,6 +242,43 @@ async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) 
     assert await home(graph, bob) == [kept]
     await worker.tidy()
     assert await worker.drain() == await graph.log.last()
+
+
+async def test_a_deletion_tells_what_the_post_could_be_found_by(graph: Graph) -> None:
+    """Its fact has the digest of the words, and the place if there was one, so that it finds whom the post found."""
+    [alice] = await people(graph, "alice")
+    here = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
+    nowhere = await graph.posts.publish(alice, "😀")
+
+    for post in (here, nowhere):
+        await graph.posts.delete(alice, post.id)
+
+    assert [fact.event async for fact in graph.log.replay(nowhere.id, await graph.log.last())] == [
+        PostDeleted(alice, here.id, digest_of("Rain in 北京"), 39.9, 1e-7),
+        PostDeleted(alice, nowhere.id, "", None, None),
+    ]
+
+
+async def test_the_deletion_of_an_archived_post_tells_it_too(store_url: str, raw: Redis, tmp_path: Path) -> None:
+    """What the store no longer has is read from the archive."""
+    tuning = replace(CHEAP, hot_posts=1, archive_batch=1)
+    graph = await Graph.open(store_url, tuning, archive=Archive(f"sqlite:///{tmp_path}/archive.sqlite"))
+    try:
+        [alice] = await people(graph, "alice")
+        old = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
+        await many_posts(graph, alice, 5)
+        await graph.worker().drain()
+        assert graph.archiver is not None
+        await graph.archiver.work()
+        assert not await raw.exists(keys.post(old.id))
+
+        await graph.posts.delete(alice, old.id)
+
+        fact = await graph.log.get(await graph.log.last())
+        assert fact is not None
+        assert fact.event == PostDeleted(alice, old.id, digest_of("Rain in 北京"), 39.9, 1e-7)
+    finally:
+        await graph.close()
 
 
 async def test_an_undrained_deletion_keeps_its_fact(graph: Graph, raw: Redis) -> None:
