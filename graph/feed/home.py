@@ -117,23 +117,26 @@ class HomeSource(Source[HomeHappened]):
         self._follows = follows
         self._projections = projections
         self._index = index
-        self._followed: dict[int, int] = {}
+        self._followed: set[int] = set()
         self._known_upto = 0
 
     async def look_up(self) -> None:
         """Read whom the viewer follows; facts are then learnt from the first on. One round trip."""
-        self._followed = await self._follows.followed_by(self._viewer)
+        self._followed = {*await self._follows.followed_by(self._viewer)}
         self._known_upto = 0
 
     def learn(self, facts: Sequence[Fact]) -> None:
-        """Bring whom the viewer follows up to these facts, by their numbers."""
+        """Bring whom the viewer follows up to these facts.
+
+        What was looked up may be ahead of them. For a while it then is as it was before; the facts that made it so
+        are still to come, here or on the stream.
+        """
         for fact in facts:
             match fact.event:
-                case Followed(follower, followee) if follower == self._viewer and fact.number > self._known_upto:
-                    self._followed[followee] = max(fact.number, self._followed.get(followee, 0))
-                case Unfollowed(follower, followee) if follower == self._viewer and fact.number > self._known_upto:
-                    if self._followed.get(followee, fact.number) < fact.number:
-                        del self._followed[followee]
+                case Followed(follower, followee) if follower == self._viewer:
+                    self._followed.add(followee)
+                case Unfollowed(follower, followee) if follower == self._viewer:
+                    self._followed.discard(followee)
                 case _:
                     pass
 
@@ -178,7 +181,7 @@ class HomeSource(Source[HomeHappened]):
     def register(self, stream: Stream[HomeHappened]) -> None:
         """Let the stream hear of everything after the reader's head."""
         self._index.add(self._viewer, self._followed, stream)
-        self._followed = {}
+        self._followed = set()
 
     def unregister(self, stream: Stream[HomeHappened]) -> None:
         """Let the stream hear of nothing any more."""
