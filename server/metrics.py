@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: how far the projections are, what waits, and what this process has archived."""
+"""Metrics for Prometheus: how far the projections are, what waits, and what this process has archived and feeds."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -39,7 +39,9 @@ async def show_metrics(request: Request) -> Response:
 
 async def sample(graph: Graph) -> Sample:
     """Read what there is to measure. Two round trips."""
-    gauges: dict[str, tuple[str, float]] = {}
+    gauges: dict[str, tuple[str, float]] = {
+        "live_streams": ("Live subscriptions that this process feeds.", len(graph.feed)),
+    }
     try:
         backlog = await graph.worker().backlog()
     except StoreUnavailable:
@@ -56,6 +58,7 @@ async def sample(graph: Graph) -> Sample:
         }
     counters = {
         "store_round_trips": ("Round trips of this process to the store.", float(graph.store.round_trips)),
+        "live_cut_off": ("Times that a live subscription of this process was too slow.", float(graph.feed.cut_off)),
         "store_commands": ("Commands that this process sent to the store.", float(graph.store.commands)),
     }
     if graph.archiver is not None:

@@ -39,6 +39,22 @@ async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: G
     assert fact.number == await graph.log.drained()
 
 
+async def test_metrics_count_live_streams(api: Api) -> None:
+    """Those that this process feeds at the moment, and how often one was too slow."""
+    session = await api.session("alice")
+    stream = api.app.state.graph.feed.home(session.user)
+    await anext(stream)
+    pending = asyncio.ensure_future(anext(stream))
+    async with asyncio.timeout(10):
+        while (live := await metrics(api))["fanline_live_streams"] != 1:
+            await asyncio.sleep(0.01)
+    pending.cancel()
+    await asyncio.wait([pending])
+    await stream.aclose()
+    assert (await metrics(api))["fanline_live_streams"] == 0
+    assert live["fanline_live_cut_off_total"] == 0
+
+
 async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Path, graph: Graph) -> None:
     """They say that it is down."""
     store = EmbeddedStore(tmp_path / "away")
