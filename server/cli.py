@@ -1,4 +1,4 @@
-"""The command line: `fanline demo`, `serve`, `worker`, `seed`, `repair`, `schema`, `token`."""
+"""The command line: `fanline demo`, `serve`, `worker`, `seed`, `repair`, `schema`, `token`, `grant`, `revoke`."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,7 @@ from rich.table import Table
 from graph import Graph
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 from graph.migrations import SchemaTooNew
+from graph.model import Permission
 from schema import sdl
 from server.app import running
 from server.auth import Tokens
@@ -47,6 +48,7 @@ cli = typer.Typer(
 )
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
+Login = Annotated[str, typer.Argument(help="Whose, by login.")]
 
 
 @cli.command()
@@ -132,13 +134,31 @@ def schema() -> None:
 
 
 @cli.command()
-def token(login: Annotated[str, typer.Argument(help="Whose token.")]) -> None:
+def token(login: Login) -> None:
     """Print an access token, for development."""
     settings = load_settings()
     if settings.production:
         raise SettingsError("Tokens are not given out with FANLINE_ENV=production: people log in.")
     with store_of(settings):
         sys.stdout.write(f"{run(settings, lambda graph: issue_token(graph, settings, login))}\n")
+
+
+@cli.command()
+def grant(login: Login, permission: Permission) -> None:
+    """Give somebody a permission; it holds at once, everywhere, and until it is revoked."""
+    settings = load_settings()
+    with store_of(settings):
+        new = run(settings, lambda graph: _grant(graph, login, permission))
+    console.print(f"{login} {'now has' if new else 'already had'} the permission {permission}.")
+
+
+@cli.command()
+def revoke(login: Login, permission: Permission) -> None:
+    """Take a permission away from somebody; what is running by it ends."""
+    settings = load_settings()
+    with store_of(settings):
+        had = run(settings, lambda graph: _revoke(graph, login, permission))
+    console.print(f"{login} {'no longer has' if had else 'did not have'} the permission {permission}.")
 
 
 def load_settings(data_dir: Path | None = None) -> Settings:
@@ -195,10 +215,23 @@ async def seed_with_progress(graph: Graph, source: Source) -> bool:
 
 async def issue_token(graph: Graph, settings: Settings, login: str) -> str:
     """Start a session and give its token. Raises SettingsError if there is nobody of that name."""
+    return Tokens(settings.keys()).issue(await graph.sessions.start(await id_of(graph, login)))
+
+
+async def id_of(graph: Graph, login: str) -> int:
+    """Find somebody. Raises SettingsError if there is nobody of that name."""
     [user] = await graph.users.ids_of_logins([login])
     if user is None:
         raise SettingsError(f"There is nobody with the login {login!r} in this store.")
-    return Tokens(settings.keys()).issue(await graph.sessions.start(user))
+    return user
+
+
+async def _grant(graph: Graph, login: str, permission: Permission) -> bool:
+    return await graph.users.grant(await id_of(graph, login), permission)
+
+
+async def _revoke(graph: Graph, login: str, permission: Permission) -> bool:
+    return await graph.users.revoke(await id_of(graph, login), permission)
 
 
 async def _work(graph: Graph) -> None:

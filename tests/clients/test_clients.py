@@ -1,8 +1,9 @@
-"""Real clients from npm: graphql-http's audits, graphql-ws, graphql-sse, and GraphiQL in Chromium."""
+"""Real clients from npm: graphql-http's audits, and GraphiQL in Chromium."""
 
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -27,7 +28,8 @@ FOLDER = Path(__file__).parent
 def node() -> str:
     """Find node and the packages of this folder."""
     need(bool(shutil.which("node")), "node, from nodejs.org or your distribution")
-    need((FOLDER / "node_modules").is_dir(), "`npm install` in tests/clients")
+    packages = json.loads((FOLDER / "package.json").read_text())["dependencies"]
+    need(all((FOLDER / "node_modules" / name).is_dir() for name in packages), "`npm install` in tests/clients")
     return str(shutil.which("node"))
 
 
@@ -63,22 +65,6 @@ async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:
     assert report == {"total": 61, "failed": []}
 
 
-@pytest.mark.parametrize("library", ["graphql-ws", "graphql-sse"])
-async def test_a_client_library_hears_of_a_new_post(api: Api, node: str, library: str) -> None:
-    """It subscribes, gets a Checkpoint, then the post, and leaves."""
-    [alice] = await api.graph.users.ids_of_logins(["alice"])
-    assert alice
-    start = (await api.client.get("/playground/start.json", headers={"host": "localhost:80"})).json()
-    process = await asyncio.create_subprocess_exec(
-        node, "subscribe.mjs", library, f"{api.url}/graphql", start["token"], cwd=FOLDER, stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout
-    assert json.loads(await process.stdout.readline())["__typename"] == "Checkpoint"
-    await api.graph.posts.publish(alice, "你好")
-    assert json.loads(await process.stdout.readline())["edge"] == {"node": {"text": "你好"}}
-    assert await process.wait() == 0
-
-
 async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
     """The examples run as the demo person; a live subscription hears of a post published in another tab."""
     pictures = Path(os.environ.get("PICTURES", tmp_path))
@@ -102,3 +88,12 @@ def test_the_assets_are_pinned_alike_everywhere() -> None:
     """What npm installs, what the CDN is asked for, and the hashes belong to the same versions."""
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
     assert {asset.split("/")[0] for asset in ASSETS} == {f"{name}@{version}" for name, version in pinned.items()}
+
+
+def test_the_guide_shows_programs_that_are_run_here() -> None:
+    """Every program in it is one of this folder, line by line."""
+    guide = (FOLDER.parents[1] / "docs" / "guide.md").read_text("utf-8")
+    shown = re.findall(r"```(?:js|py)\n(.*?)```", guide, re.S)
+    run_here = [path.read_text("utf-8") for path in FOLDER.iterdir() if path.suffix in (".mjs", ".py")]
+    assert len(shown) > 5
+    assert [program for program in shown if not any(program in source for source in run_here)] == []

@@ -215,3 +215,13 @@ async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Gr
     with pytest.raises(SessionOver):
         async with watching(feed, alice, session=session.id) as watcher:
             await watcher.silent()
+
+
+async def test_a_live_stream_hears_of_a_logging_out_from_the_log(graph: Graph, feed: Feed) -> None:
+    """Before anybody has projected it."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    async with watching(feed, alice, session=session.id) as watcher:
+        await graph.log.append([SessionsEnded(alice, [session.id])])
+        with pytest.raises(SessionOver):
+            await watcher.take(1)

@@ -26,11 +26,12 @@ async def following(
     viewer: int | None = None,
     session: str | None = None,
 ) -> AsyncIterator[Watcher]:
-    """Subscribe to what passes a filter, and take the checkpoint that comes first."""
+    """Subscribe to what passes a filter, and take the checkpoint that comes first; without a cursor, be live."""
     stream = feed.events(filter_, after, viewer, session)
     watcher = Watcher(stream)
     try:
         assert isinstance(await watcher.next(), Checkpoint)
+        assert after is not None or await watcher.silent()
         yield watcher
     finally:
         await stream.aclose()

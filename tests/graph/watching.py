@@ -51,11 +51,12 @@ class Watcher:
 async def watching(
     feed: Feed, viewer: int, after: int | None = None, session: str | None = None
 ) -> AsyncIterator[Watcher]:
-    """Subscribe to somebody's home, and take the checkpoint that comes first."""
+    """Subscribe to somebody's home, and take the checkpoint that comes first; without a cursor, be live."""
     stream = feed.home(viewer, after, session)
     watcher = Watcher(stream)
     try:
         assert isinstance(await watcher.next(), Checkpoint)
+        assert after is not None or await watcher.silent()
         yield watcher
     finally:
         await stream.aclose()

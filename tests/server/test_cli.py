@@ -90,7 +90,7 @@ def end_store(folder: Path) -> None:
 def test_help_tells_it_all() -> None:
     """Every command is listed with what it does."""
     text = fanline("--help").stdout
-    for command in ("demo", "serve", "worker", "seed", "schema", "token"):
+    for command in ("demo", "serve", "worker", "seed", "schema", "token", "grant", "revoke"):
         assert re.search(rf"{command}\s+\w", text), command
 
 
@@ -111,6 +111,7 @@ def test_the_schema_is_printed() -> None:
         ),
         (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": "x" * 32}, "Tokens are not given out"),
         (("token", "alice"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
+        (("grant", "alice", "firehose"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("worker", "--once"), {"FANLINE_STORE_URL": "unix:///nowhere"}, "store does not answer"),
         (("seed", "--users", "0"), {}, "--users must be from 1"),
         (("seed", "--follows", "/nowhere"), {}, "/nowhere cannot be read"),
@@ -194,6 +195,34 @@ def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> No
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) in (0, 130)
     assert not store_answers(tmp_path)
+
+
+async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_url: str, tmp_path: Path) -> None:
+    """It holds at once, saying it twice is no error, and who or what is not known is said."""
+    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
+    graph = await Graph.open(store_url, CHEAP)
+    alice = (await graph.users.sign_up("alice", "correct horse")).id
+    said, held = [], []
+    for command in ("grant", "grant", "revoke", "revoke"):
+        done = fanline(command, "Alice", "firehose", **environment)
+        assert (done.returncode, done.stdout) == (0, "")
+        said.append(done.stderr.strip())
+        held.append(bool(await graph.users.permissions(alice)))
+    await graph.close()
+
+    assert said == [
+        "Alice now has the permission firehose.",
+        "Alice already had the permission firehose.",
+        "Alice no longer has the permission firehose.",
+        "Alice did not have the permission firehose.",
+    ]
+    assert held == [True, True, False, False]
+    nobody = fanline("grant", "nobody", "firehose", **environment)
+    assert nobody.returncode == 1
+    assert "There is nobody with the login 'nobody'" in nobody.stderr
+    unknown = fanline("grant", "alice", "everything", **environment)
+    assert unknown.returncode == 2
+    assert "'everything' is not one of 'firehose'" in unknown.stderr
 
 
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:
