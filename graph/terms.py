@@ -12,7 +12,7 @@ import base64
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from operator import add
@@ -32,7 +32,8 @@ SCRIPTS = "".join(
 )
 BEGINNING = r"\p{L}\p{N}_"
 LETTERS = rf"{BEGINNING}\p{{Mn}}\p{{Mc}}"
-UNSPACED = rf"[[{SCRIPTS}]&&[{LETTERS}]]"
+UNSPACED = rf"[[\u4e00-\u9fff]||[[{SCRIPTS}]&&[{LETTERS}]]]"
+"""The most common ones come first, to be found faster."""
 
 UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 RUNS = regex.compile(rf"(?V1){UNSPACED}+")
@@ -68,10 +69,12 @@ class Terms:
 
     def contain(self, keyword: Keyword) -> bool:
         """Tell whether the text has all that the keyword looks for."""
-        if not keyword.words <= self.words:
-            return False
-        for phrase in keyword.phrases:  # noqa: SIM110 - asked so often that a generator would take half of the time
-            if phrase not in self.runs:
+        return self.have(keyword.words) and self.have(keyword.phrases)
+
+    def have(self, sought: Iterable[str]) -> bool:
+        """Tell whether the text has all of these words, hashtags and phrases."""
+        for one in sought:  # noqa: SIM110 - asked so often that a generator would take most of the time
+            if one not in self.words and one not in self.runs:
                 return False
         return True
 

@@ -45,6 +45,8 @@ from graph.tasks import end
 from graph.users import Users
 
 QUIET_SECONDS = 15.0
+DIGEST_SECONDS = 0.02
+MOST_SECONDS_BEHIND = 1.0  # that the reader waits for streams, for each part of the log
 STALE_SECONDS = 1.0  # after which a post that waited is looked at again: it may have been deleted
 
 
@@ -77,6 +79,7 @@ class Feed:
         self._quiet = quiet_seconds
         self._deleted: set[int] = set()
         self._streams: set[Stream[Any]] = set()
+        self._crowded: set[Stream[Any]] = set()
         self._sweep: asyncio.Task[None] | None = None
         self.cut_off = 0
 
@@ -251,22 +254,36 @@ class Feed:
             return 0
         now = asyncio.get_running_loop().time()
         if concerned and (happened := home_event(fact)):
-            _offer(happened, concerned, now)
+            self._offer(happened, concerned, now)
         if passed and (streamed := stream_event(fact)):
-            _offer(streamed, passed, now)
+            self._offer(streamed, passed, now)
         return len(concerned) + len(passed)
+
+    def _offer(self, event: E, streams: Iterable[Stream[E]], now: float) -> None:
+        size = size_of(event)
+        for stream in streams:
+            stream.offer(event, size, now)
+            if stream.is_half_full:
+                self._crowded.add(stream)
+
+    async def digest(self) -> None:
+        """Give the streams time while more than half of them have much waiting: the process is slow then, not they.
+
+        The log keeps what comes meanwhile. Few slow readers hold up nobody.
+        """
+        await asyncio.sleep(0)
+        patience = asyncio.get_running_loop().time() + MOST_SECONDS_BEHIND
+        while self._crowded and asyncio.get_running_loop().time() < patience:
+            self._crowded = {stream for stream in self._crowded & self._streams if stream.is_half_full}
+            if 2 * len(self._crowded) <= len(self._streams):
+                return
+            await asyncio.sleep(DIGEST_SECONDS)
 
     def lose(self) -> None:
         """Let every stream find out what it has lost: facts were removed before the reader came to them."""
         self._homes.clear()
         for stream in self._streams:
             stream.cut(GapReason.RETENTION)
-
-
-def _offer(event: E, streams: Iterable[Stream[E]], now: float) -> None:
-    size = size_of(event)
-    for stream in streams:
-        stream.offer(event, size, now)
 
 
 def _farewell(claim: Claim) -> Exception:

@@ -57,11 +57,11 @@ class UserAnchors(Generic[V]):
 
 @dataclass(slots=True, eq=False)
 class Shared(Generic[V]):
-    """A keyword of one or more filters, the term it is anchored under, and whether it is nothing but that term."""
+    """A keyword of one or more filters: the term it is anchored under, and what a text must have beside that."""
 
     keyword: Keyword
     anchor: str
-    is_term: bool
+    besides: tuple[str, ...]
     values: Values[V] = ()
 
 
@@ -87,7 +87,7 @@ class KeywordAnchors(Generic[V]):
         anchor = min(keyword.terms(), key=lambda term: (len(self._anchored[term]), -len(term), term))
         if anchor not in self._anchored:
             self._by_code.add(code_of(anchor), anchor)
-        shared: Shared[V] = Shared(keyword, anchor, keyword.words | keyword.phrases == {anchor})
+        shared: Shared[V] = Shared(keyword, anchor, tuple((keyword.words | keyword.phrases) - {anchor}))
         self._shared[keyword] = shared
         self._anchored.add(anchor, shared)
         return shared
@@ -117,8 +117,11 @@ class KeywordAnchors(Generic[V]):
         terms = traits.terms if self._shared else None
         if terms is None:
             return ()
-        anchors = terms if isinstance(terms, Terms) else self._by_code.among(terms.codes)
-        return [shared for shared in self._anchored.among(anchors) if shared.is_term or terms.contain(shared.keyword)]
+        if isinstance(terms, Terms):
+            have = terms.have
+            return [shared for shared in self._anchored.among(terms) if not shared.besides or have(shared.besides)]
+        anchors = self._by_code.among(terms.codes)
+        return [shared for shared in self._anchored.among(anchors) if terms.contain(shared.keyword)]
 
 
 class UserAndKeywordAnchors(Generic[V]):

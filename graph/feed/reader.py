@@ -18,7 +18,7 @@ from graph.tasks import end
 PAUSE_SECONDS = 0.2
 READ_AT_ONCE = 500
 MAX_RECENT = 5_000
-OFFERS_AT_ONCE = 1_000
+PASSED_AT_ONCE = 32  # facts; with the longest texts they take half of what a stream may buffer
 
 logger = logging.getLogger("fanline.feed")
 
@@ -32,6 +32,10 @@ class Listener(Protocol):
 
     def receive(self, fact: Fact) -> int:
         """Pass a fact on; tell to how many streams."""
+        ...
+
+    async def digest(self) -> None:
+        """Wait, for a while, if the process cannot keep up with the facts."""
         ...
 
     def lose(self) -> None:
@@ -162,12 +166,9 @@ class LogReader:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed
             self._recent = Recent(self.head)
             self._listener.lose()
-        offered = 0
-        for fact in facts:
-            offered += self._pass_on(fact)
-            if offered > OFFERS_AT_ONCE:
-                offered = 0
-                await asyncio.sleep(0)
+        for start in range(0, len(facts), PASSED_AT_ONCE):
+            if sum(map(self._pass_on, facts[start : start + PASSED_AT_ONCE])):
+                await self._listener.digest()
         if entries:
             self.head = number_of(entries[-1][0])
 

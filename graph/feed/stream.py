@@ -55,6 +55,11 @@ class Stream(Generic[E]):
         self._size += size
         self._wake()
 
+    @property
+    def is_half_full(self) -> bool:
+        """Whether more than half of what may be buffered is."""
+        return self._being_taken + self._size > MAX_BUFFERED // 2
+
     def cut(self, reason: GapReason) -> None:
         """Drop what waits, and remember why."""
         self._events, self._size, self.cut_off = [], 0, reason

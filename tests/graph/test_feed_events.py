@@ -102,6 +102,7 @@ async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
 ) -> None:
     """Its cursor is where the stream stood, so that a new subscription misses nothing."""
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1000)
+    monkeypatch.setattr("graph.feed.MOST_SECONDS_BEHIND", 0)
     [alice] = await people(graph, "alice")
     chosen = EventFilter.of(users=[alice])
     async with following(feed, chosen) as slow:

@@ -13,7 +13,7 @@ from graph.log import entry_id
 from graph.model import MAX_NUMBER
 from tests.graph.stores import Fault, Stop, sends
 from tests.graph.watching import QUIET, feed_of, numbers, watching
-from tests.graph.world import Open, background, befriend, cached, home, many_posts, people, posts
+from tests.graph.world import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
 
 
 async def test_resuming_replays_what_was_missed_and_goes_live(graph: Graph, feed: Feed) -> None:
@@ -245,6 +245,25 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
         assert numbers(await slow.take(1)) == numbers(await fast.take(1)) == after
         async with watching(feed, alice, gap.number) as resumed:
             assert len(await resumed.until(after[-1])) == 9
+
+
+async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that cannot keep up reads later, and cuts nobody off who takes what there is."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 8000)
+    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 10)
+    monkeypatch.setattr("graph.feed.MOST_SECONDS_BEHIND", PATIENCE)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with watching(feed, alice) as watcher:
+        facts = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
+        taken = []
+        while len(taken) < len(facts):
+            taken += await watcher.take(1)
+            await asyncio.sleep(0.001)
+        assert numbers(taken) == [fact.number for fact in facts]
+    assert feed.cut_off == 0
 
 
 async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: Graph, another: Open) -> None:
