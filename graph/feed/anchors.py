@@ -52,21 +52,25 @@ class UserAnchors(Generic[V]):
 
     def candidates(self, traits: Traits) -> Iterable[V]:
         """Find the values under the author, or under either side of a follow."""
-        return chain.from_iterable(map(self._by_user.__getitem__, traits.people))
+        return chain.from_iterable(map(self.asking_for, traits.people))
 
 
 @dataclass(slots=True, eq=False)
 class Shared(Generic[V]):
-    """A keyword of one or more filters: the term it is anchored under, and what a text must have beside that."""
+    """A keyword of one or more filters: the term it is anchored under, and what a text must have beside that.
+
+    `values` are for any author; `narrow` ones have users, too.
+    """
 
     keyword: Keyword
     anchor: str
     besides: tuple[str, ...]
     values: Values[V] = ()
+    narrow: Values[V] = ()
 
 
 class KeywordAnchors(Generic[V]):
-    """Values by the keywords of their filters, equal ones shared.
+    """Values by the keywords of their filters, equal ones shared, and by their users if they have both.
 
     A keyword stands under one of its terms alone, the one that is least in use, so that common words among its
     terms cost nothing.
@@ -76,12 +80,17 @@ class KeywordAnchors(Generic[V]):
         self._shared: dict[Keyword, Shared[V]] = {}
         self._anchored: Postings[str, Shared[V]] = Postings()
         self._by_code: Postings[str, str] = Postings()
+        self._users: UserAnchors[V] = UserAnchors()
 
     def add(self, filter_: EventFilter, value: V) -> None:
-        """Put a value under every keyword."""
+        """Put a value under every keyword, and under every user."""
+        self._users.add(filter_, value)
         for keyword in filter_.keywords or ():
             shared = self._shared.get(keyword) or self._anchor(keyword)
-            shared.values = including(shared.values, value)
+            if filter_.users is None:
+                shared.values = including(shared.values, value)
+            else:
+                shared.narrow = including(shared.narrow, value)
 
     def _anchor(self, keyword: Keyword) -> Shared[V]:
         anchor = min(keyword.terms(), key=lambda term: (len(self._anchored[term]), -len(term), term))
@@ -93,24 +102,33 @@ class KeywordAnchors(Generic[V]):
         return shared
 
     def remove(self, filter_: EventFilter, value: V) -> None:
-        """Take a value from under every keyword, and forget the keywords that nobody asks for any more."""
+        """Take a value from under every keyword and user, and forget the keywords that nobody asks for any more."""
+        self._users.remove(filter_, value)
         for keyword in filter_.keywords or ():
             shared = self._shared[keyword]
-            shared.values = excluding(shared.values, value)
-            if not shared.values:
-                del self._shared[keyword]
+            if filter_.users is None:
+                shared.values = excluding(shared.values, value)
+            else:
+                shared.narrow = excluding(shared.narrow, value)
+            if not shared.values and not shared.narrow:
                 self._release(shared)
 
     def _release(self, shared: Shared[V]) -> None:
+        del self._shared[shared.keyword]
         self._anchored.remove(shared.anchor, shared)
         if shared.anchor not in self._anchored:
             self._by_code.remove(code_of(shared.anchor), shared.anchor)
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Find the values with a keyword that the post has."""
-        return chain.from_iterable(shared.values for shared in self.occurring(traits))
+        """Find the values with a keyword that the post has, and with its author if they ask for users."""
+        occurring = self._occurring(traits)
+        asking = self._users.asking_for(traits.people[0])
+        found = chain.from_iterable([shared.values for shared in occurring])
+        if not asking:
+            return found
+        return chain(found, *[common(shared.narrow, asking) for shared in occurring])
 
-    def occurring(self, traits: Traits) -> Iterable[Shared[V]]:
+    def _occurring(self, traits: Traits) -> Iterable[Shared[V]]:
         """Find the keywords that the post has."""
         if traits.vague:
             return self._shared.values()
@@ -122,31 +140,6 @@ class KeywordAnchors(Generic[V]):
             return [shared for shared in self._anchored.among(terms) if not shared.besides or have(shared.besides)]
         anchors = self._by_code.among(terms.codes)
         return [shared for shared in self._anchored.among(anchors) if terms.contain(shared.keyword)]
-
-
-class UserAndKeywordAnchors(Generic[V]):
-    """Values whose filters ask for both users and keywords: found by whichever are fewer for a post."""
-
-    def __init__(self) -> None:
-        self._users: UserAnchors[V] = UserAnchors()
-        self._keywords: KeywordAnchors[V] = KeywordAnchors()
-
-    def add(self, filter_: EventFilter, value: V) -> None:
-        """Put a value under every user and every keyword."""
-        self._users.add(filter_, value)
-        self._keywords.add(filter_, value)
-
-    def remove(self, filter_: EventFilter, value: V) -> None:
-        """Take a value from under every user and every keyword."""
-        self._users.remove(filter_, value)
-        self._keywords.remove(filter_, value)
-
-    def candidates(self, traits: Traits) -> Iterable[V]:
-        """Find the values under the author with a keyword that the post has."""
-        asking = self._users.asking_for(traits.people[0])
-        if not asking:
-            return ()
-        return chain.from_iterable(common(shared.values, asking) for shared in self._keywords.occurring(traits))
 
 
 class BoxAnchors(Generic[V]):

@@ -9,14 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from graph.facts import Fact
-from graph.feed.anchors import (
-    Anchors,
-    BoxAnchors,
-    FirehoseAnchors,
-    KeywordAnchors,
-    UserAnchors,
-    UserAndKeywordAnchors,
-)
+from graph.feed.anchors import Anchors, BoxAnchors, FirehoseAnchors, KeywordAnchors, UserAnchors
 from graph.feed.filters import EventFilter, Traits
 from graph.feed.postings import Values, excluding, including
 
@@ -39,7 +32,6 @@ class FilterIndex(Generic[S]):
         self._filters: dict[EventFilter, Anchored[S]] = {}
         self._users: UserAnchors[Anchored[S]] = UserAnchors()
         self._keywords: KeywordAnchors[Anchored[S]] = KeywordAnchors()
-        self._users_and_keywords: UserAndKeywordAnchors[Anchored[S]] = UserAndKeywordAnchors()
         self._boxes: BoxAnchors[Anchored[S]] = BoxAnchors()
         self._firehoses: FirehoseAnchors[Anchored[S]] = FirehoseAnchors()
 
@@ -70,7 +62,6 @@ class FilterIndex(Generic[S]):
         candidates = {
             *self._users.candidates(traits),
             *self._keywords.candidates(traits),
-            *self._users_and_keywords.candidates(traits),
             *self._boxes.candidates(traits),
             *self._firehoses.candidates(traits),
         }
@@ -79,12 +70,10 @@ class FilterIndex(Generic[S]):
     def _anchored(self, filter_: EventFilter) -> Anchored[S]:
         rest = replace(filter_, users=None, keywords=None, firehose=False)
         asked = rest if rest != EventFilter() else None
-        if filter_.users is not None and filter_.keywords is not None:
-            return Anchored(self._users_and_keywords, asked)
-        if filter_.users is not None:
-            return Anchored(self._users, asked)
         if filter_.keywords is not None:
             return Anchored(self._keywords, asked)
+        if filter_.users is not None:
+            return Anchored(self._users, asked)
         if filter_.within is not None:
             return Anchored(self._boxes, asked)
         return Anchored(self._firehoses, None)
