@@ -1,13 +1,11 @@
 """The ASGI application: what is served where, and what lives as long as the process serves it."""
 
 import asyncio
-import copy
 import logging
 import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 import orjson
 from starlette.applications import Starlette
@@ -18,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from strawberry import Schema
 
 from graph import Graph
 from graph.archive import Archive
@@ -28,10 +25,10 @@ from schema import schema, sdl
 from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import INTERNAL, Refused
+from server.execution import Execution
 from server.http import GraphQLEndpoint
-from server.limits import MAX_BODY, Documents
+from server.limits import MAX_BODY
 from server.metrics import show_metrics
-from server.operation import Operation
 from server.playground import Playground
 from server.playground.visitor import Visitor
 from server.settings import Settings
@@ -49,12 +46,16 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     tokens = Tokens(settings.keys())
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
-    endpoint = GraphQLEndpoint(_served_schema(settings), tokens, playground, settings.allowed_origins)
+    execution = Execution(
+        schema, max_depth=settings.max_depth, max_cost=settings.max_cost, introspection=settings.shows_schema
+    )
+    endpoint = GraphQLEndpoint(execution, tokens, playground, settings.allowed_origins, settings.max_streams)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with running(settings, worker=settings.worker) as graph:
             app.state.graph = graph
+            app.state.sockets = endpoint.sockets
             if visitor:
                 visitor.graph = graph
             yield
@@ -69,31 +70,23 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
             *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],
-        middleware=[
-            Middleware(RequestIds),
-            Middleware(
-                CORSMiddleware,
-                allow_origins=settings.allowed_origins,
-                allow_methods=("GET", "POST"),
-                allow_headers=("authorization", "content-type", REQUEST_ID),
-                expose_headers=(REQUEST_ID,),
-                max_age=3600,
-            ),
-        ],
+        middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
         max_body_size=MAX_BODY,
     )
 
 
-def _served_schema(settings: Settings) -> Schema:
-    """Give the schema the extension that prepares each operation; the one that others import stays as it is."""
-    logging.getLogger("strawberry.execution").setLevel(logging.CRITICAL)  # errors are logged once, with their ids
-    introspection = settings.shows_schema
-    documents = Documents(schema._schema, settings.max_depth, introspection=introspection)
-    served = copy.copy(schema)
-    served.extensions = (partial(Operation, documents, settings.max_cost),)
-    return served
+def _cors(settings: Settings) -> Middleware:
+    """Let the pages of other origins, if the settings name any, send what clients send."""
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=settings.allowed_origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=("authorization", "content-type", "last-event-id", REQUEST_ID),
+        expose_headers=(REQUEST_ID,),
+        max_age=3600,
+    )
 
 
 @asynccontextmanager

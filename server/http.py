@@ -1,4 +1,4 @@
-"""GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, with server-sent events for subscriptions.
+"""GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, with sockets and event streams beside it.
 
 Strawberry's view does the work; this one is stricter about what it reads and exact about how it answers.
 """
@@ -8,72 +8,62 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
-from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
-from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
+from strawberry.exceptions import MissingQueryError
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
 from strawberry.http.base import BaseRequestProtocol
-from strawberry.http.streaming import HTTPStreamTransport, SSETransport
-from strawberry.schema import BaseSchema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
-from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
-from strawberry.types.unset import UNSET, UnsetType
 
-from graph.errors import StoreUnavailable
 from server.auth import BadToken, Tokens
 from server.errors import STATUSES, UNAUTHENTICATED, Refused, coded
-from server.operation import Caller
+from server.execution import Execution
+from server.operation import Caller, Resumption
 from server.playground import Playground
-from server.sockets import SocketHandler
+from server.quotas import Quota
+from server.sockets import SocketAdapter, SocketHandler
+from server.streams import EVENT_STREAM, EventStream, shaped
 
 JSON = "application/json"
 GRAPHQL_JSON = "application/graphql-response+json"
-EVENT_STREAM = "text/event-stream"
 INIT_SECONDS = 5
 MAX_OPERATIONS = 100  # at once on one socket
-
-
-class EventStream(SSETransport):
-    """Server-sent events, only for who asks for them first: clients that list them among others want JSON."""
-
-    def accepts(self, accept: str) -> bool:
-        """Tell whether the first media type is that of event streams."""
-        return _parse_media_type(accept.split(",")[0])[0] == EVENT_STREAM
-
-    def encode_event(self, event: str, data: str | None = None) -> str:
-        """Write one event; orjson never puts a line break into its data."""
-        return f"event: {event}\ndata: {data or ''}\n\n"
-
-    def encode_comment(self, comment: str) -> str:
-        """Write a comment, which keeps proxies from closing a quiet stream."""
-        return f": {comment}\n\n"
 
 
 class GraphQLEndpoint(GraphQL[Caller, None]):
     """The endpoint for POST, GET and WebSocket; a browser that navigates to it gets the playground, if open."""
 
-    stream_transport_classes_by_protocol: Mapping[str, type[HTTPStreamTransport]] = {GRAPHQL_SSE_PROTOCOL: EventStream}
     graphql_transport_ws_handler_class = SocketHandler
+    websocket_adapter_class = SocketAdapter
 
     def __init__(
-        self, schema: BaseSchema, tokens: Tokens, playground: Playground | None, allowed_origins: tuple[str, ...]
+        self,
+        execution: Execution,
+        tokens: Tokens,
+        playground: Playground | None,
+        allowed_origins: tuple[str, ...],
+        max_streams: int,
     ) -> None:
         super().__init__(
-            schema,
+            execution.schema,
             graphql_ide=None,
-            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
+            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
             connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
             max_subscriptions_per_connection=MAX_OPERATIONS,
             allowed_origins=allowed_origins,
         )
+        self.execution = execution
         self._tokens = tokens
         self._playground = playground
+        self.sockets = Quota(max_streams)
+        self.streams = Quota(max_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hold one socket."""
@@ -90,13 +80,30 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             return None
         return await response(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Response | EventStream:
         if request.method not in ("GET", "POST"):
             raise Refused(405, "GraphQL is served to GET and POST.", headers={"Allow": "GET, POST"})
         wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
         if self._playground and wants_page and "query" not in request.query_params:
             return self._playground.page()
+        if _parse_media_type(request.headers.get("accept", "").split(",")[0])[0] == EVENT_STREAM:
+            return await self._stream(request)
         return await self.run(request)
+
+    async def _stream(self, request: Request) -> EventStream:
+        """Stream any operation, but mutations only if posted, to who asks for that first.
+
+        Clients that list the media type of event streams after others want JSON.
+        """
+        caller = self._identify(request)
+        caller.resumption = Resumption(request.headers.get("last-event-id") or None)
+        adapter = StarletteRequestAdapter(request)
+        data = await self.parse_http_body(adapter)
+        if data.query is None:
+            raise Refused(400, "The request has no 'query'.")
+        allowed = OperationType.from_http(adapter.method)
+        results = self.execution.stream(caller, data.query, data.variables, data.operation_name, allowed)
+        return EventStream(results, caller)
 
     def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:
         """Say no: the playground was asked for before, and whoever accepts anything gets JSON."""
@@ -104,32 +111,35 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Tell who asks. A socket may say so later, in its first message."""
-        caller = Caller(request.app.state.graph, self._tokens, request.state.request_id)
-        caller.authorization = request.headers.get("authorization")
         if isinstance(request, Request):
-            try:
-                caller.viewer = self._tokens.viewer(caller.authorization)
-            except BadToken as bad:
-                challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-                raise Refused(401, str(bad), UNAUTHENTICATED, challenge) from None
+            return self._identify(request)
+        caller = self._caller(request)
+        request.scope["headers"].clear()  # they have been read, and the socket may last for days
         return caller
 
-    async def on_ws_connect(self, context: Caller) -> UnsetType | dict[str, object] | None:
-        """Take the token from a socket's first message, or else from its handshake, and check its session."""
-        given = {name.lower(): value for name, value in (context.connection_params or {}).items()}
+    def _identify(self, request: Request) -> Caller:
+        """Tell who sent a request. Raises Refused for a bad token."""
+        caller = self._caller(request)
         try:
-            context.viewer = self._tokens.viewer(given.get("authorization", context.authorization))
-            await context.check_session()
+            caller.viewer = self._tokens.viewer(caller.authorization)
         except BadToken as bad:
-            raise ConnectionRejectionError from bad
-        except StoreUnavailable:
-            pass  # each operation checks the session again, and can say that the store is away
-        unset: UnsetType = UNSET
-        return unset
+            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            raise Refused(401, str(bad), UNAUTHENTICATED, challenge) from None
+        return caller
+
+    def _caller(self, connection: Request | WebSocket) -> Caller:
+        return Caller(
+            connection.app.state.graph,
+            self._tokens,
+            self.sockets,
+            self.streams,
+            connection.state.request_id,
+            connection.client.host if connection.client else "",
+            authorization=connection.headers.get("authorization"),
+        )
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
         """Read what to execute. Raises Refused, naming what is wrong."""
-        transport = self._get_stream_transport_from_headers(request.headers)
         data = _of_query(request.query_params) if request.method == "GET" else await _of_body(request)
         if not isinstance(data, dict):
             raise Refused(400, "The request must be one JSON object; batches are not served.")
@@ -145,7 +155,6 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             variables=data.get("variables"),
             operation_name=data.get("operationName"),
             extensions=data.get("extensions"),
-            protocol=transport.protocol if transport else "http",
         )
 
     async def execute_single(
@@ -180,14 +189,10 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             raise Refused(400, f"Subscriptions are served {transports}.") from None
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """Shape a result; one that was never executed has no data at all."""
-        response: GraphQLHTTPResponse = {}
+        """Shape a result, with coded errors."""
         if result.errors:
-            errors = coded(result.errors, request.state.request_id)
-            response["errors"] = [error.formatted for error in errors]
-        if result.data is not None or any(error.path for error in result.errors or ()):
-            response["data"] = result.data
-        return response
+            result.errors = coded(result.errors, request.state.request_id)
+        return shaped(result)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Choose the response's media type from what the client accepts."""

@@ -33,13 +33,14 @@ class Sample(Collector):
 async def show_metrics(request: Request) -> Response:
     """Answer with the metrics of this moment. Two round trips; without the store, those of this process alone."""
     registry = CollectorRegistry()
-    registry.register(await sample(request.app.state.graph))
+    registry.register(await sample(request.app.state.graph, request.app.state.sockets.held))
     return Response(generate_latest(registry), media_type=MEDIA_TYPE)
 
 
-async def sample(graph: Graph) -> Sample:
+async def sample(graph: Graph, sockets: int) -> Sample:
     """Read what there is to measure. Two round trips."""
     gauges: dict[str, tuple[str, float]] = {
+        "open_sockets": ("WebSockets that are open and were let in.", sockets),
         "live_streams": ("Live subscriptions that this process feeds.", len(graph.feed)),
     }
     try:

@@ -12,9 +12,14 @@ from uvicorn.supervisors import Multiprocess
 
 from server.app import create_app
 from server.limits import MAX_BODY
+from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings, SettingsError
 
-GRACE_SECONDS = 5  # for requests under way when the process is told to end
+GRACE_SECONDS = 8  # for requests under way when the process is told to end: docker and others wait for ten
+PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of proxies
+PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
+START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
+UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -34,18 +39,20 @@ def bind(host: str, port: int) -> socket.socket:
     """Take a port. Raises SettingsError if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         reason = (
             "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror or error})"
         )
         raise SettingsError(f"Port {port} of {host} {reason}: choose another with --port.") from None
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it; elsewhere, the system's own patience counts
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1000)
+    return listening
 
 
 def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
     """Serve in this process until it is told to end."""
-    config = _config(create_app(settings, demo_login=demo_login))
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configure(create_app(settings, demo_login=demo_login), log_config=LOGGING))
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
     if not server.started:
@@ -55,16 +62,26 @@ def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str 
 def serve_many(listening: socket.socket, processes: int) -> None:
     """Serve in several processes until told to end; one that dies is replaced."""
     listening.set_inheritable(True)
-    config = _config("server.serving:from_environment", factory=True, workers=processes)
+    config = configure(
+        "server.serving:from_environment",
+        factory=True,
+        workers=processes,
+        timeout_worker_healthcheck=START_SECONDS,
+        log_config=LOGGING,
+    )
     Multiprocess(config, sockets=[listening]).run()
 
 
-def _config(app: Starlette | str, **options: Any) -> uvicorn.Config:
+def configure(app: Starlette | str, **options: Any) -> uvicorn.Config:
+    """Tell uvicorn how to serve. Without compression: its state takes 45 KB for each WebSocket, events are small."""
     return uvicorn.Config(
         app,
-        log_config=LOGGING,
+        http=HttpProtocol,
+        ws=SocketProtocol,
         ws_max_size=MAX_BODY,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PONG_SECONDS,
+        ws_per_message_deflate=False,
         server_header=False,
-        **options,
+        **{"timeout_graceful_shutdown": GRACE_SECONDS, **options},
     )

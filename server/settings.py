@@ -123,6 +123,10 @@ class Settings(BaseSettings):
     )
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
     max_cost: Count = Field(default=20000, description="The most objects that one operation may ask for.")
+    max_streams: Count = Field(
+        default=1000,
+        description="Live subscriptions of one viewer, or anonymous address, in a process, over all transports.",
+    )
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
         default=(),
         description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",

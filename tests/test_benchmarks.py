@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TABLES = {
     "fanout": ["publish", "served", "inserts"],
+    "live": ["matching", "memory", "latency", "readers", "churn"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
 

@@ -1,9 +1,11 @@
 """A real server on a real port, people to talk to it, and clients as simple as curl."""
 
+import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,10 @@ from graph import Graph
 from graph.model import Session
 from server.app import create_app
 from server.auth import Tokens
-from server.limits import MAX_BODY
+from server.http import GraphQLEndpoint
+from server.serving import configure
 from server.settings import Settings
+from tests.graph.world import PATIENCE
 
 KEY = "a key for tests that is long enough"
 
@@ -35,8 +39,11 @@ class Socket:
         await self.connection.send(json.dumps(message))
 
     async def receive(self) -> dict[str, Any]:
-        """Wait for the next message."""
-        message: dict[str, Any] = json.loads(await self.connection.recv())
+        """Wait for the next message that is not a ping."""
+        message = {"type": "ping"}
+        async with asyncio.timeout(PATIENCE):
+            while message == {"type": "ping"}:
+                message = json.loads(await self.connection.recv())
         return message
 
     async def subscribe(self, id: str, query: str, **variables: Any) -> None:
@@ -46,17 +53,48 @@ class Socket:
     async def closed(self) -> tuple[int | None, str | None]:
         """Wait for the end, skipping what still comes; give its code and reason."""
         with contextlib.suppress(ConnectionClosed):
-            while True:
-                await self.connection.recv()
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    await self.connection.recv()
         return self.connection.close_code, self.connection.close_reason
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """One server-sent event."""
+
+    name: str
+    data: Any
+    id: str | None = None
+
+
+async def events(response: httpx.Response) -> AsyncGenerator[Streamed, None]:
+    """Read the events of a stream, to its end."""
+    fields: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            data = fields.get("data", "").strip()
+            yield Streamed(fields["event"], json.loads(data) if data else None, fields.get("id"))
+            fields = {}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must come true."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - what tests wait for tells nobody
+            await asyncio.sleep(0.01)
 
 
 class Api:
     """A served application and a client of it."""
 
-    def __init__(self, app: Starlette, port: int, graph: Graph, client: httpx.AsyncClient) -> None:
+    def __init__(self, server: uvicorn.Server, app: Starlette, graph: Graph, client: httpx.AsyncClient) -> None:
+        self.server = server
         self.app = app
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = str(client.base_url)
         self.graph = graph
         self.client = client
 
@@ -69,11 +107,30 @@ class Api:
         """Sign somebody up and give a token."""
         return Tokens([KEY]).issue(await self.session(login))
 
+    @asynccontextmanager
+    async def stream(self, query: str, token: str | None = None, **headers: str) -> AsyncIterator[httpx.Response]:
+        """Post an operation whose results are to come as server-sent events."""
+        sent = {"accept": "text/event-stream", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if token:
+            sent["authorization"] = f"Bearer {token}"
+        async with (
+            httpx.AsyncClient(base_url=self.url, timeout=3 * PATIENCE) as client,
+            client.stream("POST", "/graphql", json={"query": query}, headers=sent) as response,
+        ):
+            yield response
+
     async def ask(self, query: str, token: str | None = None, /, **variables: Any) -> httpx.Response:
         """Post an operation."""
         headers = {"authorization": f"Bearer {token}"} if token else {}
         body = {"query": query, "variables": variables}
         return await self.client.post("/graphql", json=body, headers=headers)
+
+    @property
+    def endpoint(self) -> GraphQLEndpoint:
+        """The endpoint that is served."""
+        endpoint = self.app.routes[0].app  # type: ignore[attr-defined] # a Route
+        assert isinstance(endpoint, GraphQLEndpoint)
+        return endpoint
 
     @asynccontextmanager
     async def open_socket(self, *protocols: str, **headers: str) -> AsyncIterator[Socket]:
@@ -97,7 +154,7 @@ class Api:
 async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIterator[Api]:
     """Serve an application on a free port; `graph` is where the test acts by itself, on the same store."""
     app = create_app(settings, **options)
-    config = uvicorn.Config(app, port=0, log_config=None, ws_max_size=MAX_BODY, timeout_graceful_shutdown=1)
+    config = configure(app, port=0, log_config=None, timeout_graceful_shutdown=1)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
@@ -106,7 +163,7 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
     try:
         port = server.servers[0].sockets[0].getsockname()[1]
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-            yield Api(app, port, graph, client)
+            yield Api(server, app, graph, client)
     finally:
         await server.shutdown()
 

@@ -1,52 +1,117 @@
 """Server-sent events, for clients that ask for them first: distinct connections, as graphql-sse has them."""
 
-import json
-from typing import Any
-
-import httpx
 import pytest
 
+from graph import Graph
 from server.auth import Tokens
-from tests.server.conftest import KEY, Api
+from server.settings import Settings
+from tests.server.conftest import KEY, Api, Streamed, events, serving
 
-LIVE = "subscription { homeTimeline { __typename ... on PostAdded { edge { node { text } } } } }"
+LIVE = """subscription Live($after: String) {
+  homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { text } } } ... on Gap { reason } }
+}"""
+FILTERED = 'subscription { events(filter: {keywords: ["hello"]}) { __typename cursor } }'
 
 
-async def events(response: httpx.Response) -> Any:
-    """Read the events of a stream: (name, data)."""
-    name = ""
-    async for line in response.aiter_lines():
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            data = line.removeprefix("data: ")
-            yield name, json.loads(data) if data.strip() else None
+def text(event: Streamed) -> str:
+    """Give the text of a post that was added."""
+    found: str = event.data["data"]["homeTimeline"]["edge"]["node"]["text"]
+    return found
 
 
 async def test_a_subscription_streams_until_the_client_leaves(api: Api) -> None:
-    """A Checkpoint, then what is published; lines end with LF."""
+    """A Checkpoint, then what is published; each event has its cursor as its id."""
     session = await api.session("alice")
-    headers = {"accept": "text/event-stream", "authorization": f"Bearer {Tokens([KEY]).issue(session)}"}
-    async with api.client.stream("POST", "/graphql", json={"query": LIVE}, headers=headers) as response:
+    async with api.stream(LIVE, Tokens([KEY]).issue(session)) as response:
         assert response.status_code == 200
-        assert response.headers["content-type"].startswith("text/event-stream")
-        stream = events(response)
-        name, first = await anext(stream)
-        assert (name, first["data"]["homeTimeline"]["__typename"]) == ("next", "Checkpoint")
+        assert response.headers["content-type"] == "text/event-stream"
+        assert response.headers["cache-control"] == "no-cache, no-transform"
+        streamed = events(response)
+        first = await anext(streamed)
+        assert first.name == "next"
+        assert first.data["data"]["homeTimeline"] == {"__typename": "Checkpoint", "cursor": first.id}
         await api.graph.posts.publish(session.user, "hello\nworld")
-        _, event = await anext(stream)
-        assert event["data"]["homeTimeline"]["edge"] == {"node": {"text": "hello\nworld"}}
-        await api.graph.sessions.end(session.user, None)
-        _, ended = await anext(stream)
-        assert ended["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
-        assert [name async for name, _ in stream] == ["complete"]
+        event = await anext(streamed)
+        assert text(event) == "hello\nworld"
+        assert event.data["data"]["homeTimeline"]["cursor"] == event.id != first.id
+
+
+async def test_who_comes_back_is_told_what_was_missed(api: Api) -> None:
+    """The last id says where to go on; it wins over the `after` of the document, which is older."""
+    session = await api.session("alice")
+    token = Tokens([KEY]).issue(session)
+    async with api.stream(LIVE, token) as response:
+        streamed = events(response)
+        begin = (await anext(streamed)).id
+        await api.graph.posts.publish(session.user, "seen")
+        last = (await anext(streamed)).id
+    await api.graph.posts.publish(session.user, "missed")
+    assert begin
+    assert last
+    from_the_beginning = LIVE.replace("$after: String", f'$after: String = "{begin}"')
+    for query, ids, expected in [
+        (from_the_beginning, {}, ["seen", "missed"]),
+        (from_the_beginning, {"last_event_id": last}, ["missed"]),
+        (LIVE, {"last_event_id": last}, ["missed"]),
+        (from_the_beginning, {"last_event_id": ""}, ["seen", "missed"]),
+    ]:
+        async with api.stream(query, token, **ids) as response:
+            streamed = events(response)
+            await anext(streamed)  # the checkpoint
+            assert [text(await anext(streamed)) for _ in expected] == expected
+
+
+async def test_an_event_source_of_a_browser_is_served(api: Api) -> None:
+    """It can only GET, and comes back by itself with the id of the last event; here without a person."""
+    alice = await api.session("alice")
+    parameters, headers = {"query": FILTERED}, {"accept": "text/event-stream", "cache-control": "no-cache"}
+    async with api.client.stream("GET", "/graphql", params=parameters, headers=headers) as response:
+        last = (await anext(events(response))).id
+    assert last
+    await api.graph.posts.publish(alice.user, "hello")
+    headers["last-event-id"] = last
+    async with api.client.stream("GET", "/graphql", params=parameters, headers=headers) as response:
+        streamed = events(response)
+        kinds = [(await anext(streamed)).data["data"]["events"]["__typename"] for _ in range(2)]
+        assert kinds == ["Checkpoint", "PostPublished"]
+
+
+async def test_pages_of_other_origins_may_say_where_to_go_on(settings: Settings, graph: Graph) -> None:
+    """A preflight allows the header."""
+    allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
+    async with serving(allowed, graph) as api:
+        asked = {
+            "origin": "https://app.example",
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization, content-type, last-event-id",
+        }
+        response = await api.client.options("/graphql", headers=asked)
+        assert response.status_code == 200
+
+
+async def test_an_id_that_makes_no_sense_is_refused(api: Api) -> None:
+    """An event says so, and the stream is complete; it has no id of its own."""
+    async with api.stream(LIVE, await api.token("alice"), last_event_id="nonsense") as response:
+        refused, end = [event async for event in events(response)]
+        assert refused.data["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+        assert "data" not in refused.data
+        assert (refused.id, end.name) == (None, "complete")
 
 
 async def test_a_query_streams_one_event(api: Api) -> None:
-    """Every operation can be streamed; the framing is the protocol's, byte for byte."""
-    headers = {"accept": "text/event-stream"}
+    """Every operation can be streamed; the framing is the protocol's, byte for byte, with LF."""
+    headers = {"accept": "text/event-stream", "last-event-id": "7"}
     response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers=headers)
     assert response.text == 'event: next\ndata: {"data":{"__typename":"Query"}}\n\nevent: complete\ndata: \n\n'
+
+
+async def test_a_stream_has_no_bytes_but_its_events(api: Api) -> None:
+    """A subscription's framing, byte for byte."""
+    async with api.stream(FILTERED) as response:
+        sent = await anext(response.aiter_text())
+    cursor = sent.partition("\n")[0].removeprefix("id: ")
+    data = f'{{"data":{{"events":{{"__typename":"Checkpoint","cursor":"{cursor}"}}}}}}'
+    assert sent == f"id: {cursor}\nevent: next\ndata: {data}\n\n"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +135,13 @@ async def test_a_mutation_is_not_streamed_by_get(api: Api) -> None:
     response = await api.client.get("/graphql", params=parameters, headers={"accept": "text/event-stream"})
     assert "BAD_USER_INPUT" in response.text
     assert '"data":{' not in response.text
+
+
+async def test_a_request_without_a_query_is_refused(api: Api) -> None:
+    """With 400 and JSON, as ever."""
+    response = await api.client.get("/graphql", headers={"accept": "text/event-stream"})
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 async def test_a_bad_token_gets_no_stream(api: Api) -> None:

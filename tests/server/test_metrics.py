@@ -11,7 +11,7 @@ from graph.facts import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
 from server.settings import Settings
-from tests.server.conftest import Api, serving
+from tests.server.conftest import Api, serving, until
 from tests.server.test_http import error_of
 
 
@@ -46,13 +46,21 @@ async def test_metrics_count_live_streams(api: Api) -> None:
     await anext(stream)
     pending = asyncio.ensure_future(anext(stream))
     async with asyncio.timeout(10):
-        while (live := await metrics(api))["fanline_live_streams"] != 1:
+        while (live := await metrics(api))["fanline_live_streams"] != 1:  # noqa: ASYNC110 - streams tell nobody
             await asyncio.sleep(0.01)
     pending.cancel()
     await asyncio.wait([pending])
     await stream.aclose()
     assert (await metrics(api))["fanline_live_streams"] == 0
     assert live["fanline_live_cut_off_total"] == 0
+
+
+async def test_metrics_count_open_sockets(api: Api) -> None:
+    """From when they are let in until they leave."""
+    async with api.open_socket(), api.socket():
+        assert (await metrics(api))["fanline_open_sockets"] == 1
+    await until(lambda: not api.endpoint.sockets.held)
+    assert (await metrics(api))["fanline_open_sockets"] == 0
 
 
 async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Path, graph: Graph) -> None:

@@ -1,14 +1,13 @@
 """WebSockets: the protocol graphql-transport-ws and nothing older; what ends a socket and what does not."""
 
-import asyncio
-from datetime import UTC, datetime, timedelta
+import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from graph import Graph
-from graph.model import Session
 from server.auth import Tokens
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
@@ -62,6 +61,9 @@ async def test_a_bad_operation_fails_alone(api: Api) -> None:
                 ("subscription { nothing { id } }", "GRAPHQL_VALIDATION_FAILED"),
                 ('subscription { homeTimeline(after: "x") { cursor } }', "BAD_USER_INPUT"),
                 ("query A { __typename } query B { __typename }", "BAD_USER_INPUT"),
+                ("subscription A { homeTimeline { cursor } } query B { __typename }", "BAD_USER_INPUT"),
+                ("subscription ($x: String!) { homeTimeline(after: $x) { cursor } }", "BAD_USER_INPUT"),
+                ('subscription { homeTimeline(after: "") { cursor } }', "BAD_USER_INPUT"),
             ]
         ):
             await socket.subscribe(str(number), document)
@@ -118,42 +120,6 @@ async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
         assert await socket.closed() == (4403, "Forbidden")
 
 
-async def test_logging_out_closes_the_open_sockets_that_listen(api: Api) -> None:
-    """The subscription learns of it from the log; the socket ends with 4403."""
-    session = await api.session("alice")
-    async with api.socket(Tokens([KEY]).issue(session)) as socket:
-        await socket.subscribe("1", LIVE)
-        await next_of(socket, "1")
-        await api.graph.sessions.end(session.user, None)
-        assert await socket.closed() == (4403, "The session has ended.")
-
-
-async def test_a_mutation_on_an_open_socket_needs_a_living_session(api: Api) -> None:
-    """Even without a subscription, nothing is done for a session that has ended."""
-    session = await api.session("alice")
-    async with api.socket(Tokens([KEY]).issue(session)) as socket:
-        await api.graph.sessions.end(session.user, session.id)
-        for document in ('mutation { updateProfile(input: {bio: "x"}) { user { bio } } }', "{ viewer { bio } }"):
-            await socket.subscribe("1", document)
-            message = await socket.receive()
-            errors = message["payload"] if message["type"] == "error" else message["payload"]["errors"]
-            assert errors[0]["extensions"]["code"] == "UNAUTHENTICATED"
-            if message["type"] == "next":
-                assert message["payload"]["data"] is None
-                assert (await socket.receive())["type"] == "complete"
-    assert (await api.graph.users.get_many([session.user]))[0].bio == ""  # type: ignore[union-attr] # exists
-
-
-async def test_the_socket_ends_with_its_token(api: Api) -> None:
-    """When the token expires the socket is closed with 4403."""
-    session = await api.session("alice")
-    short = Session(session.id, session.user, datetime.now(UTC) + timedelta(seconds=2))
-    async with api.socket(Tokens([KEY]).issue(short)) as socket:
-        await socket.subscribe("1", LIVE)
-        async with asyncio.timeout(5):
-            assert await socket.closed() == (4403, "The access token has expired.")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -163,6 +129,7 @@ async def test_the_socket_ends_with_its_token(api: Api) -> None:
         "{}",
         '{"type": 1}',
         '{"type": "nonsense"}',
+        '{"type": "very long nonsense, 伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟伟"}',
         '{"type": "subscribe"}',
         '{"type": "subscribe", "id": 1, "payload": {"query": "{ __typename }"}}',
         '{"type": "subscribe", "id": "", "payload": {"query": "{ __typename }"}}',
@@ -227,17 +194,38 @@ async def test_pages_of_other_origins_open_no_socket(settings: Settings, graph: 
                 pass
 
 
-async def test_a_socket_that_leaves_leaves_nothing_behind(api: Api) -> None:
-    """The operations of a closed socket end, and their tasks with them."""
-    token = await api.token("alice")
-    before = len(asyncio.all_tasks())
-    for _ in range(5):
-        async with api.socket(token) as socket:
-            for number in range(3):
-                await socket.subscribe(str(number), LIVE)
-                await next_of(socket, str(number))
-    for _ in range(50):
-        if len(asyncio.all_tasks()) <= before + 2:
-            break
-        await asyncio.sleep(0.02)
-    assert len(asyncio.all_tasks()) <= before + 2  # the feed's reader, and a read of it under way
+async def test_pings_come_and_need_no_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who watches for signs of life has them; who does not answer is not sent away for it."""
+    monkeypatch.setattr("server.sockets.PING_SECONDS", 0.01)
+    async with api.socket() as socket:
+        for _ in range(3):
+            assert json.loads(await socket.connection.recv()) == {"type": "ping"}
+        await socket.send(type="pong")
+        await socket.subscribe("1", "{ __typename }")
+        assert await next_of(socket, "1") == {"data": {"__typename": "Query"}}
+
+
+async def test_what_the_protocol_forbids_closes_the_socket(api: Api) -> None:
+    """A second `connection_init` with 4429; an operation under an id that is in use with 4409."""
+    async with api.socket() as socket:
+        await socket.send(type="connection_init")
+        assert await socket.closed() == (4429, "Too many initialisation requests")
+    for id in ("1", "明" * 100):
+        async with api.socket() as socket:
+            await socket.subscribe(id, 'subscription { events(filter: {keywords: ["x"]}) { cursor } }')
+            await next_of(socket, id)
+            await socket.subscribe(id, "{ __typename }")
+            code, reason = await socket.closed()
+            assert (code, (reason or "")[:16]) == (4409, f"Subscriber for {id[0]}")
+
+
+async def test_an_id_is_free_again_when_its_operation_is_over(api: Api) -> None:
+    """Whether the client has completed it or the server has."""
+    async with api.socket(await api.token("alice")) as socket:
+        for _ in range(3):
+            await socket.subscribe("1", LIVE)
+            await next_of(socket, "1")
+            await socket.send(type="complete", id="1")
+        await socket.subscribe("1", "{ __typename }")
+        assert await next_of(socket, "1") == {"data": {"__typename": "Query"}}
+        assert await socket.receive() == {"type": "complete", "id": "1"}

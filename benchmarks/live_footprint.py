@@ -1,0 +1,126 @@
+"""What sockets cost the server's memory while they are idle, and what they leave behind when they have gone."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from benchmarks.latencies import Latencies
+from benchmarks.live_clients import (
+    HANDSHAKE,
+    SUBSCRIBE,
+    Subscriber,
+    connect,
+    for_each,
+    init,
+    leave_all,
+    open_all,
+    subscribe_all,
+)
+from benchmarks.live_server import Holdings
+from benchmarks.live_stage import Stage, until
+from benchmarks.report import Cell, Table
+
+MIB, KIB = 1024 * 1024, 1024
+WARM = 200
+SPARE_TASKS = 4  # what starts with the first socket, and stays: the reader of the log, the sweep of sessions
+MEMORY_COLUMNS = ("state", "sockets", "streams", "tasks", "fds", "objects", "RSS MB", "KB a socket more", "CPU %")
+MEMORY_NOTE = (
+    "One server process. Garbage is collected before each look. 'KB a socket more' is beyond the row above. A viewer "
+    "follows 21 authors. CPU is what the process takes while nothing happens but pings, checks of sessions and "
+    "checkpoints. Goals: 20 KB a subscription beyond its socket; 600 MB for 10,000 sockets in all."
+)
+CHURN_COLUMNS = ("after", "connects", "seconds", "streams", "tasks", "fds", "objects", "RSS MB", "KB a connect more")
+CHURN_NOTE = (
+    "A third of the sockets subscribe and close in good order; a third subscribe and are reset; a third are reset in "
+    "the middle: of the handshake, before the first message, before its answer, before that to the subscription. "
+    "{at_once} at once. Garbage is collected before each look; 'KB a connect more' is beyond the row above. The first "
+    "round fills pools and caches and starts the reader of the log. Goal: no later one leaves anything behind."
+)
+
+
+async def idle(stage: Stage, seconds: float) -> Table:
+    """Measure sockets that do nothing, then those with a subscription that hear of nothing, then of one post."""
+    noted, viewers = Latencies(), len(stage.tokens)
+    warm = await open_all(stage.server.port, stage.tokens[:WARM])
+    await subscribe_all(warm)
+    await leave_all(warm)
+    seen: list[tuple[str, int, Holdings, float]] = []
+
+    async def look(state: str, sockets: int, streams: int, cpu: float = 0.0) -> None:
+        seen.append((state, sockets, await stage.quiet(streams=streams), cpu))
+
+    await look(f"after the first {len(warm)} have come and gone", 0, 0)
+    subscribers = await open_all(stage.server.port, stage.tokens, noted.durations)
+    await look("acknowledged", viewers, 0)
+    await subscribe_all(subscribers)
+    await look("with a subscription each", viewers, viewers)
+    before = await stage.server.look()
+    await asyncio.sleep(seconds)
+    cpu = (await stage.server.look()).cpu - before.cpu
+    await look(f"the same, {seconds:,.0f} s later", viewers, viewers, 100 * cpu / seconds)
+    await stage.publish([stage.audiences[0].author], 1, 1)
+    await until(lambda: noted.count >= viewers)
+    await look("all were told of a post", viewers, viewers)
+    await leave_all(subscribers)
+    await look("closed", 0, 0)
+    return Table("memory", "Memory of idle sockets", MEMORY_COLUMNS, _memory_rows(seen, viewers), MEMORY_NOTE)
+
+
+def _memory_rows(seen: Sequence[tuple[str, int, Holdings, float]], viewers: int) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    last = seen[0][2]
+    for state, sockets, now, cpu in seen:
+        more = (now.rss - last.rss) / KIB / viewers
+        rows.append([state, sockets, now.streams, now.tasks, now.fds, now.objects, now.rss / MIB, more, cpu])
+        last = now
+    return rows
+
+
+async def churn(stage: Stage, rounds: int, connects: int, at_once: int) -> Table:
+    """Let sockets come and go in many ways, round after round."""
+    rows: list[list[Cell]] = []
+    last = fresh = await stage.quiet()
+    for number in range(rounds + 1):
+        start = time.monotonic()
+        if number:
+            await for_each((partial(come_and_go, stage, index) for index in range(connects)), at_once)
+        lasted = time.monotonic() - start
+        now = await stage.quiet(tasks=last.tasks if number > 1 else fresh.tasks + SPARE_TASKS)
+        more = (now.rss - last.rss) / KIB / connects if number else 0.0
+        counts = now.streams, now.tasks, now.fds, now.objects
+        state = f"round {number}" if number else "the start"
+        rows.append([state, connects * number, lasted, *counts, now.rss / MIB, more])
+        last = now
+    return Table("churn", "What sockets leave behind", CHURN_COLUMNS, rows, CHURN_NOTE.format(at_once=at_once))
+
+
+async def come_and_go(stage: Stage, index: int) -> None:
+    """Open a socket and end it: in good order, by a reset, or by a reset in the middle of something."""
+    token = stage.tokens[index % len(stage.tokens)]
+    subscriber = await connect(stage.server.port, index)
+    way, stop = index % 3, index // 3 % 4
+    try:
+        if way == 2:
+            await _break_off(subscriber, token, stop)
+            await asyncio.sleep(index % 7 / 1000)  # so that the server is found at different steps
+        else:
+            await subscriber.begin(token)
+            await subscriber.subscribe()
+            if way == 0:
+                await subscriber.leave()
+    finally:
+        subscriber.reset()
+
+
+async def _break_off(subscriber: Subscriber, token: str, stop: int) -> None:
+    if stop == 0:
+        subscriber.transport.write(HANDSHAKE[:100])
+    elif stop == 1:
+        await subscriber.ask(HANDSHAKE)
+    elif stop == 2:
+        await subscriber.ask(HANDSHAKE)
+        subscriber.transport.write(init(token))
+    else:
+        await subscriber.begin(token)
+        subscriber.transport.write(SUBSCRIBE)

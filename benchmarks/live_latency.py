@@ -1,0 +1,85 @@
+"""From publishing to receiving: how long it takes and what it costs the server, by number of open sockets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.inserts import Audience
+from benchmarks.latencies import Latencies
+from benchmarks.live_clients import leave_all, open_all, subscribe_all
+from benchmarks.live_stage import Stage, until
+from benchmarks.report import Cell, Table
+
+COLUMNS = (
+    "sockets",
+    "told of each post",
+    "posts/s",
+    "deliveries/s",
+    "deliveries",
+    "p50 ms",
+    "p99 ms",
+    "server busy %",
+    "server µs/delivery",
+    "÷ first",
+)
+NOTE = (
+    "A socket is a viewer who follows 21 authors and has a homeTimeline subscription (cursor, edge, node, id, text, "
+    "author, login). Posts come at a steady rate, with as many deliveries a second in all rows. From the call "
+    "of `publish`, in the clients' process, until the frame has come; 'server' is CPU time of the API's process, its "
+    "worker included. Store: appendfsync always. Where all sockets are told of each post, p99 is about what telling "
+    "them takes."
+)
+GROUP = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Crowds:
+    """How many sockets there are in turn, and the deliveries of each row: a second, and in all."""
+
+    sockets: Sequence[int]
+    rate: float
+    deliveries: int
+    group: int = GROUP
+
+    def audiences(self) -> list[tuple[int, int]]:
+        """Tell who follows whom: all viewers one author, for each size, and each group of viewers one of its own."""
+        groups = range(0, max(self.sockets), self.group)
+        return [*((0, count) for count in self.sockets), *((start, self.group) for start in groups)]
+
+
+async def by_sockets(stage: Stage, crowds: Crowds) -> Table:
+    """Measure with ever more sockets: posts for all of them, and posts for some of them."""
+    rows: list[list[Cell]] = []
+    for place, count in enumerate(crowds.sockets):
+        everybody = stage.audiences[place]
+        groups = stage.audiences[len(crowds.sockets) :][: count // crowds.group]  # of these viewers alone
+        rows += await _rows(stage, crowds, count, [[everybody], groups] if len(groups) > 1 else [[everybody]])
+    return Table("latency", "From publishing to receiving, by sockets", COLUMNS, with_ratios(rows), NOTE)
+
+
+async def _rows(stage: Stage, crowds: Crowds, count: int, choices: Sequence[Sequence[Audience]]) -> list[list[Cell]]:
+    noted = Latencies()
+    subscribers = await open_all(stage.server.port, stage.tokens[:count], noted.durations)
+    await subscribe_all(subscribers)
+    await stage.quiet(streams=count)
+    rows = [[count, *await _row(stage, crowds, noted, audiences)] for audiences in choices]
+    await leave_all(subscribers)
+    await stage.quiet()
+    return rows
+
+
+async def _row(stage: Stage, crowds: Crowds, noted: Latencies, audiences: Sequence[Audience]) -> list[Cell]:
+    told = audiences[0].followers
+    posts = max(2, round(crowds.deliveries / told))
+    noted.durations.clear()
+    before = await stage.server.look()
+    rate = await stage.publish([audience.author for audience in audiences], crowds.rate / told, posts)
+    await until(lambda: noted.count >= posts * told)
+    cpu = (await stage.server.look()).cpu - before.cpu
+    assert noted.count == posts * told, "somebody was told twice"
+    each = 1e6 * cpu / noted.count
+    return [told, rate, rate * told, noted.count, noted.p50, noted.p99, each * rate * told / 1e4, each]
+
+
+def with_ratios(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    """Put the cost of a delivery into proportion."""
+    return [[*row, float(row[-1]) / float(rows[0][-1])] for row in rows]

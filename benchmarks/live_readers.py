@@ -1,0 +1,120 @@
+"""Readers that stall: what the others feel of them, what they cost, and what they are told when they read again."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.latencies import Latencies
+from benchmarks.live_clients import Subscriber, leave_all, open_all, subscribe_all
+from benchmarks.live_server import Holdings
+from benchmarks.live_stage import Stage, until
+from benchmarks.report import Cell, Table
+
+COLUMNS = (
+    "round",
+    "stalled",
+    "others",
+    "posts",
+    "posts/s",
+    "others' p50 ms",
+    "others' p99 ms",
+    "server CPU s",
+    "cut off",
+    "told of a Gap",
+    "server MB more",
+    "p99 ÷ none stalled",
+)
+NOTE = (
+    "All are told of each post, of {size:,} characters. Those that stall stop to read, are cut off while the posts "
+    "come, and read again at the end. The two states take turns; the last rows are of medians. 'server MB more' is "
+    "what the server's memory has grown by at the end of the posts, without garbage, whoever it is for. Goal: p99 of "
+    "the others moves by 20% at most."
+)
+MAX_LAG = 20  # posts
+LARGE = ("今天下雨，路上的人很少，只有店里的灯还亮着。" * 50)[:960] + "☔😀"
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """How many there are, how many of them stall at times, the rounds, the posts of each state and their rate."""
+
+    sockets: int
+    stalling: int
+    rounds: int
+    posts: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Measures what steady readers get while some others stall, or do not."""
+
+    stage: Stage
+    readers: Readers
+    steady: Sequence[Subscriber]
+    noted: Latencies
+
+    async def row(self, number: int, *, stall: bool) -> list[Cell]:
+        """Publish to all, while the others do not read or read too; then let them read on.
+
+        They are new each time: how much a kernel keeps for a socket depends on what it has carried.
+        """
+        tokens = self.stage.tokens[len(self.steady) : self.readers.sockets]
+        others = await open_all(self.stage.server.port, tokens, narrow=True)
+        await subscribe_all(others)
+        before = await self.stage.quiet(streams=self.readers.sockets)
+        if stall:
+            for one in others:
+                one.transport.pause_reading()
+        rate, after = await self._publish()
+        for one in others:
+            one.transport.resume_reading()
+        told = len(others) if stall else 0
+        await until(lambda: sum(one.slow for one in others) >= told)
+        assert all(one.slow == stall for one in others), "a reader was told of a gap for no reason, or not at once"
+        cut_off = (await self.stage.server.look()).cut_off - before.cut_off
+        await leave_all(others)
+        grown = (after.rss - before.rss) / 2**20
+        counts = told, len(self.steady), self.readers.posts, rate
+        return [number, *counts, self.noted.p50, self.noted.p99, after.cpu - before.cpu, cut_off, told, grown]
+
+    def _keep_up(self, posts: int) -> bool:
+        """Tell whether the steady are near: on a machine that is too busy they too would be cut off."""
+        return self.noted.count >= (posts - MAX_LAG) * len(self.steady)
+
+    async def _publish(self) -> tuple[float, Holdings]:
+        self.noted.durations.clear()
+        author, posts = self.stage.audiences[-1].author, self.readers.posts
+        rate = await self.stage.publish([author], self.readers.rate, posts, LARGE, keeping_up=self._keep_up)
+        await until(lambda: self.noted.count >= posts * len(self.steady))
+        return rate, await self.stage.server.look(collect=True)
+
+
+async def by_stalled(stage: Stage, readers: Readers) -> Table:
+    """Measure rounds: none stalls, then some do. The last of the stage's audiences is theirs."""
+    noted, steady = Latencies(), readers.sockets - readers.stalling
+    subscribers = await open_all(stage.server.port, stage.tokens[:steady], noted.durations)
+    await subscribe_all(subscribers)
+    readings = Readings(stage, readers, subscribers, noted)
+    await readings.row(0, stall=True)  # to warm up
+    pairs = [
+        (await readings.row(number, stall=False), await readings.row(number, stall=True))
+        for number in range(1, readers.rounds + 1)
+    ]
+    await leave_all(subscribers)
+    await stage.quiet()
+    return Table("readers", "Readers that stall", COLUMNS, _with_ratios(pairs), NOTE.format(size=len(LARGE) + 30))
+
+
+def _with_ratios(pairs: Sequence[tuple[list[Cell], list[Cell]]]) -> list[list[Cell]]:
+    p99 = COLUMNS.index("others' p99 ms")
+    rows, ratios = [], []
+    for none, some in pairs:
+        ratios.append(float(some[p99]) / float(none[p99]))
+        rows += [[*none, 1.0], [*some, ratios[-1]]]
+    for state in (0, 1):
+        numbers = [[float(cell) for cell in pair[state]] for pair in pairs]
+        middle: list[Cell] = [statistics.median(column) for column in zip(*numbers, strict=True)]
+        middle[:4] = ["median", *pairs[0][state][1:4]]
+        rows.append([*middle, statistics.median(ratios) if state else 1.0])
+    return [[str(row[0]), *row[1:]] for row in rows]

@@ -1,0 +1,48 @@
+"""How much one viewer, or one anonymous address, may hold open in this process at a time."""
+
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Hashable
+from functools import partial
+
+PREFIX_OF_ONE = 64  # bits: a client with IPv6 usually has such a network to itself
+
+
+class QuotaExceeded(Exception):
+    """Somebody holds as many as they may."""
+
+
+class Quota:
+    """Counts what is held open, of one kind, by whom; lets nobody hold more than `most`."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._held: Counter[Hashable] = Counter()
+
+    def hold(self, holder: Hashable) -> Callable[[], None]:
+        """Count one more. Returns what counts it out again, to be called once. Raises QuotaExceeded."""
+        if self._held[holder] >= self.most:
+            raise QuotaExceeded
+        self._held[holder] += 1
+        return partial(self._release, holder)
+
+    @property
+    def held(self) -> int:
+        """How many are held by all together."""
+        return self._held.total()
+
+    def _release(self, holder: Hashable) -> None:
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
+
+
+def holder_of(host: str) -> str:
+    """Tell who stands for an anonymous client at this address: with IPv6, its network."""
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return host
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address), PREFIX_OF_ONE), strict=False))

@@ -1,0 +1,35 @@
+"""How the server listens, and what it agrees on with those who connect."""
+
+import socket
+from contextlib import closing
+
+import pytest
+
+from server.serving import UNHEARD_SECONDS, bind
+from server.settings import SettingsError
+from tests.server.conftest import Api
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux, which gives up on silent peers")
+def test_connections_to_peers_that_are_gone_are_given_up() -> None:
+    """Each connection inherits how long it waits for a peer that takes nothing more."""
+    with closing(bind("127.0.0.1", 0)) as listening, closing(socket.create_connection(listening.getsockname())):
+        accepted, _ = listening.accept()
+        with closing(accepted):
+            waits = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert waits == UNHEARD_SECONDS * 1000
+
+
+def test_a_port_in_use_is_said() -> None:
+    """In one sentence."""
+    with (
+        closing(bind("127.0.0.1", 0)) as listening,
+        pytest.raises(SettingsError, match="is in use: choose another"),
+    ):
+        bind("127.0.0.1", listening.getsockname()[1])
+
+
+async def test_messages_are_not_compressed(api: Api) -> None:
+    """Even if the client offers it: thousands of idle sockets would each pay for it."""
+    async with api.socket() as socket:
+        assert socket.connection.protocol.extensions == []

@@ -1,0 +1,128 @@
+"""What ends with a session, over either transport: at once, and with a word that says why."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from resolvers.context import Viewer
+from server.auth import Tokens
+from tests.server.conftest import KEY, Api, events
+
+LIVE = "subscription { homeTimeline { __typename cursor } }"
+LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
+
+
+@pytest.fixture
+def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every token end soon after it was looked at."""
+    viewer = Tokens.viewer
+
+    def soon_over(tokens: Tokens, authorization: object) -> Viewer | None:
+        found = viewer(tokens, authorization)
+        return replace(found, expires_at=datetime.now(UTC) + timedelta(seconds=0.3)) if found else None
+
+    monkeypatch.setattr(Tokens, "viewer", soon_over)
+
+
+@pytest.mark.parametrize("listens", [True, False])
+async def test_logging_out_closes_the_sockets(api: Api, listens: bool) -> None:
+    """With 4403, also those that only stand open; sockets of the person's other sessions stay."""
+    session, other = await api.session("alice"), await api.session("bob")
+    another = await api.graph.sessions.start(session.user)
+    tokens = Tokens([KEY])
+    async with (
+        api.socket(tokens.issue(session)) as socket,
+        api.socket(tokens.issue(another)) as stays,
+        api.socket(tokens.issue(other)) as others,
+    ):
+        if listens:
+            await socket.subscribe("1", LIVE)
+            await socket.receive()
+        await api.graph.sessions.end(session.user, session.id)
+        assert await socket.closed() == (4403, "The session has ended.")
+        for open_ in (stays, others):
+            await open_.subscribe("1", "{ viewer { id } }")
+            assert (await open_.receive())["payload"]["data"]["viewer"]
+
+
+async def test_a_socket_that_logs_out_has_its_answer_first(api: Api) -> None:
+    """The mutation is answered, then the socket that brought it is closed like the others."""
+    async with api.socket(await api.token("alice")) as socket:
+        await socket.subscribe("live", LIVE)
+        await socket.receive()
+        await socket.subscribe("out", LOG_OUT)
+        answers = [await socket.receive()]
+        assert answers[0]["payload"] == {"data": {"logOut": {"userErrors": []}}}
+        assert await socket.closed() == (4403, "The session has ended.")
+
+
+async def test_a_mutation_on_an_open_socket_needs_a_living_session(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where nobody has noticed yet that the session has ended, nothing is done for it."""
+    monkeypatch.setattr("server.sockets.SocketHandler._session_ended", lambda self: None)
+    session = await api.session("alice")
+    async with api.socket(Tokens([KEY]).issue(session)) as socket:
+        await api.graph.sessions.end(session.user, session.id)
+        await socket.subscribe("1", 'mutation { updateProfile(input: {bio: "x"}) { user { bio } } }')
+        message = await socket.receive()
+        assert message["type"] == "error"
+        assert message["payload"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+    [user] = await api.graph.users.get_many([session.user])
+    assert user
+    assert user.bio == ""
+
+
+@pytest.mark.parametrize("listens", [True, False])
+async def test_a_socket_ends_with_its_token(api: Api, short_lives: None, listens: bool) -> None:
+    """When the token expires the socket is closed with 4403, whether or not it has subscribed."""
+    async with api.socket(await api.token("alice")) as socket:
+        if listens:
+            with suppress(ConnectionClosed):
+                await socket.subscribe("1", LIVE)
+        assert await socket.closed() == (4403, "The access token has expired.")
+
+
+async def test_an_event_stream_ends_with_its_token(api: Api, short_lives: None) -> None:
+    """An event says so, then the stream is complete: to come back with that token would be in vain."""
+    async with api.stream(LIVE, await api.token("alice")) as response:
+        *_, last, end = [event async for event in events(response)]
+        assert (last.name, end.name) == ("next", "complete")
+        assert last.data["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+        assert last.data["errors"][0]["extensions"]["requestId"]
+
+
+async def test_logging_out_ends_an_event_stream(api: Api) -> None:
+    """In the same way."""
+    session = await api.session("alice")
+    async with api.stream(LIVE, Tokens([KEY]).issue(session)) as response:
+        streamed = events(response)
+        assert (await anext(streamed)).data["data"]["homeTimeline"]["__typename"] == "Checkpoint"
+        await api.graph.sessions.end(session.user, None)
+        last, end = [event async for event in streamed]
+        assert (last.name, end.name) == ("next", "complete")
+        assert last.data["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+
+
+async def test_ending_everywhere_ends_everything(api: Api) -> None:
+    """Both transports, all sessions of the person."""
+    session = await api.session("alice")
+    another = await api.graph.sessions.start(session.user)
+    tokens = Tokens([KEY])
+    async with api.socket(tokens.issue(session)) as socket, api.stream(LIVE, tokens.issue(another)) as response:
+        streamed = events(response)
+        await anext(streamed)
+        await api.graph.sessions.end(session.user, None)
+        assert await socket.closed() == (4403, "The session has ended.")
+        assert [event.name async for event in streamed] == ["next", "complete"]
+
+
+async def test_who_was_never_logged_in_is_not_sent_away(api: Api) -> None:
+    """An anonymous socket stays open while others end."""
+    session = await api.session("alice")
+    async with api.socket() as anonymous, api.socket(Tokens([KEY]).issue(session)) as socket:
+        await api.graph.sessions.end(session.user, None)
+        assert (await socket.closed())[0] == 4403
+        await anonymous.subscribe("1", "{ __typename }")
+        assert (await anonymous.receive())["payload"] == {"data": {"__typename": "Query"}}
