@@ -61,12 +61,16 @@ class Stage:
         await self.graph.posts.publish(author, stamped(text))
 
     async def quiet(self, tasks: int | None = None, streams: int = 0) -> Holdings:
-        """Wait until the server has so many streams, and no more tasks; tell what it holds without its garbage."""
-        async with asyncio.timeout(PATIENCE):
+        """Wait until the server has so many streams, and no more tasks; tell what it holds without its garbage.
+
+        What is still not so after some patience is told as it is.
+        """
+        until, now = time.monotonic() + PATIENCE, await self.server.look()
+        while now.streams != streams or (tasks is not None and now.tasks > tasks):
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(POLL_SECONDS)
             now = await self.server.look()
-            while now.streams != streams or (tasks is not None and now.tasks > tasks):
-                await asyncio.sleep(POLL_SECONDS)
-                now = await self.server.look()
         return await self.server.look(collect=True)
 
 

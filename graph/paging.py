@@ -17,6 +17,7 @@ from graph.model import MAX_NUMBER, Page
 T = TypeVar("T")
 
 MAX_PAGE = 100
+SUBSCRIPTIONS_TAKE = "a subscription takes a log cursor: a page's `liveCursor` or an event's `cursor`"
 
 
 class CursorKind(Enum):
@@ -37,17 +38,20 @@ def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int
 
     Raises BadPaging, naming the argument, if it is not a cursor or belongs to another kind of list.
     """
+    live = kind is CursorKind.LOG
+    complaint = f"'{argument}' is not a cursor of this API{f'; {SUBSCRIPTIONS_TAKE}' if live else ''}."
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, ValueError):
-        raise BadPaging(f"'{argument}' is not a cursor of this API.") from None
+        raise BadPaging(complaint) from None
     name, _, digits = text.partition(":")
     kinds = {known.value: known for known in CursorKind}
     valid = name in kinds and digits.isdecimal() and len(digits) <= 16 and int(digits) <= MAX_NUMBER
     if not valid or encode_cursor(kinds[name], int(digits)) != cursor:
-        raise BadPaging(f"'{argument}' is not a cursor of this API.")
+        raise BadPaging(complaint)
     if name != kind.value:
-        raise BadPaging(f"'{argument}' is a {name} cursor; this list takes a {kind.value} cursor.")
+        wanted = SUBSCRIPTIONS_TAKE if live else f"this list takes a {kind.value} cursor"
+        raise BadPaging(f"'{argument}' is a {name} cursor; {wanted}.")
     return int(digits)
 
 

@@ -102,7 +102,9 @@ class Execution:
                 return
             async with aclosing(source) as events:
                 async for event in events:
-                    result = execute_subscription_event(executor.build_per_event_executor(event))
+                    once = executor.build_per_event_executor(event)
+                    once._relevant_sub_fields = {}  # or it would be shared, and grow with every event
+                    result = execute_subscription_event(once)
                     result = await result if isawaitable(result) else result
                     yield _result(caller, result.data, result.errors)
         except Exception as error:

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import socket
 import sys
 from typing import Any
@@ -20,6 +21,7 @@ PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of
 PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
 START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
 UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
+COLLECT_AFTER = (20_000, 20, 50)  # new objects, collections of those, and of the ones that outlived them
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -32,7 +34,19 @@ LOGGING: dict[str, Any] = {
 
 def from_environment() -> Starlette:
     """Make the application as the environment has it; each of several processes calls this."""
-    return create_app(Settings.load())
+    app = create_app(Settings.load())
+    spare_pauses()
+    return app
+
+
+def spare_pauses() -> None:
+    """Let garbage collections be rare, and pass over what stays as long as the process: the code and the schema.
+
+    Thousands of sockets are millions of objects; to look through them again and again took a third of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -53,6 +67,7 @@ def bind(host: str, port: int) -> socket.socket:
 def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
     """Serve in this process until it is told to end."""
     server = uvicorn.Server(configure(create_app(settings, demo_login=demo_login), log_config=LOGGING))
+    spare_pauses()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
     if not server.started:

@@ -7,6 +7,8 @@ while it catches up costs nobody any memory; one that stays behind later is cut 
 """
 
 import asyncio
+import math
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from datetime import UTC, datetime
@@ -24,7 +26,7 @@ from graph.events import (
     StreamEvent,
     StreamHappened,
 )
-from graph.facts import Fact
+from graph.facts import Fact, SessionsEnded
 from graph.facts import PostPublished as PublishedFact
 from graph.feed.endings import Claim, Endings
 from graph.feed.filtered import FilterSource, stream_event
@@ -47,6 +49,7 @@ from graph.users import Users
 QUIET_SECONDS = 15.0
 DIGEST_SECONDS = 0.02
 MOST_SECONDS_BEHIND = 1.0  # that the reader waits for streams, for each part of the log
+TOLD_AT_ONCE = 100  # facts of the past; with the longest texts they take what a stream may buffer
 STALE_SECONDS = 1.0  # after which a post that waited is looked at again: it may have been deleted
 
 
@@ -161,25 +164,33 @@ class Feed:
         self._start()
         await self._reader.ready()
         stream.restart()
-        drained = await self._log.drained()
-        await source.look_up()
-        async with aclosing(self._reader.replay(drained)) as parts:
-            async for part in parts:
-                source.learn(part.facts)
-                for fact in part.facts:
-                    self._endings.apply(fact)
+        if source.learns or claims:
+            await self._learn(source)
         joined = self._reader.head
         source.join(joined)
         await self._endings.check(claims)
         stream.raise_ended()
         return joined
 
+    async def _learn(self, source: Source[E]) -> None:
+        """Look up what is projected, and learn what perhaps is not: the facts after the drained mark."""
+        drained = await self._log.drained()
+        await source.look_up()
+        async with aclosing(self._reader.replay(drained)) as parts:
+            async for part in parts:
+                if part.lost:
+                    await source.look_up()
+                source.learn(part.facts)
+                for fact in part.facts:
+                    if isinstance(fact.event, SessionsEnded):
+                        self._endings.apply(fact)
+
     async def _catch_up(self, source: Source[E], stream: Stream[E], joined: int) -> AsyncGenerator[E | Gap]:
         """Stream the past. When it ends, the stream has reached the reader's head at that very moment."""
         if stream.position > joined and stream.position > (last := await self._log.last()):
-            stream.position = last
-            yield Gap(last, _now(), GapReason.RETENTION)
-        async with aclosing(self._reader.replay(min(stream.position, joined))) as parts:
+            stream.position = min(last, await self._log.drained())
+            yield Gap(stream.position, _now(), GapReason.RETENTION)
+        async with aclosing(self._reader.replay(min(stream.position, joined), TOLD_AT_ONCE)) as parts:
             async for part in parts:
                 if part.lost:
                     await source.look_up()
@@ -187,11 +198,12 @@ class Feed:
                     stream.position = part.upto
                     yield Gap(stream.position, _now(), GapReason.RETENTION)
                 events = [event for event in source.replay(part.facts) if event.number > stream.position]
-                for event in await self._living(events):
-                    await source.announce(event, self._undrained)
-                    stream.raise_ended()
-                    stream.position = event.number
-                    yield event
+                async with aclosing(self._withhold_deleted(events, -math.inf)) as living:
+                    async for event in living:
+                        await source.announce(event, self._undrained)
+                        stream.raise_ended()
+                        stream.position = event.number
+                        yield event
                 stream.position = max(stream.position, part.upto)
 
     async def _go_live(self, source: Source[E], stream: Stream[E]) -> AsyncGenerator[E | Checkpoint]:
@@ -206,15 +218,14 @@ class Feed:
             stream.raise_ended()
             if stream.cut_off is not None:
                 return
-            stale = clock() - stream.waiting_since > STALE_SECONDS
-            events = stream.take()
-            for event in await self._living(events) if stale else events:
-                if event.number > stream.position:
-                    await source.announce(event, self._undrained)
-                    stream.raise_ended()
-                    stream.position = event.number
-                    yield event
-                    quiet_until = clock() + self._quiet
+            async with aclosing(self._withhold_deleted(stream.take(), stream.waiting_since)) as living:
+                async for event in living:
+                    if event.number > stream.position:
+                        await source.announce(event, self._undrained)
+                        stream.raise_ended()
+                        stream.position = event.number
+                        yield event
+                        quiet_until = clock() + self._quiet
 
     @contextmanager
     def _registered(self, source: Source[E], stream: Stream[E]) -> Iterator[None]:
@@ -227,12 +238,27 @@ class Feed:
             source.unregister(stream)
 
     async def _undrained(self) -> AsyncGenerator[Sequence[Fact]]:
-        """Yield what is perhaps not projected yet, up to the reader's head."""
-        async with aclosing(self._reader.replay(await self._log.drained())) as parts:
+        """Yield what is perhaps not projected yet, up to the reader's head, as far as it is in memory."""
+        start = max(await self._log.drained(), self._reader.remembers_after)
+        async with aclosing(self._reader.replay(start)) as parts:
             async for part in parts:
                 yield part.facts
 
-    async def _living(self, events: Sequence[E]) -> Sequence[E]:
+    async def _withhold_deleted(self, events: Sequence[E], looked_at: float) -> AsyncGenerator[E]:
+        """Yield events one by one, without the posts that were deleted before it was their turn.
+
+        `looked_at` is when that was last looked up; it is again whenever a second or more has passed.
+        """
+        clock = asyncio.get_running_loop().time
+        waiting = deque(events)
+        del events
+        while waiting:
+            if clock() - looked_at > STALE_SECONDS:
+                waiting, looked_at = deque(await self._living(waiting)), clock()
+            if waiting:
+                yield waiting.popleft()
+
+    async def _living(self, events: Iterable[E]) -> Iterable[E]:
         """Leave out posts that were deleted since. One round trip if there are posts."""
         posts = [event.post.id for event in events if isinstance(event, PostAdded | PostPublished)]
         if not posts:
@@ -263,7 +289,7 @@ class Feed:
         size = size_of(event)
         for stream in streams:
             stream.offer(event, size, now)
-            if stream.is_half_full:
+            if stream.is_crowded(now):
                 self._crowded.add(stream)
 
     async def digest(self) -> None:
@@ -272,15 +298,16 @@ class Feed:
         The log keeps what comes meanwhile. Few slow readers hold up nobody.
         """
         await asyncio.sleep(0)
-        patience = asyncio.get_running_loop().time() + MOST_SECONDS_BEHIND
-        while self._crowded and asyncio.get_running_loop().time() < patience:
-            self._crowded = {stream for stream in self._crowded & self._streams if stream.is_half_full}
+        clock = asyncio.get_running_loop().time
+        patience = clock() + MOST_SECONDS_BEHIND
+        while self._crowded and clock() < patience:
+            self._crowded = {stream for stream in self._crowded & self._streams if stream.is_crowded(clock())}
             if 2 * len(self._crowded) <= len(self._streams):
                 return
             await asyncio.sleep(DIGEST_SECONDS)
 
     def lose(self) -> None:
-        """Let every stream find out what it has lost: facts were removed before the reader came to them."""
+        """Let every stream find out what it has lost: facts were removed before the reader came to them, or undone."""
         self._homes.clear()
         for stream in self._streams:
             stream.cut(GapReason.RETENTION)
@@ -289,7 +316,7 @@ class Feed:
 def _farewell(claim: Claim) -> Exception:
     """Say why somebody has to leave whose claim has ended."""
     if isinstance(claim[1], Permission):
-        return NotPermitted("The permission for this was revoked.")
+        return NotPermitted(f"This needs the permission '{claim[1]}', which you do not have, or no longer.")
     return SessionOver("This session has ended.")
 
 

@@ -181,6 +181,11 @@ class EventFilter:
         )
 
 
+def shortened(entry: str) -> str:
+    """Cut what a client wrote to a length that fits into a message."""
+    return entry if len(entry) <= SHOWN_LENGTH else entry[:SHOWN_LENGTH] + "…"
+
+
 def share_of(number: int) -> float:
     """Hash a number to a share from 0 to below 1, evenly. The same in every process and version."""
     digest = hashlib.blake2b(number.to_bytes(8), digest_size=8).digest()
@@ -191,14 +196,14 @@ def _check_length(field: str, given: Sequence[object] | None, most: int | None) 
     if given is None:
         return
     if not given:
-        raise BadFilter(f"'{field}' must not be empty; leave it out to ask for nothing in particular.")
+        raise BadFilter(f"'{field}' must not be empty: name at least one, or leave the field out.")
     if most is not None and len(given) > most:
         raise BadFilter(f"'{field}' has {len(given)} entries; at most {most} are allowed.")
 
 
 def _checked_keyword(entry: str) -> Keyword:
     keyword = keyword_of(entry)
-    named = f"The entry {entry if len(entry) <= SHOWN_LENGTH else entry[:SHOWN_LENGTH] + '…'!r} of 'keywords'"
+    named = f"The entry {shortened(entry)!r} of 'keywords'"
     words = keyword.words | keyword.phrases
     if not words:
         raise BadFilter(f"{named} has no word, hashtag or phrase to look for.")

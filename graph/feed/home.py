@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
+from typing import ClassVar
 
 from graph.events import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
@@ -80,7 +81,8 @@ class HomeIndex:
 
     def shows(self, viewer: int, author: int) -> bool:
         """Tell whether a viewer who has a stream here follows an author, or is the author."""
-        return viewer in self._audiences and author in self._audiences[viewer].authors
+        audience = self._audiences.get(viewer)
+        return audience is not None and audience in self._of_author[author]
 
     def concerned(self, fact: Fact) -> list[Stream[HomeHappened]]:
         """Give the streams that a fact concerns, and keep up whom their viewers follow."""
@@ -111,6 +113,8 @@ class HomeSource(Source[HomeHappened]):
     While a stream catches up, it sees the past through the eyes of whom the viewer follows by then; the client drops,
     or fetches again, the posts of those whom the viewer has unfollowed or followed in between.
     """
+
+    learns: ClassVar[bool] = True
 
     def __init__(self, viewer: int, follows: Follows, projections: Projections, index: HomeIndex) -> None:
         self._viewer = viewer

@@ -98,23 +98,28 @@ class LogReader:
         if self._recent is None:
             await self._position()
 
-    async def replay(self, after: int) -> AsyncGenerator[Replayed]:
-        """Yield the facts after a number, in parts, up to the head as it is at the very moment this ends.
+    @property
+    def remembers_after(self) -> int:
+        """The number after which all facts are in memory."""
+        return self.head if self._recent is None else self._recent.since
 
-        From memory what is recent; the rest costs one round trip for every 500.
+    async def replay(self, after: int, most: int | None = None) -> AsyncGenerator[Replayed]:
+        """Yield the facts after a number, in parts of `most`, up to the head as it is at the very moment this ends.
+
+        From memory what is recent; the rest costs one round trip a part. Others have their turn after every part.
         """
         while after < self.head:
-            part = await self._part(after)
+            part = await self._part(after, most or READ_AT_ONCE)
             after = part.upto
             yield part
+            await asyncio.sleep(0)
 
-    async def _part(self, after: int) -> Replayed:
+    async def _part(self, after: int, most: int) -> Replayed:
         recent = self._recent
         if recent is not None and recent.since <= after:
-            facts = recent.after(after, READ_AT_ONCE)
-            return Replayed(facts, facts[-1].number if len(facts) == READ_AT_ONCE else self.head)
-        head = self.head
-        facts, upto, trimmed = await self._log.after(after, head, READ_AT_ONCE)
+            facts = recent.after(after, most)
+            return Replayed(facts, facts[-1].number if len(facts) == most else self.head)
+        facts, upto, trimmed = await self._log.after(after, self.head, most)
         return Replayed([], trimmed, lost=True) if trimmed > after else Replayed(facts, upto)
 
     async def close(self) -> None:
@@ -133,22 +138,35 @@ class LogReader:
 
     async def _follow(self) -> None:
         reader = self._store.reader()
+        doubtful = False
         try:
             while True:
                 try:
                     await self.ready()
-                    await self._read_on(reader)
+                    if doubtful:
+                        await self._check_head()
+                    doubtful = not await self._read_on(reader)
                     continue
                 except StoreUnavailable as outage:
                     logger.warning("The live feed waits for the store: %s", outage.reason)
                 except Exception:
                     logger.exception("The live feed tries again")
+                doubtful = True
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
             await reader.close()
 
-    async def _read_on(self, reader: Store) -> None:
-        """Read what comes next and pass it on."""
+    async def _check_head(self) -> None:
+        """See whether a failover has undone facts that were told already; then go on from where the log ends."""
+        last = await self._log.last()
+        if last < self.head:
+            logger.warning("The log ends at %d, before what was told up to %d: a failover lost facts", last, self.head)
+            self.head = last
+            self._recent = Recent(last)
+            self._listener.lose()
+
+    async def _read_on(self, reader: Store) -> bool:
+        """Read what comes next and pass it on. Tells whether anything came."""
         reply = await reader.run(
             "XREAD",
             "COUNT",
@@ -171,6 +189,8 @@ class LogReader:
                 await self._listener.digest()
         if entries:
             self.head = number_of(entries[-1][0])
+        self._log.seen = max(self._log.seen, self.head)
+        return bool(entries)
 
     def _pass_on(self, fact: Fact) -> int:
         """Move the head and tell the listener, in one step: whoever joins now has either got it or will replay it."""

@@ -2,14 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Generic
+from typing import ClassVar, Generic
 
 from graph.facts import Fact
 from graph.feed.stream import E, Stream
 
 
 class Source(ABC, Generic[E]):
-    """Tells what facts mean to one subscriber. A source that depends on other facts looks them up and learns them."""
+    """Tells what facts mean to one subscriber. A source that depends on other facts looks them up and `learns` them."""
+
+    learns: ClassVar[bool] = False
 
     async def look_up(self) -> None:
         """Read what the meaning of facts depends on, as far as it is projected."""

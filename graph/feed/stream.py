@@ -8,6 +8,7 @@ from graph.events import GapReason, Happened
 
 MAX_BUFFERED = 256 * 1024  # bytes
 TAKEN_AT_ONCE = 100
+ALIVE_SECONDS = 5.0  # since a subscriber last took something, until its slowness is taken for its own
 RECORD_BYTES = 200  # of an event beside its text
 
 E = TypeVar("E", bound=Happened)
@@ -27,11 +28,22 @@ class Stream(Generic[E]):
     event loop's clock.
     """
 
-    __slots__ = ("_being_taken", "_ended", "_events", "_size", "_waiter", "cut_off", "position", "waiting_since")
+    __slots__ = (
+        "_being_taken",
+        "_ended",
+        "_events",
+        "_size",
+        "_taken_at",
+        "_waiter",
+        "cut_off",
+        "position",
+        "waiting_since",
+    )
 
     def __init__(self) -> None:
         self._waiter: asyncio.Future[None] | None = None
         self._ended: Exception | None = None
+        self._taken_at = 0.0
         self.position = 0
         self.restart()
 
@@ -55,10 +67,10 @@ class Stream(Generic[E]):
         self._size += size
         self._wake()
 
-    @property
-    def is_half_full(self) -> bool:
-        """Whether more than half of what may be buffered is."""
-        return self._being_taken + self._size > MAX_BUFFERED // 2
+    def is_crowded(self, now: float) -> bool:
+        """Tell whether more than half of what may be buffered is, though the subscriber goes on taking."""
+        buffered = self._being_taken + self._size
+        return self.cut_off is None and buffered > MAX_BUFFERED // 2 and now - self._taken_at < ALIVE_SECONDS
 
     def cut(self, reason: GapReason) -> None:
         """Drop what waits, and remember why."""
@@ -78,6 +90,7 @@ class Stream(Generic[E]):
     def take(self) -> list[E]:
         """Take the next events, a hundred at most; they count until the next are taken."""
         taken, self._events = self._events[:TAKEN_AT_ONCE], self._events[TAKEN_AT_ONCE:]
+        self._taken_at = asyncio.get_running_loop().time()
         self._being_taken = sum(map(size_of, taken))
         self._size -= self._being_taken
         return taken

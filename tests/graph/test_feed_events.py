@@ -153,6 +153,16 @@ async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) 
         assert numbers(await kept.take(1)) == written
 
 
+async def test_a_permission_that_was_revoked_and_granted_again_holds(graph: Graph, feed: Feed) -> None:
+    """Though no fact of this is drained."""
+    [alice] = await people(graph, "alice")
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    await graph.users.revoke(alice, Permission.FIREHOSE)
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    async with following(feed, EventFilter.of(firehose=True), viewer=alice) as watcher:
+        assert await watcher.silent()
+
+
 async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
     """Logging out ends all streams of the session; who is anonymous has none."""
     [alice] = await people(graph, "alice")

@@ -9,8 +9,9 @@ from graph import Graph
 from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.facts import Followed, PostDeleted, PostPublished, ProfileChanged
 from graph.feed import Feed
+from graph.feed.stream import Stream, size_of
 from graph.log import entry_id
-from graph.model import MAX_NUMBER
+from graph.model import MAX_NUMBER, Post
 from tests.graph.stores import Fault, Stop, sends
 from tests.graph.watching import QUIET, feed_of, numbers, watching
 from tests.graph.world import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
@@ -149,6 +150,7 @@ async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: 
     """After a failover that lost the log's tail: one Gap, then on from now."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
+    await graph.worker().drain()
     end = await graph.log.last()
 
     async with watching(feed, alice, min(end + ahead, MAX_NUMBER)) as watcher:
@@ -163,6 +165,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let readers keep only two facts in memory, and read the log in parts of two."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
     monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 2)
+    monkeypatch.setattr("graph.feed.TOLD_AT_ONCE", 2)
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -245,6 +248,38 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
         assert numbers(await slow.take(1)) == numbers(await fast.take(1)) == after
         async with watching(feed, alice, gap.number) as resumed:
             assert len(await resumed.until(after[-1])) == 9
+
+
+async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the replay and live: what was looked up long ago is looked up again."""
+    monkeypatch.setattr("graph.feed.STALE_SECONDS", 0.01)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    async with watching(feed, alice, start) as resumed, watching(feed, alice) as live:
+        written = [fact.number for fact in await graph.commit([PostPublished(bob, text) for text in "abc"])]
+        assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[:1]
+        await graph.posts.delete(bob, written[2])
+        await asyncio.sleep(0.1)
+        assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[1:2]
+        for watcher in (resumed, live):
+            [event] = await watcher.take(1)
+            assert isinstance(event, PostRemoved)
+
+
+def test_only_streams_that_are_taken_from_hold_up_the_reader() -> None:
+    """One that stopped to read, or was cut off, is slow by itself."""
+    stream: Stream[PostAdded] = Stream()
+    event = PostAdded(1, Post(1, 2, "x" * 1000))
+    for _ in range(150):
+        stream.offer(event, size_of(event), 0.0)
+    assert not stream.is_crowded(1000.0)
+    stream._taken_at = 999.0
+    assert stream.is_crowded(1000.0)
+    stream.cut(GapReason.SLOW_CONSUMER)
+    assert not stream.is_crowded(1000.0)
 
 
 async def test_a_burst_waits_in_the_log_for_streams_that_go_on(

@@ -189,12 +189,13 @@ def test_the_promise_of_the_live_feed_is_kept(
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1300)
     monkeypatch.setattr("graph.feed.stream.TAKEN_AT_ONCE", 2)
     monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 3)
+    monkeypatch.setattr("graph.feed.TOLD_AT_ONCE", 3)
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
     monkeypatch.setattr("graph.feed.reader.PAUSE_SECONDS", 0.005)
     monkeypatch.setattr("graph.feed.STALE_SECONDS", 0.02)
 
     @settings(
-        max_examples=20_000 if long_profile else 50,
+        max_examples=20_000 if long_profile else 40,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

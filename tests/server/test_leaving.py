@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from graph.facts import PostPublished
+from server.auth import Tokens
 from server.operation import Caller
 from server.protocols import HttpProtocol, SocketProtocol
 from server.sockets import SocketHandler, SocketOperation
 from server.streams import EventStream
-from tests.server.conftest import Api, Socket, events, until
+from tests.server.conftest import KEY, Api, Socket, events, until
 
 LIVE = "subscription { homeTimeline { cursor } }"
 HANDSHAKE = (
@@ -202,3 +204,22 @@ async def test_nothing_stays_of_clients_that_left(api: Api, caplog: pytest.LogCa
     assert left_behind(api) == {}
     assert tasks() == before
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
+    """It may last for days: what one event needed is gone with it."""
+    session = await api.session("alice")
+    query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { id author { login } } } } } }"
+    async with api.socket(Tokens([KEY]).issue(session)) as socket:
+        await socket.subscribe("1", query)
+        await socket.receive()
+        kept = []
+        for _ in range(3):
+            facts = await api.graph.log.append([PostPublished(session.user, "hi")] * 40)
+            told = 0
+            while told < len(facts):
+                message = await socket.receive()
+                told += "edge" in message["payload"]["data"]["homeTimeline"]
+            gc.collect()
+            kept.append(sum(type(found).__name__ == "FieldDetails" for found in gc.get_objects()))
+    assert kept[2] - kept[1] < 40
