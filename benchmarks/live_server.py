@@ -24,7 +24,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from server.app import create_app
-from server.serving import LOGGING, bind, configure
+from server.serving import LOGGING, bind, configure, spare_pauses
 from server.settings import Settings
 
 KEY = "a key for benchmarks that is long enough"
@@ -117,6 +117,7 @@ def main(url: str, folder: str) -> None:
     allow_many_files()
     app = create_app(Settings(store_url=url, data_dir=Path(folder), secret=(KEY,)))
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)
+    spare_pauses()
     with bind("127.0.0.1", 0) as listening, asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(uvicorn.Server(config), app, listening))
 

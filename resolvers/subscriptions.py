@@ -64,8 +64,9 @@ def events(
 
 def _position(context: Context, after: str | None) -> int | None:
     """Tell which number to resume after: what a reconnecting client says is fresher than its document."""
-    cursor = context.resume_after or after
-    return None if cursor is None else decode_cursor(CursorKind.LOG, cursor)
+    if context.resume_after:
+        return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
+    return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
 async def _located(events: AsyncGenerator[E, None], context: Context) -> AsyncGenerator[E, None]:
@@ -90,10 +91,13 @@ def _checked(given: EventFilter) -> filters.EventFilter:
 
 
 def _user(id_: str) -> int:
-    found = ids.decode(id_)
-    if found.kind is not ids.Kind.USER:
-        raise BadInput("The ids of 'users' must be those of users.")
-    return found.numbers[0]
+    try:
+        user = ids.number(ids.Kind.USER, id_)
+    except BadInput:
+        user = None
+    if user is None:
+        raise BadInput(f"The entry {filters.shortened(id_)!r} of 'users' is not the id of a user.")
+    return user
 
 
 def cursors(events: Sequence[HomeEvent | StreamEvent], context: Context) -> list[str]:

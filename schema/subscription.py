@@ -116,7 +116,8 @@ class UserUnfollowed(StreamEvent):
 
 
 @strawberry.type(
-    description="Nothing happened, up to here. Comes at once on subscribing, and whenever it was quiet for a while."
+    description="Everything up to here has been told. Comes at once on subscribing, and whenever it was quiet for a "
+    "while."
 )
 class Checkpoint(TimelineEvent, StreamEvent):
     """Values are `graph.events.Checkpoint`."""

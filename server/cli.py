@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -139,7 +140,7 @@ def token(login: Login) -> None:
     settings = load_settings()
     if settings.production:
         raise SettingsError("Tokens are not given out with FANLINE_ENV=production: people log in.")
-    with store_of(settings):
+    with existing_store_of(settings):
         sys.stdout.write(f"{run(settings, lambda graph: issue_token(graph, settings, login))}\n")
 
 
@@ -147,8 +148,8 @@ def token(login: Login) -> None:
 def grant(login: Login, permission: Permission) -> None:
     """Give somebody a permission; it holds at once, everywhere, and until it is revoked."""
     settings = load_settings()
-    with store_of(settings):
-        new = run(settings, lambda graph: _grant(graph, login, permission))
+    with existing_store_of(settings):
+        new = run(settings, lambda graph: _grant(graph, settings, login, permission))
     console.print(f"{login} {'now has' if new else 'already had'} the permission {permission}.")
 
 
@@ -156,8 +157,8 @@ def grant(login: Login, permission: Permission) -> None:
 def revoke(login: Login, permission: Permission) -> None:
     """Take a permission away from somebody; what is running by it ends."""
     settings = load_settings()
-    with store_of(settings):
-        had = run(settings, lambda graph: _revoke(graph, login, permission))
+    with existing_store_of(settings):
+        had = run(settings, lambda graph: _revoke(graph, settings, login, permission))
     console.print(f"{login} {'no longer has' if had else 'did not have'} the permission {permission}.")
 
 
@@ -179,6 +180,23 @@ def store_of(settings: Settings) -> Iterator[None]:
         return
     with EmbeddedStore(settings.data_dir, settings.durability):
         yield
+
+
+@contextlib.contextmanager
+def existing_store_of(settings: Settings) -> Iterator[None]:
+    """Do as `store_of`, for what needs people who are there. Raises SettingsError if nobody has made the store yet."""
+    if settings.store_url is None and not EmbeddedStore(settings.data_dir).folder.is_dir():
+        raise SettingsError(f"There is no store yet in {whereabouts(settings)}.")
+    with store_of(settings):
+        yield
+
+
+def whereabouts(settings: Settings) -> str:
+    """Say which store is meant, without its password."""
+    if settings.store_url is None:
+        return f"the data folder {settings.data_dir}; FANLINE_DATA_DIR or FANLINE_STORE_URL names another"
+    url = urlsplit(settings.store_url)
+    return f"the store {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 
 def run(settings: Settings, task: Callable[[Graph], Awaitable[T]]) -> T:
@@ -215,23 +233,23 @@ async def seed_with_progress(graph: Graph, source: Source) -> bool:
 
 async def issue_token(graph: Graph, settings: Settings, login: str) -> str:
     """Start a session and give its token. Raises SettingsError if there is nobody of that name."""
-    return Tokens(settings.keys()).issue(await graph.sessions.start(await id_of(graph, login)))
+    return Tokens(settings.keys()).issue(await graph.sessions.start(await id_of(graph, settings, login)))
 
 
-async def id_of(graph: Graph, login: str) -> int:
+async def id_of(graph: Graph, settings: Settings, login: str) -> int:
     """Find somebody. Raises SettingsError if there is nobody of that name."""
     [user] = await graph.users.ids_of_logins([login])
     if user is None:
-        raise SettingsError(f"There is nobody with the login {login!r} in this store.")
+        raise SettingsError(f"There is nobody with the login {login!r} in {whereabouts(settings)}.")
     return user
 
 
-async def _grant(graph: Graph, login: str, permission: Permission) -> bool:
-    return await graph.users.grant(await id_of(graph, login), permission)
+async def _grant(graph: Graph, settings: Settings, login: str, permission: Permission) -> bool:
+    return await graph.users.grant(await id_of(graph, settings, login), permission)
 
 
-async def _revoke(graph: Graph, login: str, permission: Permission) -> bool:
-    return await graph.users.revoke(await id_of(graph, login), permission)
+async def _revoke(graph: Graph, settings: Settings, login: str, permission: Permission) -> bool:
+    return await graph.users.revoke(await id_of(graph, settings, login), permission)
 
 
 async def _work(graph: Graph) -> None:

@@ -3,12 +3,14 @@
 Strawberry's view does the work; this one is stricter about what it reads and exact about how it answers.
 """
 
+import contextlib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import orjson
 from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
+from graphql import GraphQLSyntaxError, get_operation_ast, parse
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -22,9 +24,11 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
+from graph.errors import StoreUnavailable
 from server.auth import BadToken, Tokens
 from server.errors import STATUSES, UNAUTHENTICATED, Refused, coded
 from server.execution import Execution
+from server.limits import MAX_TOKENS
 from server.operation import Caller, Resumption
 from server.playground import Playground
 from server.quotas import Quota
@@ -93,7 +97,8 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
     async def _stream(self, request: Request) -> EventStream:
         """Stream any operation, but mutations only if posted, to who asks for that first.
 
-        Clients that list the media type of event streams after others want JSON.
+        Clients that list the media type of event streams after others want JSON. Raises Refused for a bad token or a
+        session that has ended. One round trip, shared with other reads of its tick.
         """
         caller = self._identify(request)
         caller.resumption = Resumption(request.headers.get("last-event-id") or None)
@@ -101,6 +106,13 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         data = await self.parse_http_body(adapter)
         if data.query is None:
             raise Refused(400, "The request has no 'query'.")
+        if adapter.method == "GET" and _mutates(data.query, data.operation_name):
+            raise Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
+        try:
+            with contextlib.suppress(StoreUnavailable):  # the operation checks again and can say so
+                await caller.check_session()
+        except BadToken as bad:
+            raise _unauthenticated(bad) from None
         allowed = OperationType.from_http(adapter.method)
         results = self.execution.stream(caller, data.query, data.variables, data.operation_name, allowed)
         return EventStream(results, caller)
@@ -123,8 +135,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         try:
             caller.viewer = self._tokens.viewer(caller.authorization)
         except BadToken as bad:
-            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-            raise Refused(401, str(bad), UNAUTHENTICATED, challenge) from None
+            raise _unauthenticated(bad) from None
         return caller
 
     def _caller(self, connection: Request | WebSocket) -> Caller:
@@ -218,6 +229,21 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
     def encode_json(self, data: object) -> str:
         """Write JSON."""
         return orjson.dumps(data).decode()
+
+
+def _unauthenticated(bad: BadToken) -> Refused:
+    challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+    return Refused(401, str(bad), UNAUTHENTICATED, challenge)
+
+
+def _mutates(query: str, operation_name: str | None) -> bool:
+    """Tell whether a document asks for a mutation; what else is wrong with it, its execution says."""
+    try:
+        document = parse(query, no_location=True, max_tokens=MAX_TOKENS)
+    except GraphQLSyntaxError:
+        return False
+    operation = get_operation_ast(document, operation_name)
+    return operation is not None and operation.operation.value == OperationType.MUTATION.value
 
 
 def _of_query(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -147,8 +147,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         try:
             await self._identify(message.get("payload") or {})
             self._release = self.context.sockets.hold(self.context.holder)
-        except BadToken:
-            await self.websocket.close(FORBIDDEN, "Forbidden")
+        except BadToken as bad:
+            await self.websocket.close(FORBIDDEN, str(bad))
         except QuotaExceeded:
             await self.websocket.close(TRY_AGAIN_LATER, "Too many sockets")
         else:

@@ -56,7 +56,8 @@ class EventStream:
                 expiry.cancel()
             streaming.cancel()
             await asyncio.wait([streaming])
-        streaming.result()
+        if not streaming.cancelled():  # as it is if the client was gone before the first step
+            streaming.result()
 
     async def _stream(self, send: Send) -> None:
         """Send event by event; then, or when it is cancelled, the last words."""

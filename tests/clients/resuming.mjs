@@ -10,7 +10,7 @@ export function resuming(client) {
         { ...request, variables },
         {
           next(result) {
-            for (const event of Object.values(result.data ?? {})) variables.after = event.cursor;
+            for (const event of Object.values(result.data ?? {})) if (event?.cursor) variables.after = event.cursor;
             sink.next(result);
           },
           error: (problem) => sink.error(problem),

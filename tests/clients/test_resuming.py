@@ -31,11 +31,13 @@ PAUSE = 0.05  # seconds between posts
 
 @dataclass
 class Client:
-    """A running program and the numbers it has shown so far, which are the posts' texts."""
+    """A running program and the numbers it has shown so far, which are the posts' texts, and what it complained of."""
 
     name: str
     process: asyncio.subprocess.Process
     shown: list[int] = field(default_factory=list)
+    complaints: str = ""
+    silent: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self) -> None:
         """Note what it shows, until it ends."""
@@ -43,10 +45,24 @@ class Client:
         async for line in self.process.stdout:
             self.shown.append(int(json.loads(line)))
 
+    async def listen_for_complaints(self) -> None:
+        """Note what it complains of, until it ends."""
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.complaints += line.decode()
+        self.silent.set()
+
+    async def give_up(self) -> str:
+        """Wait until it has ended by itself; give what it said."""
+        async with asyncio.timeout(PATIENCE):
+            await self.silent.wait()
+            assert await self.process.wait() == 1
+        return self.complaints
+
     async def see(self, post: int) -> None:
         """Wait until it has shown a post."""
         while not self.shown or self.shown[-1] < post:
-            assert self.process.returncode is None, f"{self.name} has given up"
+            assert self.process.returncode is None, f"{self.name} has given up: {self.complaints}"
             await asyncio.sleep(0.02)
 
 
@@ -58,6 +74,7 @@ class Stage:
     server: Server
     second: Server
     proxy: Proxy
+    viewer: int
     author: int
     stranger: int
     token: str
@@ -86,9 +103,9 @@ class Stage:
         """Run programs that listen at a port; kill them in the end."""
         async with AsyncExitStack() as stack:
             for name in names:
-                program = sys.executable if name.endswith(".py") else "node"
+                program = (sys.executable, "-W", "error") if name.endswith(".py") else ("node",)
                 process = await asyncio.create_subprocess_exec(
-                    program,
+                    *program,
                     name,
                     f"http://127.0.0.1:{port}/graphql",
                     self.token,
@@ -96,11 +113,13 @@ class Stage:
                     cwd=FOLDER,
                     env=os.environ | {"PING": "1000"},
                     stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
                 )
                 stack.push_async_callback(process.wait)
                 stack.callback(kill, process)
                 self.clients.append(Client(name, process))
                 await stack.enter_async_context(background(self.clients[-1].read()))
+                await stack.enter_async_context(background(self.clients[-1].listen_for_complaints()))
             yield
 
     async def see(self, post: int, names: Sequence[str] = ALL) -> None:
@@ -114,6 +133,7 @@ class Stage:
             expected = list(range(client.shown[0], self.published + 1))
             missing, twice = {*expected} - {*client.shown}, len(client.shown) - len({*client.shown})
             assert (missing, twice, client.shown) == (set(), 0, expected), client.name
+            assert client.complaints == "", client.name
 
 
 def kill(process: asyncio.subprocess.Process) -> None:
@@ -133,7 +153,7 @@ async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[S
     try:
         await servers[0].start()
         async with proxied(servers[0].port) as proxy:
-            yield Stage(graph, *servers, proxy, bob, carol, token)
+            yield Stage(graph, *servers, proxy, alice, bob, carol, token)
     finally:
         for server in servers:
             await server.end(signal.SIGKILL)
@@ -192,3 +212,20 @@ async def test_every_client_resumes_and_misses_nothing(
         await stage.see(stage.published)
 
     stage.check()
+
+
+@pytest.mark.parametrize(("program", "said"), [("with_gql.py", "log in again"), ("graphql-ws.mjs", "4403")])
+async def test_a_client_gives_up_when_its_session_is_over(stage: Stage, node: str, program: str, said: str) -> None:
+    """A log-out closes the socket with 4403, and the program ends and says so: nothing it could come back to."""
+    async with stage.listening(stage.server.port, program):
+        async with stage.publishing():
+            await stage.see(stage.published + 2)
+        await stage.graph.sessions.end(stage.viewer)
+        assert said in await stage.clients[0].give_up()
+
+
+async def test_a_client_gives_up_when_its_token_is_bad(stage: Stage, node: str) -> None:
+    """It is told when it first connects, and says so instead of trying again."""
+    stage.token = "bad"
+    async with stage.listening(stage.server.port, "with_gql.py"):
+        assert "log in again" in await stage.clients[0].give_up()

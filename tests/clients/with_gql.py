@@ -3,13 +3,13 @@
 import asyncio
 import json
 import os
+import random
 import sys
 from typing import Any
 
 from gql import Client, GraphQLRequest
 from gql.transport.exceptions import TransportConnectionFailed
 from gql.transport.websockets import WebsocketsTransport
-from tenacity import retry, wait_random_exponential
 
 PAGE = GraphQLRequest("query Page { viewer { homeTimeline { posts(first: 100) { liveCursor nodes { id text } } } } }")
 PING = float(os.environ.get("PING", 10_000)) / 1000  # seconds between pings, and until one is answered
@@ -19,31 +19,38 @@ LIVE = """subscription Live($after: String) {
 
 
 async def main(url: str, token: str) -> None:
-    """Show the first page, then what comes, for ever."""
-    transport = WebsocketsTransport(
-        url,
-        init_payload={"authorization": f"Bearer {token}"},
-        connect_args={"ping_interval": PING, "ping_timeout": PING, "close_timeout": PING},
-    )
-    patience = retry(
-        wait=wait_random_exponential(multiplier=0.25, max=30),
-        before_sleep=lambda _: transport.close(),  # or one that was lost half way would count as open
-    )
-    session = await Client(transport=transport).connect_async(reconnecting=True, retry_connect=patience)
-    posts = (await session.execute(PAGE))["viewer"]["homeTimeline"]["posts"]
-    for post in reversed(posts["nodes"]):
-        show(post)
-    held = {post["id"] for post in posts["nodes"]}
-    after = posts["liveCursor"]
+    """Show the first page, then what comes, until the session ends."""
+    after, held, attempts = None, set[str](), 0
     while True:
+        transport = WebsocketsTransport(
+            url,
+            init_payload={"authorization": f"Bearer {token}"},
+            connect_args={"ping_interval": PING, "ping_timeout": PING, "close_timeout": PING},
+        )
         try:
-            async for data in session.subscribe(GraphQLRequest(LIVE, variable_values={"after": after})):
-                event = data["homeTimeline"]
-                after = event["cursor"]
-                if event["__typename"] == "PostAdded" and event["edge"]["node"]["id"] not in held:
-                    show(event["edge"]["node"])
-        except TransportConnectionFailed:
-            await asyncio.sleep(0.25)  # the session is connecting again
+            async with Client(transport=transport) as session:
+                if after is None:
+                    posts = (await session.execute(PAGE))["viewer"]["homeTimeline"]["posts"]
+                    for post in reversed(posts["nodes"]):
+                        show(post)
+                    held = {post["id"] for post in posts["nodes"]}
+                    after = posts["liveCursor"]
+                async for data in session.subscribe(GraphQLRequest(LIVE, variable_values={"after": after})):
+                    event, attempts = data["homeTimeline"], 0
+                    after = event["cursor"]
+                    if event["__typename"] == "PostAdded" and event["edge"]["node"]["id"] not in held:
+                        show(event["edge"]["node"])
+        except (TransportConnectionFailed, TimeoutError) as lost:
+            if is_forbidden(lost):
+                sys.exit("The session is over: log in again.")
+        await asyncio.sleep(0.25 * 2**attempts * random.SystemRandom().uniform(0.5, 1))
+        attempts = min(attempts + 1, 7)
+
+
+def is_forbidden(lost: Exception) -> bool:
+    """Tell whether the server closed the socket for good, with the code 4403."""
+    close = getattr(lost.__cause__, "rcvd", None)
+    return close is not None and close.code == 4403
 
 
 def show(post: dict[str, Any]) -> None:

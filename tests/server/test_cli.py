@@ -20,7 +20,9 @@ import redis
 
 from graph import Graph
 from schema import sdl
+from server.cli import whereabouts
 from server.embedded import EmbeddedStore
+from server.settings import Settings
 from tests.conftest import CHEAP
 
 FANLINE = (sys.executable, "-m", "server.cli")
@@ -188,7 +190,7 @@ def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> No
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
         nobody = fanline("token", "nobody", **environment)
         assert (nobody.returncode, nobody.stdout) == (1, "")
-        assert "nobody with the login 'nobody'" in nobody.stderr
+        assert f"nobody with the login 'nobody' in the data folder {tmp_path}; FANLINE_DATA_DIR" in nobody.stderr
         assert "is projected" in fanline("worker", "--once", **environment).stderr
         assert "no dead letters" in fanline("worker", "--dead-letters", **environment).stderr
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
@@ -219,10 +221,29 @@ async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_ur
     assert held == [True, True, False, False]
     nobody = fanline("grant", "nobody", "firehose", **environment)
     assert nobody.returncode == 1
-    assert "There is nobody with the login 'nobody'" in nobody.stderr
+    assert f"There is nobody with the login 'nobody' in the store {store_url}." in nobody.stderr
     unknown = fanline("grant", "alice", "everything", **environment)
     assert unknown.returncode == 2
     assert "'everything' is not one of 'firehose'" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("grant", "alice", "firehose"), ("revoke", "alice", "firehose"), ("token", "alice")]
+)
+def test_what_needs_a_person_makes_no_store(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Whoever looked in the wrong folder is told so, and finds no new one there."""
+    nowhere = tmp_path / "nowhere"
+    done = fanline(*command, FANLINE_DATA_DIR=str(nowhere))
+    assert done.returncode == 1
+    assert f"There is no store yet in the data folder {nowhere}; FANLINE_DATA_DIR" in done.stderr
+    assert not nowhere.exists()
+
+
+def test_a_store_is_named_without_its_password() -> None:
+    """Messages are copied into reports."""
+    for url in ("valkey://user:se@cret@db.example:6379/1", "redis://db.example:6379/1?password=se@cret"):
+        named = whereabouts(Settings.load(store_url=url))
+        assert named.removeprefix("the store ").partition("://")[2] == "db.example:6379/1"
 
 
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from graph import Graph
+from graph.paging import CursorKind, encode_cursor
 from server.auth import Tokens
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, Streamed, events, serving
@@ -89,11 +90,14 @@ async def test_pages_of_other_origins_may_say_where_to_go_on(settings: Settings,
         assert response.status_code == 200
 
 
-async def test_an_id_that_makes_no_sense_is_refused(api: Api) -> None:
-    """An event says so, and the stream is complete; it has no id of its own."""
-    async with api.stream(LIVE, await api.token("alice"), last_event_id="nonsense") as response:
+@pytest.mark.parametrize("last", ["nonsense", encode_cursor(CursorKind.POST, 1)])
+async def test_an_id_that_makes_no_sense_is_refused(api: Api, last: str) -> None:
+    """An event says so, naming the header, and the stream is complete; it has no id of its own."""
+    async with api.stream(LIVE, await api.token("alice"), last_event_id=last) as response:
         refused, end = [event async for event in events(response)]
         assert refused.data["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+        assert refused.data["errors"][0]["message"].startswith("'Last-Event-ID' is ")
+        assert "`liveCursor` or an event's `cursor`" in refused.data["errors"][0]["message"]
         assert "data" not in refused.data
         assert (refused.id, end.name) == (None, "complete")
 
@@ -130,11 +134,18 @@ async def test_clients_that_also_take_streams_get_json(api: Api, accept: str) ->
 
 
 async def test_a_mutation_is_not_streamed_by_get(api: Api) -> None:
-    """GET never writes, whatever it accepts."""
+    """GET never writes, whatever it accepts: the status is 405."""
     parameters = {"query": "mutation { logOut(input: {}) { userErrors { code } } }"}
     response = await api.client.get("/graphql", params=parameters, headers={"accept": "text/event-stream"})
-    assert "BAD_USER_INPUT" in response.text
-    assert '"data":{' not in response.text
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+async def test_a_document_that_cannot_be_parsed_streams_its_error(api: Api) -> None:
+    """By GET too."""
+    response = await api.client.get("/graphql", params={"query": "{"}, headers={"accept": "text/event-stream"})
+    assert response.status_code == 200
+    assert "GRAPHQL_PARSE_FAILED" in response.text
 
 
 async def test_a_request_without_a_query_is_refused(api: Api) -> None:
@@ -149,3 +160,14 @@ async def test_a_bad_token_gets_no_stream(api: Api) -> None:
     headers = {"accept": "text/event-stream", "authorization": "Bearer x"}
     response = await api.client.post("/graphql", json={"query": LIVE}, headers=headers)
     assert response.status_code == 401
+
+
+async def test_a_session_that_has_ended_gets_no_stream(api: Api) -> None:
+    """It is looked at before the response begins: the status is 401 here too, and the body is JSON."""
+    session = await api.session("alice")
+    await api.graph.sessions.end(session.user, session.id)
+    headers = {"accept": "text/event-stream", "authorization": f"Bearer {Tokens([KEY]).issue(session)}"}
+    response = await api.client.post("/graphql", json={"query": LIVE}, headers=headers)
+    assert (response.status_code, response.headers["content-type"]) == (401, "application/json")
+    assert response.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+    assert response.json()["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"

@@ -86,15 +86,23 @@ async def test_who_is_anonymous_has_no_home_timeline(api: Api) -> None:
         assert errors[0]["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-@pytest.mark.parametrize("authorization", ["Bearer nonsense", "", 7, None])
-async def test_a_bad_token_closes_the_socket(api: Api, authorization: object) -> None:
-    """With 4403: a socket is never silently anonymous. Null counts as no token."""
+@pytest.mark.parametrize(
+    ("authorization", "reason"),
+    [
+        ("Bearer nonsense", "The access token is malformed."),
+        ("", "Authorization must be 'Bearer' and an access token."),
+        (7, "Authorization must be 'Bearer' and an access token."),
+        (None, None),
+    ],
+)
+async def test_a_bad_token_closes_the_socket(api: Api, authorization: object, reason: str | None) -> None:
+    """With 4403 and the reason: a socket is never silently anonymous. Null counts as no token."""
     async with api.open_socket() as socket:
         await socket.send(type="connection_init", payload={"authorization": authorization})
-        if authorization is None:
+        if reason is None:
             assert await socket.receive() == {"type": "connection_ack"}
         else:
-            assert await socket.closed() == (4403, "Forbidden")
+            assert await socket.closed() == (4403, reason)
 
 
 async def test_the_token_may_come_with_the_handshake(api: Api) -> None:
@@ -107,7 +115,7 @@ async def test_the_token_may_come_with_the_handshake(api: Api) -> None:
         assert (await next_of(socket, "1"))["data"] == {"viewer": {"login": "alice"}}
     async with api.open_socket(authorization="Bearer x") as socket:
         await socket.send(type="connection_init")
-        assert await socket.closed() == (4403, "Forbidden")
+        assert await socket.closed() == (4403, "The access token is malformed.")
 
 
 async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
@@ -117,7 +125,7 @@ async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
     async with api.open_socket() as socket:
         payload = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}"}
         await socket.send(type="connection_init", payload=payload)
-        assert await socket.closed() == (4403, "Forbidden")
+        assert await socket.closed() == (4403, "The session has ended: log in again.")
 
 
 @pytest.mark.parametrize(
