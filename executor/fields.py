@@ -99,16 +99,15 @@ def single(resolver: SingleResolver, *, description: str, **options: Any) -> Any
 def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
     """Declare a subscription: an asynchronous generator `(context, *, …)` of events.
 
-    What was loaded for one event is forgotten before the next, and the generator is closed when the
-    subscriber goes.
+    What was loaded for one event is forgotten after it, and the generator is closed when the subscriber goes.
     """
 
     async def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> AsyncIterator[Any]:
         context: BatchContext = info.context
         async with aclosing(resolver(context, **_given(arguments))) as events:
             async for event in events:
-                context.forget()
                 yield event
+                context.forget()
 
     _disguise(resolve, resolver, leading=1)
     return strawberry.subscription(resolver=resolve, description=description, metadata={"live": resolver}, **options)
