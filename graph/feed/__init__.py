@@ -9,8 +9,8 @@ while it catches up costs nobody any memory; one that stays behind later is cut 
 import asyncio
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -139,9 +139,8 @@ class Feed:
         self, source: Source[E], after: int | None, claims: Sequence[Claim]
     ) -> AsyncGenerator[E | Checkpoint | Gap]:
         stream: Stream[E] = Stream()
-        with ExitStack() as leaving:
-            for claim in claims:
-                leaving.callback(self._endings.watch(claim, partial(stream.end, _farewell(claim))))
+        stops = [self._endings.watch(claim, partial(_send_away, stream, claim)) for claim in claims]
+        try:
             while True:
                 joined = await self._join(source, stream, claims)
                 stream.position = joined if after is None else after
@@ -149,15 +148,20 @@ class Feed:
                 async with aclosing(self._catch_up(source, stream, joined)) as past:
                     async for missed in past:
                         yield missed
-                with self._registered(source, stream):
+                self._register(source, stream)
+                try:
                     async with aclosing(self._go_live(source, stream)) as live:
                         async for event in live:
                             yield event
+                finally:
+                    self._unregister(source, stream)
                 after = stream.position
                 if stream.cut_off is GapReason.SLOW_CONSUMER:
-                    self.cut_off += 1
                     yield Gap(after, _now(), GapReason.SLOW_CONSUMER)
                     after = max(after, await self._log.drained())
+        finally:
+            for stop in stops:
+                stop()
 
     async def _join(self, source: Source[E], stream: Stream[E], claims: Sequence[Claim]) -> int:
         """Know all that the meaning of facts depends on, up to the reader's head, which is returned."""
@@ -227,15 +231,13 @@ class Feed:
                         yield event
                         quiet_until = clock() + self._quiet
 
-    @contextmanager
-    def _registered(self, source: Source[E], stream: Stream[E]) -> Iterator[None]:
+    def _register(self, source: Source[E], stream: Stream[E]) -> None:
         source.register(stream)
         self._streams.add(stream)
-        try:
-            yield
-        finally:
-            self._streams.discard(stream)
-            source.unregister(stream)
+
+    def _unregister(self, source: Source[E], stream: Stream[E]) -> None:
+        self._streams.discard(stream)
+        source.unregister(stream)
 
     async def _undrained(self) -> AsyncGenerator[Sequence[Fact]]:
         """Yield what is perhaps not projected yet, up to the reader's head, as far as it is in memory."""
@@ -288,7 +290,7 @@ class Feed:
     def _offer(self, event: E, streams: Iterable[Stream[E]], now: float) -> None:
         size = size_of(event)
         for stream in streams:
-            stream.offer(event, size, now)
+            self.cut_off += stream.offer(event, size, now)
             if stream.is_crowded(now):
                 self._crowded.add(stream)
 
@@ -313,11 +315,12 @@ class Feed:
             stream.cut(GapReason.RETENTION)
 
 
-def _farewell(claim: Claim) -> Exception:
-    """Say why somebody has to leave whose claim has ended."""
+def _send_away(stream: Stream[Any], claim: Claim) -> None:
+    """End the stream of somebody whose claim has ended."""
     if isinstance(claim[1], Permission):
-        return NotPermitted(f"This needs the permission '{claim[1]}', which you do not have, or no longer.")
-    return SessionOver("This session has ended.")
+        stream.end(NotPermitted(f"This needs the permission '{claim[1]}', which you do not have, or no longer."))
+    else:
+        stream.end(SessionOver("This session has ended."))
 
 
 def _now() -> datetime:

@@ -54,18 +54,19 @@ class Stream(Generic[E]):
         self.cut_off: GapReason | None = None
         self.waiting_since = 0.0
 
-    def offer(self, event: E, size: int, now: float) -> None:
-        """Add an event of this size in bytes, or cut the stream off."""
+    def offer(self, event: E, size: int, now: float) -> bool:
+        """Add an event of this size in bytes. Tells whether that was too much, and the stream is now cut off."""
         if self.cut_off is not None:
-            return
+            return False
         if self._being_taken + self._size + size > MAX_BUFFERED:
             self.cut(GapReason.SLOW_CONSUMER)
-            return
+            return True
         if not self._events:
             self.waiting_since = now
         self._events.append(event)
         self._size += size
         self._wake()
+        return False
 
     def is_crowded(self, now: float) -> bool:
         """Tell whether more than half of what may be buffered is, though the subscriber goes on taking."""
