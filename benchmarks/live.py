@@ -105,7 +105,7 @@ def draw_readers(table: Table, folder: Path) -> None:
         for stalled in sorted({int(cell) for cell in rounds.column("stalled")})
         for some in [rounds.where(stalled=stalled)]
     }
-    plot(folder / "live-readers.svg", table.title, ("round", "p99 of the others, ms"), lines)
+    plot(folder / "live-readers.svg", table.title, ("round", "p99 of the others, ms"), lines, linear=True)
 
 
 def benchmark() -> Benchmark[Sizes]:

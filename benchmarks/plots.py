@@ -17,8 +17,19 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-def plot(path: Path, title: str, axes: tuple[str, str], lines: Lines, goal: tuple[str, float] | None = None) -> None:
-    """Draw lines over two logarithmic axes, and a goal across. Raises ModuleNotFoundError without matplotlib."""
+def plot(
+    path: Path,
+    title: str,
+    axes: tuple[str, str],
+    lines: Lines,
+    goal: tuple[str, float] | None = None,
+    *,
+    linear: bool = False,
+) -> None:
+    """Draw lines, and a goal across, over two logarithmic axes, or two that begin at zero.
+
+    Raises ModuleNotFoundError without matplotlib.
+    """
     import matplotlib
 
     matplotlib.use("svg")
@@ -30,7 +41,11 @@ def plot(path: Path, title: str, axes: tuple[str, str], lines: Lines, goal: tupl
             on.plot(numbers(x), numbers(y), marker="o", markersize=4, label=name)
         if goal:
             on.axhline(goal[1], color="0.5", linestyle="--", linewidth=1, label=goal[0])
-        on.set(title=title, xlabel=axes[0], ylabel=axes[1], xscale="symlog" if any_zero(lines) else "log", yscale="log")
+        on.set(title=title, xlabel=axes[0], ylabel=axes[1])
+        if linear:
+            on.set(xlim=(0, None), ylim=(0, None))
+        else:
+            on.set(xscale="symlog" if any_zero(lines) else "log", yscale="log")
         on.grid(alpha=0.3)
         on.legend(fontsize=8)
         figure.savefig(path, format="svg", metadata={"Date": None})
