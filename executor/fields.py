@@ -3,9 +3,13 @@
 `batched` takes a resolver `(parents, context, *, first=None, …) -> values` that answers for all parents of
 a layer at once, in their order. A value that is an exception fails that parent alone. Ordinary execution
 drives it through one dataloader per resolver and arguments (`Batches`, on the context); a resolver that is
-a plain function, because it looks nothing up, is called at once. No resolver can tell who drives it. The
-declaration stays readable in the schema: `metadata["batch"]`, `metadata["single"]` or `metadata["live"]` of
-the Strawberry field.
+a plain function, because it looks nothing up, is called at once. (One that is annotated to return an awaitable looks
+something up all the same.) No resolver can tell who drives it. The declaration stays readable in the schema:
+`metadata["batch"]`, `metadata["single"]` or `metadata["live"]` of the Strawberry field.
+
+A field may tell `references` of its values before they are looked up: stand-ins, hashable, for which those fields of
+the values that are declared `needs_only_reference` can be resolved at once. So what needs no more than a parent's id
+shares a round trip with the look-up of the parent.
 
 The arguments are the resolver's keyword-only parameters, described by `Annotated[…,
 strawberry.argument(…)]`. One whose default is None is optional and shows no default in the SDL; a resolver
@@ -16,8 +20,8 @@ import dataclasses
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from functools import cache, partial
+from typing import Any, ClassVar, Protocol, TypeAlias, get_origin
 
 import strawberry
 from strawberry import UNSET
@@ -25,6 +29,7 @@ from strawberry import UNSET
 from executor.loader import Loader
 
 BatchResolver: TypeAlias = Callable[..., Awaitable[Sequence[Any]] | Sequence[Any]]
+References: TypeAlias = Callable[..., Any]
 SingleResolver: TypeAlias = Callable[..., Any]
 LiveResolver: TypeAlias = Callable[..., AsyncGenerator[Any, None]]
 Arguments: TypeAlias = Mapping[str, Any]
@@ -68,32 +73,47 @@ async def _answer(
     return await values if inspect.isawaitable(values) else values
 
 
-def batched(resolver: BatchResolver, *, description: str, **options: Any) -> Any:
-    """Declare a field whose resolver answers for all parents of a layer at once: see the module."""
-    if inspect.iscoroutinefunction(resolver):
+def batched(
+    resolver: BatchResolver,
+    *,
+    description: str,
+    references: References | None = None,
+    needs_only_reference: bool = False,
+    **options: Any,
+) -> Any:
+    """Declare a field whose resolver answers for all parents of a layer at once: see the module.
+
+    `references` is `(parents, context, *, …) -> stand-ins`, without any look-up; None where there is none.
+    """
+    if waits(resolver):
 
         def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> Any:
             context: BatchContext = info.context
-            return context.batches.load(resolver, root, context, _given(arguments))
+            return context.batches.load(resolver, root, context, given(arguments))
 
     else:
 
         def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> Any:
-            values: Any = resolver([root], info.context, **_given(arguments))
+            values: Any = resolver([root], info.context, **given(arguments))
             return _raised(values[0])
 
     _disguise(resolve, resolver, leading=2)
-    return strawberry.field(resolver=resolve, description=description, metadata={"batch": resolver}, **options)
+    metadata = {"batch": resolver, "references": references, "needs_only_reference": needs_only_reference}
+    return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 
 
-def single(resolver: SingleResolver, *, description: str, **options: Any) -> Any:
-    """Declare a root field, of a query or a mutation: `(context, *, …) -> value`, or a coroutine of it."""
+def single(resolver: SingleResolver, *, description: str, references: References | None = None, **options: Any) -> Any:
+    """Declare a root field, of a query or a mutation: `(context, *, …) -> value`, or an awaitable of it.
+
+    `references` is `(context, *, …) -> stand-in`, or None.
+    """
 
     def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> Any:
-        return resolver(info.context, **_given(arguments))
+        return resolver(info.context, **given(arguments))
 
     _disguise(resolve, resolver, leading=1)
-    return strawberry.field(resolver=resolve, description=description, metadata={"single": resolver}, **options)
+    metadata = {"single": resolver, "references": references}
+    return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 
 
 def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
@@ -104,7 +124,7 @@ def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
 
     async def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> AsyncIterator[Any]:
         context: BatchContext = info.context
-        async with aclosing(resolver(context, **_given(arguments))) as events:
+        async with aclosing(resolver(context, **given(arguments))) as events:
             async for event in events:
                 yield event
                 context.forget()
@@ -129,7 +149,28 @@ def _disguise(resolve: Callable[..., Any], resolver: Callable[..., Any], *, lead
     resolve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
 
 
-def _given(arguments: Arguments) -> Arguments:
+@cache
+def waits(resolver: BatchResolver) -> bool:
+    """Tell whether a resolver looks anything up: whether it is a coroutine function or annotated like one."""
+    if inspect.iscoroutinefunction(resolver):
+        return True
+    returned = inspect.signature(resolver, eval_str=True).return_annotation
+    origin = get_origin(returned) or returned
+    return isinstance(origin, type) and issubclass(origin, Awaitable)
+
+
+class OfRecord:
+    """Mixed into a type whose values are the instances of one Python class, `record`, unknown to Strawberry."""
+
+    record: ClassVar[type]
+
+    @classmethod
+    def is_type_of(cls, value: object, info: Any) -> bool:
+        """Tell whether a value is of this type."""
+        return type(value) is cls.record
+
+
+def given(arguments: Arguments) -> Arguments:
     """Leave out what the client left out."""
     return {name: value for name, value in arguments.items() if value is not UNSET}
 

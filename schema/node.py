@@ -2,7 +2,7 @@
 
 import strawberry
 
-from schema.records import OfRecord
+from executor.fields import OfRecord
 
 
 @strawberry.interface(description="Anything with a global id, which `node` finds again.")

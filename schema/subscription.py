@@ -11,7 +11,7 @@ from resolvers import subscriptions
 from resolvers.enums import GapReason
 from schema.connections import PostEdge
 from schema.post import Post
-from schema.records import OfRecord
+from executor.fields import OfRecord
 from schema.user import User
 
 

@@ -1,0 +1,173 @@
+"""The executor of a schema: keeps plans, runs them, and hands to graphql-core what it does not cover, as a whole."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from inspect import isawaitable
+from typing import Any
+
+from graphql import (
+    DocumentNode,
+    ExecutionResult,
+    GraphQLError,
+    GraphQLSchema,
+    assert_valid_schema,
+    execute,
+)
+from graphql.execution.values import VariableValues, get_variable_values
+
+from executor.arguments import NO_VARIABLES
+from executor.declarations import Declarations
+from executor.plan import Plan, Row, Selection
+from executor.planner import Planner, Survey, Uncovered
+from executor.propagation import Propagation
+from executor.run import Run
+
+KEPT_DOCUMENTS = 1000
+KEPT_PLANS = 64  # of one document, for the choices of its conditions
+
+
+class Kept:
+    """A document that stays planned: the reference to it keeps its identity from being given to another."""
+
+    def __init__(self, document: DocumentNode) -> None:
+        self.document = document
+        self.survey = Survey.of(document)
+        self.plans: dict[Hashable, Plan | None] = {}
+
+
+class Executor:
+    """Executes validated documents of one schema, breadth first.
+
+    `planned` counts the runs of plans, `slow` those of them that needed the pass over errors, and `fallen_back` the
+    operations that were handed to graphql-core. Documents are known by identity: keep what is parsed, so that its plan
+    is found again. The last thousand stay planned.
+    """
+
+    def __init__(self, schema: GraphQLSchema, *, hide_suggestions: bool = False) -> None:
+        assert_valid_schema(schema)
+        self._schema = schema
+        self._declarations = Declarations(schema)
+        self._hide_suggestions = hide_suggestions
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self.planned = 0
+        self.slow = 0
+        self.fallen_back = 0
+
+    async def execute(
+        self,
+        document: DocumentNode,
+        *,
+        root_value: Any = None,
+        context_value: Any = None,
+        variable_values: Mapping[str, Any] | None = None,
+        operation_name: str | None = None,
+    ) -> ExecutionResult:
+        """Execute one operation of a document: data and errors are those of graphql-core.
+
+        Of a subscription, the root value is the event. Rows of a parent that stands at several places are one
+        dictionary, so the data is for reading. If it is cancelled, all that it began is.
+        """
+        raw = variable_values or {}
+        kept = self._keep(document)
+        operation = kept.survey.operation(operation_name)
+        if operation is None or kept.survey.uncovered:
+            return await self._fall_back(document, root_value, context_value, raw, operation_name)
+        variables: VariableValues = NO_VARIABLES
+        if operation.variable_definitions:
+            coerced = get_variable_values(
+                self._schema, operation.variable_definitions, dict(raw), hide_suggestions=self._hide_suggestions
+            )
+            if isinstance(coerced, list):
+                return ExecutionResult(None, coerced)
+            variables = coerced
+        try:
+            plan = self._plan(kept, operation_name, variables)
+        except GraphQLError as error:
+            return ExecutionResult(None, [error])
+        if plan is None:
+            return await self._fall_back(document, root_value, context_value, raw, operation_name)
+        self.planned += 1
+        return await self._run(plan, Run(self._schema, plan, context_value, root_value, raw, variables))
+
+    def _keep(self, document: DocumentNode) -> Kept:
+        kept = self._kept.get(id(document))
+        if kept is None:
+            kept = self._kept[id(document)] = Kept(document)
+            if len(self._kept) > KEPT_DOCUMENTS:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(id(document))
+        return kept
+
+    def _plan(self, kept: Kept, operation_name: str | None, variables: VariableValues) -> Plan | None:
+        """Find or make the plan for these conditions; None if it asks for what is not covered."""
+        choice = operation_name, tuple(variables.coerced.get(name) for name in kept.survey.conditions)
+        if choice in kept.plans:
+            return kept.plans[choice]
+        operation = kept.survey.operation(operation_name)
+        assert operation is not None  # noqa: S101 - whoever asks has looked
+        planner = Planner(
+            self._schema,
+            self._declarations,
+            kept.survey,
+            operation,
+            variables,
+            hide_suggestions=self._hide_suggestions,
+        )
+        try:
+            plan = planner.plan(kept.document)
+        except Uncovered:
+            plan = None
+        if len(kept.plans) >= KEPT_PLANS:
+            kept.plans.clear()
+        kept.plans[choice] = plan
+        return plan
+
+    async def _run(self, plan: Plan, run: Run) -> ExecutionResult:
+        if plan.serial:
+            return await self._run_serially(plan, run)
+        [row] = run.select(plan.root, [run.root], None)
+        await run.finish()
+        if not run.failed:
+            return ExecutionResult(row, None)
+        self.slow += 1
+        propagation = Propagation(run)
+        return ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
+
+    async def _run_serially(self, plan: Plan, run: Run) -> ExecutionResult:
+        """Run root fields one after another, each with all that is beneath it, until one fails the whole."""
+        row: Row = {}
+        propagation = Propagation(run)
+        for field in plan.root.fields:
+            alone = Selection(plan.root.type, [field], plan.root.located)
+            [part] = run.select(alone, [run.root], None)
+            await run.finish()
+            data: Any = part
+            if run.failed:
+                data = propagation.data(alone, part)
+                if data is None:
+                    self.slow += 1
+                    return ExecutionResult(None, propagation.errors)
+            row.update(data)
+        self.slow += run.failed
+        return ExecutionResult(row, propagation.errors or None)
+
+    async def _fall_back(
+        self,
+        document: DocumentNode,
+        root: Any,
+        context: Any,
+        raw: Mapping[str, Any],
+        operation_name: str | None,
+    ) -> ExecutionResult:
+        self.fallen_back += 1
+        result = execute(
+            self._schema,
+            document,
+            root,
+            context,
+            dict(raw),
+            operation_name,
+            hide_suggestions=self._hide_suggestions,
+        )
+        return await result if isawaitable(result) else result

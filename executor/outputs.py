@@ -1,0 +1,323 @@
+"""How a column of raw values becomes a column of the response, by the type of the field.
+
+A column is looked at by the set of its values' Python types: if these are what the type expects, which is nearly
+always so, nothing is looked at one by one.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from enum import Enum
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from graphql import (
+    GraphQLAbstractType,
+    GraphQLBoolean,
+    GraphQLEnumType,
+    GraphQLError,
+    GraphQLFloat,
+    GraphQLID,
+    GraphQLInt,
+    GraphQLLeafType,
+    GraphQLObjectType,
+    GraphQLString,
+)
+from graphql.execution import Executor as CoreExecutor
+from graphql.execution import default_type_resolver
+from graphql.execution.executor import invalid_return_type_error
+from graphql.pyutils import Path, Undefined, is_iterable
+
+from executor.plan import Column, Field, Output, Paths, Row, Selection
+from executor.settling import Unsettled, must_wait, streams
+
+if TYPE_CHECKING:
+    from executor.run import Run
+
+NULL = type(None)
+INT_RANGE = 2**31
+EXACT: dict[GraphQLLeafType, type] = {
+    GraphQLString: str,
+    GraphQLID: str,
+    GraphQLBoolean: bool,
+    GraphQLInt: int,
+    GraphQLFloat: float,
+}
+
+
+class Failure:
+    """An error as the value of a cell, until the last pass over the response."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Leaf:
+    """Completes scalars and enums. What their Python type vouches for passes as it is."""
+
+    def __init__(self, type_: GraphQLLeafType, *, nullable: bool) -> None:
+        self._type = type_
+        self._nullable = nullable
+        exact = EXACT.get(type_)
+        self._exact = frozenset({exact, NULL} if nullable else {exact}) if exact else frozenset[type]()
+        self._check = _CHECKS.get(exact, _anything) if exact else _anything
+        self._names: dict[int, tuple[Enum, str]] = {}
+
+    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
+        """Complete a column: see `Output`."""
+        kinds = set(map(type, values))
+        if kinds <= self._exact and self._check(values):
+            return values
+        if must_wait(values, kinds):
+            raise Unsettled(values)
+        if len(kinds) == 1 and isinstance(self._type, GraphQLEnumType):
+            return self._name(run, values, *kinds)
+        return [self._coerce(run, value) for value in values]
+
+    def _name(self, run: "Run", values: Column, kind: type) -> Column:
+        """Name the members of an enum, whose identities are known once one of each was coerced."""
+        if not issubclass(kind, Enum):
+            return [self._coerce(run, value) for value in values]
+        names = self._names
+        for member in {id(value): value for value in values if id(value) not in names}.values():
+            name = self._coerce(run, member)
+            if isinstance(name, Failure):
+                return [self._coerce(run, value) for value in values]
+            names[id(member)] = (member, name)
+        return [names[id(value)][1] for value in values]
+
+    def _coerce(self, run: "Run", value: Any) -> Any:
+        if value is None or value is Undefined:
+            run.failed |= not self._nullable
+            return None
+        try:
+            if isinstance(value, Exception):
+                raise value
+            return CoreExecutor.complete_leaf_value(self._type, value)
+        except Exception as error:
+            run.failed = True
+            return Failure(error)
+
+
+class List:
+    """Completes lists, by completing the items of all of them in one column."""
+
+    def __init__(self, field: Field, item: Output, *, nullable: bool) -> None:
+        self._field = field
+        self._item = item
+        self._nullable = nullable
+
+    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
+        """Complete a column: see `Output`."""
+        if len(values) == 1 and type(values[0]) is list:
+            return [self._items(run, values[0], paths[0] if paths else None)]
+        kinds = set(map(type, values))
+        if must_wait(values, kinds) or any(map(streams, kinds)):
+            raise Unsettled(values)
+        lists = [value if type(value) is list else self._as_list(run, value) for value in values]
+        present = [items for items in lists if type(items) is list]
+        where = None
+        if paths is not None:
+            where = [
+                path.add_key(index)
+                for items, path in zip(lists, paths, strict=True)
+                if type(items) is list
+                for index in range(len(items))
+            ]
+        try:
+            done = iter(self._item.complete(run, list(chain.from_iterable(present)), where))
+        except Unsettled as unsettled:
+            raise Unsettled(_nest(lists, iter(unsettled.values))) from None
+        return _nest(lists, done)
+
+    def _items(self, run: "Run", items: Column, path: Path | None) -> Column:
+        """Complete the only list there is."""
+        paths = None if path is None else [path.add_key(index) for index in range(len(items))]
+        try:
+            done = self._item.complete(run, items, paths)
+        except Unsettled as unsettled:
+            raise Unsettled([unsettled.values]) from None
+        return list(done) if done is items else done
+
+    def _as_list(self, run: "Run", value: Any) -> Any:
+        """Give the list that a value is, None, or the failure that it is not one."""
+        if value is None or value is Undefined:
+            run.failed |= not self._nullable
+            return None
+        try:
+            if isinstance(value, Exception):
+                raise value
+            if is_iterable(value):
+                return list(value)
+            raise GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
+        except Exception as error:
+            run.failed = True
+            return Failure(error)
+
+
+class Object:
+    """Completes objects of one type. Parents that stand at several places become one row, which is shared.
+
+    `record` is the Python type whose instances are of this type, and nothing else is; None if that must be asked.
+    """
+
+    def __init__(self, field: Field, selection: Selection, record: type | None, *, nullable: bool) -> None:
+        self._field = field
+        self._selection = selection
+        self._record = record
+        self._nullable = nullable
+
+    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
+        """Complete a column: see `Output`."""
+        kinds = set(map(type, values))
+        if len(kinds) == 1 and self._record in kinds:
+            return self._rows(run, values, paths)
+        if must_wait(values, kinds):
+            raise Unsettled(values)
+        cells, present = self.admit(run, values, paths)
+        if len(present) == len(values):
+            return self._rows(run, values, paths)
+        rows = self._rows(run, [values[i] for i in present], None if paths is None else [paths[i] for i in present])
+        for index, row in zip(present, rows, strict=True):
+            cells[index] = row
+        return cells
+
+    def admit(self, run: "Run", values: Column, paths: Paths) -> tuple[Column, list[int]]:
+        """Tell which values are objects of the type; the cells hold what has become of the others."""
+        cells: Column = [None] * len(values)
+        present = []
+        for index, value in enumerate(values):
+            if value is None or value is Undefined:
+                run.failed |= not self._nullable
+            elif error := self._refusal(run, value, paths[index] if paths else None):
+                run.failed = True
+                cells[index] = Failure(error)
+            else:
+                present.append(index)
+        return cells, present
+
+    def _refusal(self, run: "Run", value: Any, path: Path | None) -> Exception | None:
+        if isinstance(value, Exception):
+            return value
+        return refusal(run, self._field, self._selection.type, self._record, value, path)
+
+    def _rows(self, run: "Run", parents: Column, paths: Paths) -> list[Row]:
+        return share(run, self._selection, parents, paths)
+
+
+class Abstract:
+    """Completes objects of an interface or a union, type by type.
+
+    `records` gives the object type by the Python type of a value, if that is all it takes to know; `select` plans the
+    selection of a type when its first value is met.
+    """
+
+    def __init__(
+        self,
+        field: Field,
+        type_: GraphQLAbstractType,
+        records: dict[type, GraphQLObjectType],
+        select: Callable[[GraphQLObjectType], Selection],
+        *,
+        nullable: bool,
+    ) -> None:
+        self._field = field
+        self._type = type_
+        self._records = records
+        self._select = select
+        self._nullable = nullable
+        self._selections: dict[str, Selection] = {}
+
+    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
+        """Complete a column: see `Output`."""
+        if must_wait(values, set(map(type, values))):
+            raise Unsettled(values)
+        cells: Column = [None] * len(values)
+        groups: dict[str, list[int]] = {}
+        for index, value in enumerate(values):
+            if value is None or value is Undefined:
+                run.failed |= not self._nullable
+                continue
+            try:
+                groups.setdefault(self._type_of(run, value, paths[index] if paths else None).name, []).append(index)
+            except Exception as error:
+                run.failed = True
+                cells[index] = Failure(error)
+        for name, members in groups.items():
+            selection = self._selections[name]
+            where = None if paths is None else [paths[index] for index in members]
+            for index, row in zip(members, share(run, selection, [values[i] for i in members], where), strict=True):
+                cells[index] = row
+                run.selections[id(row)] = (row, selection)
+        return cells
+
+    def _type_of(self, run: "Run", value: Any, path: Path | None) -> GraphQLObjectType:
+        if isinstance(value, Exception):
+            raise value
+        found = self._records.get(type(value)) or self._resolve_type(run, value, path)
+        if found.name not in self._selections:
+            self._selections[found.name] = self._select(found)
+        return found
+
+    def _resolve_type(self, run: "Run", value: Any, path: Path | None) -> GraphQLObjectType:
+        field = self._field
+        info = run.info(field, path or Path(None, field.key, field.parent_type.name))
+        name = (self._type.resolve_type or default_type_resolver)(value, info, self._type)
+        found = run.core.ensure_valid_runtime_type(name, self._type, field.details, info, value)
+        if error := refusal(run, field, found, None, value, path):
+            raise error
+        return found
+
+
+def place(field: Field) -> str:
+    """Name a field with its type, as errors do."""
+    return f"{field.parent_type}.{field.nodes[0].name.value}"
+
+
+def refusal(
+    run: "Run", field: Field, type_: GraphQLObjectType, record: type | None, value: Any, path: Path | None
+) -> Exception | None:
+    """Say why a value is not of an object type, or None if it is."""
+    if record is not None:
+        return None if type(value) is record else invalid_return_type_error(type_, value, field.details)
+    if type_.is_type_of is None:
+        return None
+    try:
+        accepted = type_.is_type_of(value, run.info(field, path or Path(None, field.key, field.parent_type.name)))
+    except Exception as error:
+        return error
+    return None if accepted else invalid_return_type_error(type_, value, field.details)
+
+
+def share(run: "Run", selection: Selection, parents: Column, paths: Paths) -> list[Row]:
+    """Make the rows of parents: one for each, or, where nobody asks for paths, one for each that is distinct."""
+    if selection.located or len(parents) == 1:
+        return run.select(selection, parents, paths)
+    distinct = {id(parent): parent for parent in parents}
+    if len(distinct) == len(parents):
+        return run.select(selection, parents, None)
+    rows = dict(zip(distinct, run.select(selection, list(distinct.values()), None), strict=True))
+    return [rows[id(parent)] for parent in parents]
+
+
+def _nest(lists: Column, items: "Iterable[Any]") -> Column:
+    """Put the items of a flat column back where its lists had them."""
+    rest = iter(items)
+    return [list(islice(rest, len(each))) if type(each) is list else each for each in lists]
+
+
+def _anything(values: Column) -> bool:
+    return True
+
+
+def _in_range(values: Column) -> bool:
+    numbers = [value for value in values if value is not None]
+    return not numbers or (min(numbers) >= -INT_RANGE and max(numbers) < INT_RANGE)
+
+
+def _finite(values: Column) -> bool:
+    return all(math.isfinite(value) for value in values if value is not None)
+
+
+_CHECKS: dict[type, Callable[[Column], bool]] = {int: _in_range, float: _finite}

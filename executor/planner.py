@@ -1,0 +1,240 @@
+"""Planning: a validated document becomes a plan, as far as the executor covers what it asks for.
+
+Which fields are asked for under which key is left to graphql-core's own collecting of fields.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    GraphQLInterfaceType,
+    GraphQLLeafType,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLSchema,
+    GraphQLUnionType,
+    OperationDefinitionNode,
+    OperationType,
+    VariableNode,
+    Visitor,
+    get_named_type,
+    visit,
+)
+from graphql.execution.collect_fields import FieldDetailsList, FragmentDetails, collect_fields, collect_subfields
+from graphql.execution.values import VariableValues
+
+from executor.arguments import Arguments
+from executor.declarations import Declaration, Declarations, is_async_test
+from executor.outputs import Abstract, Leaf, List, Object
+from executor.plan import Ahead, Field, Output, Plan, Selection, Source
+from executor.sources import Attribute, Batch, Each, Event, Single, TypeName
+
+if TYPE_CHECKING:
+    from executor.run import Run
+
+CONDITIONS = ("skip", "include")
+INCREMENTAL = ("defer", "stream")
+TYPE_NAME = "__typename"
+
+
+class Uncovered(Exception):
+    """A document asks for something that the executor leaves to graphql-core; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known of a document before it is planned: its parts, and the variables of its conditions."""
+
+    operations: tuple[OperationDefinitionNode, ...]
+    fragments: dict[str, FragmentDetails]
+    conditions: tuple[str, ...]
+    uncovered: str | None
+
+    @classmethod
+    def of(cls, document: DocumentNode) -> "Survey":
+        """Look through a document once."""
+        surveyor = _Surveyor()
+        visit(document, surveyor)
+        nodes = document.definitions
+        return cls(
+            tuple(node for node in nodes if isinstance(node, OperationDefinitionNode)),
+            {node.name.value: FragmentDetails(node) for node in nodes if isinstance(node, FragmentDefinitionNode)},
+            tuple(sorted(surveyor.conditions)),
+            surveyor.uncovered,
+        )
+
+    def operation(self, name: str | None) -> OperationDefinitionNode | None:
+        """Choose an operation; None if the choice is not clear."""
+        if name is None:
+            return self.operations[0] if len(self.operations) == 1 else None
+        return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
+
+
+class _Surveyor(Visitor):
+    """Collects what a survey tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conditions: set[str] = set()
+        self.uncovered: str | None = None
+
+    def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
+        """Note the variables of conditions."""
+        if node.name.value in INCREMENTAL:
+            self.uncovered = f"@{node.name.value}"
+        if node.name.value in CONDITIONS:
+            values = [argument.value for argument in node.arguments or ()]
+            self.conditions |= {value.name.value for value in values if isinstance(value, VariableNode)}
+
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
+        """Note introspection."""
+        if node.name.value in ("__schema", "__type"):
+            self.uncovered = "introspection"
+
+    def enter_fragment_definition(self, node: FragmentDefinitionNode, *_: Any) -> None:
+        """Note fragments with variables of their own."""
+        if node.variable_definitions:
+            self.uncovered = "variables of a fragment"
+
+
+class Planner:
+    """Plans one operation for one choice of conditions; goes on planning while runs meet new types of an interface."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        declarations: Declarations,
+        survey: Survey,
+        operation: OperationDefinitionNode,
+        variables: VariableValues,
+        *,
+        hide_suggestions: bool,
+    ) -> None:
+        self._schema = schema
+        self._declarations = declarations
+        self._survey = survey
+        self._operation = operation
+        self._variables = _only(variables, survey.conditions)
+        self._hide_suggestions = hide_suggestions
+
+    def plan(self, document: DocumentNode) -> Plan:
+        """Make the plan. Raises Uncovered."""
+        kind = self._operation.operation
+        type_ = self._schema.get_root_type(kind)
+        if type_ is None:
+            raise Uncovered(f"a {kind.value}, which the schema does not have")
+        collected = collect_fields(
+            self._schema, self._survey.fragments, self._variables, type_, self._operation, self._hide_suggestions
+        )
+        root = self._selection(type_, collected.grouped_field_set.items())
+        return Plan(document, self._operation, root, kind is OperationType.MUTATION)
+
+    def _selection(self, type_: GraphQLObjectType, grouped: Iterable[tuple[str, FieldDetailsList]]) -> Selection:
+        fields = [field for key, details in grouped if (field := self._field(type_, key, details))]
+        return Selection(type_, fields, any(map(self._locates, fields)))
+
+    def _beneath(self, type_: GraphQLObjectType, details: FieldDetailsList) -> Selection:
+        collected = collect_subfields(
+            self._schema,
+            self._survey.fragments,
+            self._variables,
+            self._operation,
+            type_,
+            details,
+            self._hide_suggestions,
+        )
+        return self._selection(type_, collected.grouped_field_set.items())
+
+    def _field(self, parent: GraphQLObjectType, key: str, details: FieldDetailsList) -> Field | None:
+        node = details[0].node
+        definition = self._schema.get_field(parent, node.name.value)
+        if definition is None:
+            return None
+        declared = self._declarations.of(definition)
+        arguments = Arguments(definition, node, declared.convert, hide_suggestions=self._hide_suggestions)
+        field = Field(key, details, definition, parent, self._source(parent, node, declared, arguments, definition))
+        field.output = self._output(field, definition.type)
+        field.ahead = self._ahead(field, declared, arguments)
+        return field
+
+    def _source(
+        self, parent: GraphQLObjectType, node: FieldNode, declared: Declaration, arguments: Arguments, definition: Any
+    ) -> Source:
+        if node.name.value == TYPE_NAME:
+            return TypeName(parent.name)
+        if declared.attribute is not None:
+            return Attribute(declared.attribute)
+        own = declared.own
+        if "batch" in own:
+            return Batch(own["batch"], arguments, waits=declared.waits)
+        if "single" in own:
+            return Single(own["single"], arguments)
+        return Event() if "live" in own else Each(definition.resolve, arguments)
+
+    def _output(self, field: Field, type_: GraphQLOutputType) -> Output:
+        nullable = not isinstance(type_, GraphQLNonNull)
+        if isinstance(type_, GraphQLNonNull):
+            type_ = type_.of_type
+        if isinstance(type_, GraphQLList):
+            return List(field, self._output(field, type_.of_type), nullable=nullable)
+        if isinstance(type_, GraphQLObjectType):
+            if is_async_test(type_.is_type_of):
+                raise Uncovered("an asynchronous is_type_of")
+            field.selection = self._beneath(type_, field.details)
+            return Object(field, field.selection, self._declarations.record_of(type_), nullable=nullable)
+        if isinstance(type_, GraphQLInterfaceType | GraphQLUnionType):
+            return self._abstract(field, type_, nullable=nullable)
+        leaf: GraphQLLeafType = type_  # type: ignore[assignment]  # all else that an output can be
+        return Leaf(leaf, nullable=nullable)
+
+    def _abstract(self, field: Field, type_: GraphQLInterfaceType | GraphQLUnionType, *, nullable: bool) -> Abstract:
+        tests = [each.is_type_of for each in self._schema.get_possible_types(type_)]
+        if any(map(is_async_test, [type_.resolve_type, *tests])):
+            raise Uncovered("an asynchronous type resolver")
+        records = self._declarations.records_of(type_)
+        return Abstract(field, type_, records, lambda chosen: self._beneath(chosen, field.details), nullable=nullable)
+
+    def _ahead(self, field: Field, declared: Declaration, arguments: Arguments) -> Ahead | None:
+        """Plan what can begin with references, where the values are objects of one type."""
+        references, selection = declared.own.get("references"), field.selection
+        if references is None or selection is None or selection.located or not isinstance(field.output, Object):
+            return None
+        early = [each for each in selection.fields if self._needs_only_reference(each)]
+        late = [each for each in selection.fields if each not in early]
+
+        def stand_ins(run: "Run", parents: Sequence[Any]) -> Sequence[Any] | None:
+            try:
+                if field.source.lone:
+                    return [references(run.context, **arguments.of(run))]
+                return references(parents, run.context, **arguments.of(run))
+            except Exception:
+                return None  # the resolver fails in the same way, and is reported
+
+        return Ahead(stand_ins, selection, early, late) if early else None
+
+    def _needs_only_reference(self, field: Field) -> bool:
+        return bool(self._declarations.of(field.definition).own.get("needs_only_reference"))
+
+    def _locates(self, field: Field) -> bool:
+        """Tell whether a field, or anything beneath it, asks for its place in the response."""
+        named = get_named_type(field.type)
+        if isinstance(field.source, Each) or self._declarations.asks_for_place(named):
+            return True
+        if field.selection is not None:
+            return field.selection.located
+        return isinstance(named, GraphQLInterfaceType | GraphQLUnionType) and self._declarations.locates(named)
+
+
+def _only(variables: VariableValues, names: Sequence[str]) -> VariableValues:
+    """Keep of a request's variables only those that shape the plan, which outlives the request."""
+    return VariableValues(
+        {name: variables.sources[name] for name in names if name in variables.sources},
+        {name: variables.coerced[name] for name in names if name in variables.coerced},
+    )

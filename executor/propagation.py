@@ -1,0 +1,73 @@
+"""The last pass over a response in which anything failed: errors get their paths, and nulls go up.
+
+It walks the rows in the order of the document and does what the specification says of null in a non-null place, so
+that its outcome is what depth-first execution would have given. Rows that are shared, because one parent stands at
+several places, are walked once for each place. Nothing of this costs a run in which nothing failed.
+"""
+
+from typing import Any
+
+from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType
+from graphql.error import located_error
+
+from executor.outputs import Failure, place
+from executor.plan import Field, Row, Selection
+from executor.run import Run
+
+Key = str | int
+
+
+class Propagation:
+    """Turns rows into a response. `errors` are in the order of the document."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.errors: list[GraphQLError] = []
+
+    def data(self, selection: Selection, row: Row) -> dict[str, Any] | None:
+        """Give the data of an operation; None if a null went up to its root."""
+        try:
+            return self._object(selection, row, [])
+        except GraphQLError as error:
+            self.errors.append(error)
+            return None
+
+    def _object(self, selection: Selection, row: Row, path: list[Key]) -> dict[str, Any]:
+        return {
+            field.key: self._nullable(field, field.type, row[field.key], [*path, field.key])
+            for field in selection.fields
+            if field.key in row
+        }
+
+    def _nullable(self, field: Field, type_: GraphQLOutputType, cell: Any, path: list[Key]) -> Any:
+        """Complete the cell at a place; what fails there is null there, unless it must go up."""
+        try:
+            return self._cell(field, type_, cell, path)
+        except Exception as raw:
+            error = located_error(raw, field.nodes, path)
+            if isinstance(type_, GraphQLNonNull):
+                raise error from None
+            self.errors.append(error)
+            return None
+
+    def _cell(self, field: Field, type_: GraphQLOutputType, cell: Any, path: list[Key]) -> Any:
+        if isinstance(cell, Failure):
+            raise cell.error
+        if isinstance(type_, GraphQLNonNull):
+            cell = self._cell(field, type_.of_type, cell, path)
+            if cell is None:
+                raise TypeError(f"Cannot return null for non-nullable field {place(field)}.")
+            return cell
+        if cell is None:
+            return None
+        if isinstance(type_, GraphQLList):
+            return [self._nullable(field, type_.of_type, item, [*path, index]) for index, item in enumerate(cell)]
+        selection = self._selection_of(field, cell)
+        return cell if selection is None else self._object(selection, cell, path)
+
+    def _selection_of(self, field: Field, cell: Any) -> Selection | None:
+        """Find what was selected of a row; None for a leaf."""
+        if field.selection is not None:
+            return field.selection
+        known = self._run.selections.get(id(cell))
+        return known[1] if known and known[0] is cell else None
