@@ -80,10 +80,7 @@ class Executor:
             if isinstance(coerced, list):
                 return ExecutionResult(None, coerced)
             variables = coerced
-        try:
-            plan = self._plan(kept, operation_name, variables)
-        except GraphQLError as error:
-            return ExecutionResult(None, [error])
+        plan = self._plan(kept, operation_name, variables)
         if plan is None:
             return await self._fall_back(document, root_value, context_value, raw, operation_name)
         self.planned += 1
@@ -116,7 +113,7 @@ class Executor:
         )
         try:
             plan = planner.plan(kept.document)
-        except Uncovered:
+        except (Uncovered, GraphQLError):  # the latter is an error at the places where fields are collected
             plan = None
         if len(kept.plans) >= KEPT_PLANS:
             kept.plans.clear()

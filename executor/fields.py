@@ -21,7 +21,8 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache, partial
-from typing import Any, ClassVar, Protocol, TypeAlias, get_origin
+from types import UnionType
+from typing import Any, ClassVar, Protocol, TypeAlias, get_args, get_origin
 
 import strawberry
 from strawberry import UNSET
@@ -155,8 +156,9 @@ def waits(resolver: BatchResolver) -> bool:
     if inspect.iscoroutinefunction(resolver):
         return True
     returned = inspect.signature(resolver, eval_str=True).return_annotation
-    origin = get_origin(returned) or returned
-    return isinstance(origin, type) and issubclass(origin, Awaitable)
+    ways = get_args(returned) if isinstance(returned, UnionType) else (returned,)
+    origins = [get_origin(way) or way for way in ways]
+    return any(isinstance(origin, type) and issubclass(origin, Awaitable) for origin in origins)
 
 
 class OfRecord:

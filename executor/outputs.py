@@ -128,7 +128,8 @@ class List:
         try:
             done = iter(self._item.complete(run, list(chain.from_iterable(present)), where))
         except Unsettled as unsettled:
-            raise Unsettled(_nest(lists, iter(unsettled.values))) from None
+            raw = [each.error if isinstance(each, Failure) else each for each in lists]
+            raise Unsettled(_nest(raw, unsettled.values)) from None
         return _nest(lists, done)
 
     def _items(self, run: "Run", items: Column, path: Path | None) -> Column:
@@ -149,7 +150,7 @@ class List:
             if isinstance(value, Exception):
                 raise value
             if is_iterable(value):
-                return list(value)
+                return _drained(value)
             raise GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
         except Exception as error:
             run.failed = True
@@ -301,7 +302,24 @@ def share(run: "Run", selection: Selection, parents: Column, paths: Paths) -> li
     return [rows[id(parent)] for parent in parents]
 
 
-def _nest(lists: Column, items: "Iterable[Any]") -> Column:
+class BrokenOff(Exception):
+    """The last item of an iterable that raised on the way: what failed is the whole list, after its items."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _drained(iterable: Iterable[Any]) -> Column:
+    items: Column = []
+    try:
+        items.extend(iterable)
+    except Exception as error:
+        items.append(BrokenOff(error))
+    return items
+
+
+def _nest(lists: Column, items: Iterable[Any]) -> Column:
     """Put the items of a flat column back where its lists had them."""
     rest = iter(items)
     return [list(islice(rest, len(each))) if type(each) is list else each for each in lists]

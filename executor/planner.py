@@ -13,7 +13,6 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     GraphQLInterfaceType,
-    GraphQLLeafType,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
@@ -191,8 +190,7 @@ class Planner:
             return Object(field, field.selection, self._declarations.record_of(type_), nullable=nullable)
         if isinstance(type_, GraphQLInterfaceType | GraphQLUnionType):
             return self._abstract(field, type_, nullable=nullable)
-        leaf: GraphQLLeafType = type_  # type: ignore[assignment]  # all else that an output can be
-        return Leaf(leaf, nullable=nullable)
+        return Leaf(type_, nullable=nullable)
 
     def _abstract(self, field: Field, type_: GraphQLInterfaceType | GraphQLUnionType, *, nullable: bool) -> Abstract:
         tests = [each.is_type_of for each in self._schema.get_possible_types(type_)]
@@ -209,7 +207,7 @@ class Planner:
         early = [each for each in selection.fields if self._needs_only_reference(each)]
         late = [each for each in selection.fields if each not in early]
 
-        def stand_ins(run: "Run", parents: Sequence[Any]) -> Sequence[Any] | None:
+        def stand_ins(run: "Run", parents: Sequence[Any]) -> Any:
             try:
                 if field.source.lone:
                     return [references(run.context, **arguments.of(run))]

@@ -10,8 +10,8 @@ from typing import Any
 from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType
 from graphql.error import located_error
 
-from executor.outputs import Failure, place
-from executor.plan import Field, Row, Selection
+from executor.outputs import BrokenOff, Failure, place
+from executor.plan import Column, Field, Row, Selection
 from executor.run import Run
 
 Key = str | int
@@ -43,6 +43,8 @@ class Propagation:
         """Complete the cell at a place; what fails there is null there, unless it must go up."""
         try:
             return self._cell(field, type_, cell, path)
+        except BrokenOff:
+            raise
         except Exception as raw:
             error = located_error(raw, field.nodes, path)
             if isinstance(type_, GraphQLNonNull):
@@ -61,9 +63,15 @@ class Propagation:
         if cell is None:
             return None
         if isinstance(type_, GraphQLList):
-            return [self._nullable(field, type_.of_type, item, [*path, index]) for index, item in enumerate(cell)]
+            return self._list(field, type_.of_type, cell, path)
         selection = self._selection_of(field, cell)
         return cell if selection is None else self._object(selection, cell, path)
+
+    def _list(self, field: Field, type_: GraphQLOutputType, items: Column, path: list[Key]) -> Column:
+        try:
+            return [self._nullable(field, type_, item, [*path, index]) for index, item in enumerate(items)]
+        except BrokenOff as broken:
+            raise broken.error from None
 
     def _selection_of(self, field: Field, cell: Any) -> Selection | None:
         """Find what was selected of a row; None for a leaf."""

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from graph.model import Follow, Page, Post
-from graph.paging import CursorKind, encode_cursor
+from graph.paging import CursorKind, encode_cursor, encode_cursors
 from resolvers.context import Context
 
 First: TypeAlias = Annotated[
@@ -90,16 +90,16 @@ class FollowPage:
 
 def ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
     """Describe the ends of a page whose entries have these numbers."""
-    cursors = [encode_cursor(kind, number) for number in (*numbers[:1], *numbers[-1:])]
+    cursors = encode_cursors(kind, [*numbers[:1], *numbers[-1:]])
     start, end = cursors if cursors else (None, None)
     return PageEnds(page.has_next, page.has_previous, start, end)
 
 
 def post_cursors(posts: Sequence[Post], context: Context) -> list[str]:
     """Give the cursors of posts."""
-    return [encode_cursor(CursorKind.POST, post.id) for post in posts]
+    return encode_cursors(CursorKind.POST, [post.id for post in posts])
 
 
 def follow_cursors(follows: Sequence[Follow], context: Context) -> list[str]:
     """Give the cursors of follows."""
-    return [encode_cursor(CursorKind.FOLLOW, follow.number) for follow in follows]
+    return encode_cursors(CursorKind.FOLLOW, [follow.number for follow in follows])

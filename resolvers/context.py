@@ -24,9 +24,9 @@ class Viewer:
 class Context:
     """The context of one request, or of one subscription: fresh for each of its events.
 
-    `issue_token` makes the access token of a session. `drained` is the drained mark, or what will give it:
-    a server that has started to read it beside the session check spares a round trip; without it, the mark
-    is read when it is needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
+    `issue_token` makes the access token of a session. `drained` will give the drained mark: a
+    server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
+    needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
     subscription prefers to the `after` of its document; `position` is the cursor of the event under way. Build it
     inside a running event loop.
     """
@@ -36,7 +36,7 @@ class Context:
         graph: Graph,
         viewer: Viewer | None,
         issue_token: Callable[[Session], str],
-        drained: Awaitable[int] | int | None = None,
+        drained: "asyncio.Future[int] | None" = None,
         *,
         resume_after: str | None = None,
     ) -> None:
@@ -60,16 +60,15 @@ class Context:
             raise Unauthenticated
         return self.viewer
 
-    async def drained(self) -> int:
-        """Give a drained mark older than every page that this request has read: ask before reading one.
+    def drained(self) -> Awaitable[int]:
+        """Give a drained mark older than every page that this request has read: ask before asking for one.
 
-        It is read once. One round trip, or none if the server has begun to read it.
+        Where the store does not answer in order, wait for it before that. It is read once. One round trip, or none if
+        the server has begun to read it.
         """
-        if isinstance(self._drained, int):
-            return self._drained
-        reading = asyncio.ensure_future(self.graph.log.drained() if self._drained is None else self._drained)
-        self._drained = reading
-        return await asyncio.shield(reading)
+        if self._drained is None:
+            self._drained = self.graph.log.drained()
+        return asyncio.shield(self._drained)
 
     def forget(self) -> None:
         """Drop all that was loaded: after a write, and before each event of a subscription."""

@@ -5,10 +5,12 @@ cache key: a thing has exactly one id, so anything that is not exactly what `enc
 """
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from graph.model import MAX_NUMBER
+from graph.paging import encode_texts
 from resolvers.errors import BadInput
 
 
@@ -42,6 +44,11 @@ def encode(kind: Kind, *numbers: int) -> str:
     return _encode(":".join((kind.label, *map(str, numbers))))
 
 
+def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
+    """Make the global ids of many things of a kind that takes one number."""
+    return encode_texts([f"{kind.label}:{number}" for number in numbers])
+
+
 def decode(text: str) -> GlobalId:
     """Read a global id back. Raises BadInput if it is none."""
     try:
@@ -62,7 +69,7 @@ def number(kind: Kind, text: str) -> int | None:
 
 
 def _encode(raw: str) -> str:
-    return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
+    return encode_texts([raw])[0]
 
 
 def _is_number(digits: str) -> bool:

@@ -1,8 +1,8 @@
 """The dataloaders of one request: every look-up in the social graph goes through one of these.
 
-Each is fresh with its `Context`. What is asked for in one go of the event loop leaves as one call of the
-graph, and the graph sends the calls of one go in one round trip; so all resolvers go through a loader, even
-for a key that nobody else asks for, or a layer would need two trips.
+Each is fresh with its `Context`. What is asked for in one go of the event loop leaves as one call of the graph, and
+the graph sends the calls of one go in one round trip; so all resolvers go through a loader, even for a key that nobody
+else asks for, or a layer would need two trips.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from executor.loader import Loader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
-from graph.model import Counts, Follow, Page, Post, Relationship, User
+from graph.model import Follow, Page, Post, Relationship, User
 from graph.paging import Window
+from resolvers.bulk import BulkLoader
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,58 +31,71 @@ class Loaders:
         self._viewer = viewer
 
     @cached_property
-    def users(self) -> Loader[int, User | None]:
+    def users(self) -> BulkLoader[int, User | None]:
         """People by id."""
-        return Loader(self._graph.users.get_many)
+        return BulkLoader(self._graph.users.get_many)
 
     @cached_property
-    def logins(self) -> Loader[str, int | None]:
+    def logins(self) -> BulkLoader[str, int | None]:
         """Ids of people by login, in any case of letters."""
-        return Loader(self._graph.users.ids_of_logins)
+        return BulkLoader(self._graph.users.ids_of_logins)
 
     @cached_property
-    def counts(self) -> Loader[int, Counts]:
-        """How many followers, followings and posts people have, by id."""
-        return Loader(self._graph.users.counts)
+    def followers_counts(self) -> BulkLoader[int, int]:
+        """How many followers people have, by id."""
+        return BulkLoader(self._graph.users.followers_counts)
 
     @cached_property
-    def posts(self) -> Loader[int, Post | None]:
+    def following_counts(self) -> BulkLoader[int, int]:
+        """How many people follow, by id."""
+        return BulkLoader(self._graph.users.following_counts)
+
+    @cached_property
+    def posts_counts(self) -> BulkLoader[int, int]:
+        """How many posts people have, by id."""
+        return BulkLoader(self._graph.users.posts_counts)
+
+    @cached_property
+    def posts(self) -> BulkLoader[int, Post | None]:
         """Posts by id; None for those that never were or are deleted."""
-        return Loader(apart_while_down(self._graph.posts.get_many))
+        return BulkLoader(apart_while_down(self._graph.posts.get_many))
 
     @cached_property
-    def relationships(self) -> Loader[int, Relationship]:
+    def relationships(self) -> BulkLoader[int, Relationship]:
         """How the viewer and other people stand to each other, by the others' ids. Needs a viewer."""
-        return Loader(self._load_relationships)
+        return BulkLoader(self._load_relationships)
 
     @cached_property
-    def followers(self) -> Loader[Asked, Page[Follow]]:
+    def followers(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of followers, by person and window."""
-        return Loader(by_window(self._graph.follows.followers))
+        return BulkLoader(by_window(self._graph.follows.followers))
 
     @cached_property
-    def following(self) -> Loader[Asked, Page[Follow]]:
+    def following(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of those whom people follow, by person and window."""
-        return Loader(by_window(self._graph.follows.following))
+        return BulkLoader(by_window(self._graph.follows.following))
 
     @cached_property
-    def home_timelines(self) -> Loader[Asked, Page[Post]]:
+    def home_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of home timelines, by owner and window; their posts are primed."""
-        return Loader(apart_while_down(self._load_home_timelines))
+        return BulkLoader(apart_while_down(self._load_home_timelines))
 
     @cached_property
-    def user_timelines(self) -> Loader[Asked, Page[Post]]:
+    def user_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of people's own posts, by author and window; the posts are primed."""
-        return Loader(apart_while_down(self._load_user_timelines))
+        return BulkLoader(apart_while_down(self._load_user_timelines))
 
-    async def _load_relationships(self, subjects: Sequence[int]) -> list[Relationship]:
+    def _load_relationships(self, subjects: Sequence[int]) -> Awaitable[list[Relationship]]:
         if self._viewer is None:
             raise ValueError("There is no viewer to relate to.")
-        return await self._graph.relationships.between(self._viewer, subjects)
+        return self._graph.relationships.between(self._viewer, subjects)
 
     async def _load_home_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
-        pages = await asyncio.gather(*(self._graph.timelines.home(owner, window) for owner, window in asked))
-        return self._primed(pages)
+        read = self._graph.timelines.home
+        alone = len(asked) == 1
+        return self._primed(
+            [await read(*asked[0])] if alone else await asyncio.gather(*(read(*each) for each in asked))
+        )
 
     async def _load_user_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
         return self._primed(await by_window(self._graph.timelines.user)(asked))

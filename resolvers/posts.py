@@ -1,6 +1,6 @@
 """Posts: look-up by id, and their authors."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Annotated
 
 import strawberry
@@ -8,6 +8,7 @@ import strawberry
 from graph.model import Post, User
 from resolvers import ids
 from resolvers.context import Context
+from resolvers.references import Reference
 
 
 async def post(
@@ -22,7 +23,7 @@ async def post(
 
 def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
     """Give posts' global ids."""
-    return [ids.encode(ids.Kind.POST, post.id) for post in posts]
+    return ids.encode_all(ids.Kind.POST, [post.id for post in posts])
 
 
 def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
@@ -30,6 +31,11 @@ def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
     return posts
 
 
-async def authors(posts: Sequence[Post], context: Context) -> list[User | None]:
+def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | None]]:
     """Give posts' authors. One round trip."""
-    return await context.loaders.users.load_many(post.author for post in posts)
+    return context.loaders.users.load_many([post.author for post in posts])
+
+
+def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:
+    """Refer to posts' authors."""
+    return [Reference(post.author) for post in posts]

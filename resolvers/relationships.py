@@ -1,20 +1,23 @@
 """Relationships: how the viewer stands to people, computed from the viewer's own sets."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
-from graph.model import Relationship, User
+from graph.model import Relationship
 from resolvers import ids
 from resolvers.context import Context
+from resolvers.references import Identified
 
 
-async def to_viewer(users: Sequence[User], context: Context) -> Sequence[Relationship | None]:
+def to_viewer(
+    users: Sequence[Identified], context: Context
+) -> Awaitable[Sequence[Relationship | None]] | Sequence[Relationship | None]:
     """Tell how the viewer and people stand to each other; None for all if anonymous.
 
     One round trip with two commands, whatever the number of people.
     """
     if context.viewer is None:
         return [None] * len(users)
-    return await context.loaders.relationships.load_many(user.id for user in users)
+    return context.loaders.relationships.load_many([user.id for user in users])
 
 
 def global_ids(relationships: Sequence[Relationship], context: Context) -> list[str]:

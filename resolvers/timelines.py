@@ -3,21 +3,22 @@
 import asyncio
 from collections.abc import Sequence
 
-from graph.model import Timeline, TimelineKind, User
+from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
+from resolvers.references import Identified
 
 KINDS = {TimelineKind.HOME: ids.Kind.HOME_TIMELINE, TimelineKind.USER: ids.Kind.USER_TIMELINE}
 
 
-def user_timelines(users: Sequence[User], context: Context) -> list[Timeline]:
+def user_timelines(users: Sequence[Identified], context: Context) -> list[Timeline]:
     """Name people's own timelines."""
     return [Timeline(user.id, TimelineKind.USER) for user in users]
 
 
-def home_timelines(users: Sequence[User], context: Context) -> list[Timeline | None]:
+def home_timelines(users: Sequence[Identified], context: Context) -> list[Timeline | None]:
     """Name the home timeline of the one who is the viewer: nobody else's concerns the viewer."""
     return [Timeline(user.id, TimelineKind.HOME) if user.id == context.viewer_id else None for user in users]
 
@@ -35,17 +36,24 @@ async def posts(
     after: After = None,
     last: Last = None,
     before: Before = None,
-) -> list[PostPage]:
+) -> list[PostPage | Exception]:
     """Page through timelines of both kinds, newest first; the posts come with the page.
 
-    Two round trips for a cached home timeline and for people's own, and one for the drained mark if the
-    server has not begun to read it. Raises BadPaging.
+    Two round trips for a cached home timeline and for people's own; on a cluster one before them for the drained mark,
+    if the server has not begun to read it. Raises BadPaging; a page that the archive keeps back fails alone.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
-    drained = await context.drained()
-    loaders = {
-        TimelineKind.HOME: context.loaders.home_timelines,
-        TimelineKind.USER: context.loaders.user_timelines,
-    }
-    pages = await asyncio.gather(*(loaders[timeline.kind].load((timeline.owner, window)) for timeline in timelines))
-    return [PostPage(page, drained) for page in pages]
+    drained = context.drained()
+    if not context.graph.store.in_order:
+        await drained
+    homes = context.loaders.home_timelines.load_many((each.owner, window) for each in timelines if is_home(each))
+    others = context.loaders.user_timelines.load_many((each.owner, window) for each in timelines if not is_home(each))
+    home_pages, other_pages, mark = await asyncio.gather(homes, others, drained)
+    of_homes, of_others = iter(home_pages), iter(other_pages)
+    pages: list[Page[Post] | Exception] = [next(of_homes if is_home(each) else of_others) for each in timelines]
+    return [page if isinstance(page, Exception) else PostPage(page, mark) for page in pages]
+
+
+def is_home(timeline: Timeline) -> bool:
+    """Tell a home timeline from a person's own."""
+    return timeline.kind is TimelineKind.HOME

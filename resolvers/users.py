@@ -1,6 +1,7 @@
 """People: look-up by id and login, counts, and the lists of followers and followings."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Sequence
 from typing import Annotated
 
 import strawberry
@@ -11,6 +12,9 @@ from resolvers import ids
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
+from resolvers.references import Identified, Reference
+
+By = Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")]
 
 
 async def viewer(context: Context) -> User | None:
@@ -18,45 +22,57 @@ async def viewer(context: Context) -> User | None:
     return None if context.viewer is None else await context.loaders.users.load(context.viewer.user)
 
 
-async def user(
-    context: Context,
-    *,
-    by: Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")],
-) -> User | None:
+def viewer_reference(context: Context) -> Reference | None:
+    """Refer to the person who asks."""
+    return None if context.viewer is None else Reference(context.viewer.user)
+
+
+async def user(context: Context, *, by: By) -> User | None:
     """Find a person by global id or a known login (one round trip), or by a login met first (two).
 
     Raises BadInput for a malformed id.
     """
-    if by.id is not None:
-        found = ids.number(ids.Kind.USER, by.id)
-    else:
-        login = by.login or ""
-        found = context.graph.users.remembered_id(login) or await context.loaders.logins.load(login)
+    found = known_id(context, by)
+    if found is None and by.id is None:
+        found = await context.loaders.logins.load(by.login or "")
     return None if found is None else await context.loaders.users.load(found)
 
 
-def global_ids(users: Sequence[User], context: Context) -> list[str]:
+def user_reference(context: Context, *, by: By) -> Reference | None:
+    """Refer to the person who is asked for, if that is clear without a look-up. Raises BadInput."""
+    found = known_id(context, by)
+    return None if found is None else Reference(found)
+
+
+def known_id(context: Context, by: UserBy) -> int | None:
+    """Give the id of a person who is asked for by it, or by a login met before. Raises BadInput."""
+    if by.id is not None:
+        return ids.number(ids.Kind.USER, by.id)
+    return context.graph.users.remembered_id(by.login or "")
+
+
+def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
     """Give people's global ids."""
-    return [ids.encode(ids.Kind.USER, user.id) for user in users]
+    return ids.encode_all(ids.Kind.USER, [user.id for user in users])
 
 
-async def followers_counts(users: Sequence[User], context: Context) -> list[int]:
-    """Count people's followers. One round trip, shared by all three counts."""
-    return [counts.followers for counts in await context.loaders.counts.load_many(user.id for user in users)]
+def followers_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
+    """Count people's followers. One round trip."""
+    return context.loaders.followers_counts.load_many([user.id for user in users])
 
 
-async def following_counts(users: Sequence[User], context: Context) -> list[int]:
-    """Count whom people follow. One round trip, shared by all three counts."""
-    return [counts.following for counts in await context.loaders.counts.load_many(user.id for user in users)]
+def following_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
+    """Count whom people follow. One round trip."""
+    return context.loaders.following_counts.load_many([user.id for user in users])
 
 
-async def posts_counts(users: Sequence[User], context: Context) -> list[int]:
-    """Count people's posts. One round trip, shared by all three counts."""
-    return [counts.posts for counts in await context.loaders.counts.load_many(user.id for user in users)]
+def posts_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
+    """Count people's posts. One round trip."""
+    return context.loaders.posts_counts.load_many([user.id for user in users])
 
 
 async def followers(
-    users: Sequence[User],
+    users: Sequence[Identified],
     context: Context,
     *,
     first: First = None,
@@ -66,12 +82,12 @@ async def followers(
 ) -> list[FollowPage]:
     """Page through people's followers, newest first. One round trip; raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    pages = await context.loaders.followers.load_many((user.id, window) for user in users)
+    pages = await context.loaders.followers.load_many([(user.id, window) for user in users])
     return [FollowPage(user.id, True, page) for user, page in zip(users, pages, strict=True)]
 
 
 async def following(
-    users: Sequence[User],
+    users: Sequence[Identified],
     context: Context,
     *,
     first: First = None,
@@ -81,13 +97,18 @@ async def following(
 ) -> list[FollowPage]:
     """Page through those whom people follow, newest first. One round trip; raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    pages = await context.loaders.following.load_many((user.id, window) for user in users)
+    pages = await context.loaders.following.load_many([(user.id, window) for user in users])
     return [FollowPage(user.id, False, page) for user, page in zip(users, pages, strict=True)]
 
 
-async def follow_users(follows: Sequence[Follow], context: Context) -> list[User | None]:
+def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
     """Give the person at the other end of each follow. One round trip."""
-    return await context.loaders.users.load_many(follow.user for follow in follows)
+    return context.loaders.users.load_many([follow.user for follow in follows])
+
+
+def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:
+    """Refer to the person at the other end of each follow."""
+    return [Reference(follow.user) for follow in follows]
 
 
 async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list[User | None]]:
@@ -98,7 +119,10 @@ async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list
 
 async def total_counts(pages: Sequence[FollowPage], context: Context) -> list[int]:
     """Count the whole lists that pages are of. One round trip, shared with the owners' counts."""
-    counted = await context.loaders.counts.load_many(page.owner for page in pages)
-    return [
-        counts.followers if page.incoming else counts.following for page, counts in zip(pages, counted, strict=True)
-    ]
+    loaders = context.loaders
+    counts = await asyncio.gather(
+        loaders.followers_counts.load_many(page.owner for page in pages if page.incoming),
+        loaders.following_counts.load_many(page.owner for page in pages if not page.incoming),
+    )
+    followers, following = map(iter, counts)
+    return [next(followers if page.incoming else following) for page in pages]

@@ -76,7 +76,9 @@ class FollowEdge:
         connections.follow_cursors, description="The place in the list, good in every `FollowConnection`."
     )
     node: Annotated["User", strawberry.lazy("schema.user")] = batched(
-        users.follow_users, description="The person: the follower, or the one who is followed."
+        users.follow_users,
+        references=users.follow_references,
+        description="The person: the follower, or the one who is followed.",
     )
     followed_at: datetime = strawberry.field(description="When the follow began.")
 

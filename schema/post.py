@@ -35,4 +35,6 @@ class Post(Node):
     created_at: datetime = strawberry.field(description="When it was published.")
     platform: str | None = strawberry.field(description="What it was written with, if that is known.")
     location: Location | None = strawberry.field(description="Where it was written, if the author told.")
-    author: Annotated["User", strawberry.lazy("schema.user")] = batched(posts.authors, description="Who published it.")
+    author: Annotated["User", strawberry.lazy("schema.user")] = batched(
+        posts.authors, references=posts.author_references, description="Who published it."
+    )

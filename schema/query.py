@@ -13,7 +13,9 @@ from schema.user import User
 class Query:
     """Has no value of its own."""
 
-    viewer: User | None = single(users.viewer, description="The person who is logged in; null if nobody is.")
+    viewer: User | None = single(
+        users.viewer, references=users.viewer_reference, description="The person who is logged in; null if nobody is."
+    )
     node: Node | None = single(
         nodes.node,
         description="Whatever has this global id; null if there is nothing, or nothing that concerns the viewer.",
@@ -21,5 +23,7 @@ class Query:
     nodes: list[Node | None] = single(
         nodes.nodes, description="Whatever has these global ids, in their order, with null as in `node`."
     )
-    user: User | None = single(users.user, description="A person by id or login; null if there is none.")
+    user: User | None = single(
+        users.user, references=users.user_reference, description="A person by id or login; null if there is none."
+    )
     post: Post | None = single(posts.post, description="A post; null if there is none or it was deleted.")

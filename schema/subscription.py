@@ -5,13 +5,12 @@ from typing import ClassVar
 
 import strawberry
 
-from executor.fields import batched, live
+from executor.fields import OfRecord, batched, live
 from graph import events
 from resolvers import subscriptions
 from resolvers.enums import GapReason
 from schema.connections import PostEdge
 from schema.post import Post
-from executor.fields import OfRecord
 from schema.user import User
 
 

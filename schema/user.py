@@ -20,27 +20,40 @@ class User(Node):
 
     record: ClassVar[type] = model.User
 
-    id: strawberry.ID = batched(users.global_ids, description="The global id.")
+    id: strawberry.ID = batched(users.global_ids, needs_only_reference=True, description="The global id.")
     login: str = strawberry.field(description="The handle: unique, in lower case, never changes.")
     name: str = strawberry.field(description="The name to show.")
     bio: str = strawberry.field(description="A few words about oneself; may be empty.")
     joined_at: datetime = strawberry.field(description="When the person signed up.")
-    followers_count: int = batched(users.followers_counts, description="How many people follow this one: exact.")
-    following_count: int = batched(users.following_counts, description="How many people this one follows: exact.")
-    posts_count: int = batched(users.posts_counts, description="How many posts the person has: exact.")
+    followers_count: int = batched(
+        users.followers_counts, needs_only_reference=True, description="How many people follow this one: exact."
+    )
+    following_count: int = batched(
+        users.following_counts, needs_only_reference=True, description="How many people this one follows: exact."
+    )
+    posts_count: int = batched(
+        users.posts_counts, needs_only_reference=True, description="How many posts the person has: exact."
+    )
     relationship: Relationship | None = batched(
         relationships.to_viewer,
+        needs_only_reference=True,
         description="How the viewer and this person stand to each other; null if nobody is logged in.",
     )
     followers: FollowConnection | None = batched(
         users.followers,
+        needs_only_reference=True,
         description="Who follows this person, the newest follower first. Give `first` or `last`.",
     )
     following: FollowConnection | None = batched(
-        users.following, description="Whom this person follows, the newest first. Give `first` or `last`."
+        users.following,
+        needs_only_reference=True,
+        description="Whom this person follows, the newest first. Give `first` or `last`.",
     )
-    timeline: Timeline = batched(timelines.user_timelines, description="The person's own posts.")
+    timeline: Timeline = batched(
+        timelines.user_timelines, needs_only_reference=True, description="The person's own posts."
+    )
     home_timeline: Timeline | None = batched(
         timelines.home_timelines,
+        needs_only_reference=True,
         description="The posts of this person and of everyone whom the person follows; null unless it is the viewer.",
     )

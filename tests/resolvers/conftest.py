@@ -65,9 +65,9 @@ class World:
         viewer = await self.viewer(by)
         store = self.graph.store
         trips, commands = store.round_trips, store.commands
-        drained = asyncio.create_task(self.graph.log.drained())
+        drained = asyncio.ensure_future(self.graph.log.drained())
         checks = (
-            [] if viewer is None else [asyncio.create_task(self.graph.sessions.is_live(viewer.user, viewer.session))]
+            [] if viewer is None else [asyncio.ensure_future(self.graph.sessions.is_live(viewer.user, viewer.session))]
         )
         context = Context(self.graph, viewer, issue_token, drained)
         result = await schema.execute(document, context_value=context, variable_values=variables)
