@@ -9,8 +9,8 @@ values (`sources`), outputs complete them (`outputs`). Only if anything failed, 
 where the specification wants them (`propagation`).
 """
 
-from executor.execution import Executor
+from executor.execution import Executor, Operation
 from executor.extension import BreadthFirst
 from executor.fields import batched, live, single
 
-__all__ = ["BreadthFirst", "Executor", "batched", "live", "single"]
+__all__ = ["BreadthFirst", "Executor", "Operation", "batched", "live", "single"]

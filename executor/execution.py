@@ -10,6 +10,7 @@ from graphql import (
     ExecutionResult,
     GraphQLError,
     GraphQLSchema,
+    OperationDefinitionNode,
     assert_valid_schema,
     execute,
 )
@@ -33,6 +34,21 @@ class Kept:
         self.document = document
         self.survey = Survey.of(document)
         self.plans: dict[Hashable, Plan | None] = {}
+
+
+class Operation:
+    """One operation with its variables, ready to be run: once, or for each event of a subscription."""
+
+    __slots__ = ("_executor", "_plan", "_variables")
+
+    def __init__(self, executor: "Executor", plan: Plan, variables: VariableValues) -> None:
+        self._executor = executor
+        self._plan = plan
+        self._variables = variables
+
+    async def run(self, root_value: Any = None, context_value: Any = None) -> ExecutionResult:
+        """Run the operation: see `Executor.execute`."""
+        return await self._executor._run(self._plan, context_value, root_value, self._variables)
 
 
 class Executor:
@@ -67,24 +83,44 @@ class Executor:
         Of a subscription, the root value is the event. Rows of a parent that stands at several places are one
         dictionary, so the data is for reading. If it is cancelled, all that it began is.
         """
-        raw = variable_values or {}
+        operation = self.prepare(document, variable_values, operation_name)
+        if isinstance(operation, Operation):
+            return await operation.run(root_value, context_value)
+        if operation is not None:
+            return ExecutionResult(None, operation)
+        self.fallen_back += 1
+        result = execute(
+            self._schema,
+            document,
+            root_value,
+            context_value,
+            dict(variable_values or {}),
+            operation_name,
+            hide_suggestions=self._hide_suggestions,
+        )
+        return await result if isawaitable(result) else result
+
+    def prepare(
+        self, document: DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
+    ) -> Operation | list[GraphQLError] | None:
+        """Plan an operation and coerce its variables, or say what is wrong with these; None if it is not covered."""
         kept = self._keep(document)
-        operation = kept.survey.operation(operation_name)
-        if operation is None or kept.survey.uncovered:
-            return await self._fall_back(document, root_value, context_value, raw, operation_name)
+        chosen = kept.survey.operation(operation_name)
+        if chosen is None or kept.survey.uncovered:
+            return None
         variables: VariableValues = NO_VARIABLES
-        if operation.variable_definitions:
+        if chosen.variable_definitions:
             coerced = get_variable_values(
-                self._schema, operation.variable_definitions, dict(raw), hide_suggestions=self._hide_suggestions
+                self._schema,
+                chosen.variable_definitions,
+                dict(variable_values or {}),
+                hide_suggestions=self._hide_suggestions,
             )
             if isinstance(coerced, list):
-                return ExecutionResult(None, coerced)
+                return coerced
             variables = coerced
-        plan = self._plan(kept, operation_name, variables)
-        if plan is None:
-            return await self._fall_back(document, root_value, context_value, raw, operation_name)
-        self.planned += 1
-        return await self._run(plan, Run(self._schema, plan, context_value, root_value, raw, variables))
+        plan = self._plan(kept, chosen, operation_name, variables)
+        return None if plan is None else Operation(self, plan, variables)
 
     def _keep(self, document: DocumentNode) -> Kept:
         kept = self._kept.get(id(document))
@@ -96,13 +132,13 @@ class Executor:
             self._kept.move_to_end(id(document))
         return kept
 
-    def _plan(self, kept: Kept, operation_name: str | None, variables: VariableValues) -> Plan | None:
+    def _plan(
+        self, kept: Kept, operation: OperationDefinitionNode, operation_name: str | None, variables: VariableValues
+    ) -> Plan | None:
         """Find or make the plan for these conditions; None if it asks for what is not covered."""
         choice = operation_name, tuple(variables.coerced.get(name) for name in kept.survey.conditions)
         if choice in kept.plans:
             return kept.plans[choice]
-        operation = kept.survey.operation(operation_name)
-        assert operation is not None  # noqa: S101 - whoever asks has looked
         planner = Planner(
             self._schema,
             self._declarations,
@@ -112,7 +148,7 @@ class Executor:
             hide_suggestions=self._hide_suggestions,
         )
         try:
-            plan = planner.plan(kept.document)
+            plan = planner.plan()
         except (Uncovered, GraphQLError):  # the latter is an error at the places where fields are collected
             plan = None
         if len(kept.plans) >= KEPT_PLANS:
@@ -120,7 +156,9 @@ class Executor:
         kept.plans[choice] = plan
         return plan
 
-    async def _run(self, plan: Plan, run: Run) -> ExecutionResult:
+    async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> ExecutionResult:
+        self.planned += 1
+        run = Run(self._schema, plan, context, root, variables)
         if plan.serial:
             return await self._run_serially(plan, run)
         [row] = run.select(plan.root, [run.root], None)
@@ -148,23 +186,3 @@ class Executor:
             row.update(data)
         self.slow += run.failed
         return ExecutionResult(row, propagation.errors or None)
-
-    async def _fall_back(
-        self,
-        document: DocumentNode,
-        root: Any,
-        context: Any,
-        raw: Mapping[str, Any],
-        operation_name: str | None,
-    ) -> ExecutionResult:
-        self.fallen_back += 1
-        result = execute(
-            self._schema,
-            document,
-            root,
-            context,
-            dict(raw),
-            operation_name,
-            hide_suggestions=self._hide_suggestions,
-        )
-        return await result if isawaitable(result) else result

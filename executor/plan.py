@@ -11,8 +11,8 @@ from dataclasses import field as dataclass_field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from graphql import DocumentNode, FieldNode, GraphQLField, GraphQLObjectType, GraphQLOutputType, OperationDefinitionNode
-from graphql.execution.collect_fields import FieldDetailsList
+from graphql import FieldNode, GraphQLField, GraphQLObjectType, GraphQLOutputType, OperationDefinitionNode
+from graphql.execution.collect_fields import FieldDetailsList, FragmentDetails
 from graphql.pyutils import Path
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Selection:
 class Plan:
     """How one operation of a document is executed, for one choice of what `@skip` and `@include` leave in."""
 
-    document: DocumentNode
     operation: OperationDefinitionNode
+    fragments: dict[str, FragmentDetails]
     root: Selection
     serial: bool
 

@@ -123,7 +123,7 @@ class Planner:
         self._variables = _only(variables, survey.conditions)
         self._hide_suggestions = hide_suggestions
 
-    def plan(self, document: DocumentNode) -> Plan:
+    def plan(self) -> Plan:
         """Make the plan. Raises Uncovered."""
         kind = self._operation.operation
         type_ = self._schema.get_root_type(kind)
@@ -133,7 +133,7 @@ class Planner:
             self._schema, self._survey.fragments, self._variables, type_, self._operation, self._hide_suggestions
         )
         root = self._selection(type_, collected.grouped_field_set.items())
-        return Plan(document, self._operation, root, kind is OperationType.MUTATION)
+        return Plan(self._operation, self._survey.fragments, root, kind is OperationType.MUTATION)
 
     def _selection(self, type_: GraphQLObjectType, grouped: Iterable[tuple[str, FieldDetailsList]]) -> Selection:
         fields = [field for key, details in grouped if (field := self._field(type_, key, details))]

@@ -14,6 +14,7 @@ from typing import Any
 
 from graphql import GraphQLResolveInfo, GraphQLSchema
 from graphql.execution import Executor as CoreExecutor
+from graphql.execution import default_field_resolver, default_type_resolver
 from graphql.execution.values import VariableValues
 from graphql.pyutils import Path
 
@@ -52,14 +53,12 @@ class Run:
         plan: Plan,
         context: Any,
         root: Any,
-        raw_variables: Mapping[str, Any],
         variables: VariableValues,
     ) -> None:
         self.schema = schema
         self.plan = plan
         self.context = context
         self.root = root
-        self.raw_variables = raw_variables
         self.variables = variables
         self.failed = False
         self.selections: dict[int, tuple[Row, Selection]] = {}
@@ -202,18 +201,19 @@ class Run:
     @cached_property
     def core(self) -> "CoreExecutor[Any]":
         """graphql-core's own executor of the same operation, for what it does value by value."""
-        name = self.plan.operation.name
-        built = CoreExecutor.build(
+        plan = self.plan
+        return CoreExecutor(
             self.schema,
-            self.plan.document,
+            {name: fragment.definition for name, fragment in plan.fragments.items()},
+            plan.fragments,
             self.root,
             self.context,
-            dict(self.raw_variables),
-            name.value if name else None,
+            plan.operation,
+            self.variables,
+            default_field_resolver,
+            default_type_resolver,
+            default_field_resolver,
         )
-        if isinstance(built, list):
-            raise built[0]
-        return built
 
 
 def _below(selection: Selection, field: Field, paths: Paths) -> Paths:

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import orjson
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -31,12 +30,14 @@ from server.limits import MAX_BODY
 from server.metrics import show_metrics
 from server.playground import Playground
 from server.playground.visitor import Visitor
+from server.posting import Posting
 from server.settings import Settings
 from server.worker import work
 
 PING_SECONDS = 2.0
 WATCH_SECONDS = 1.0
-REQUEST_ID = "x-request-id"
+REQUEST_ID = b"x-request-id"
+HARMLESS = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 
 logger = logging.getLogger("fanline.server")
 
@@ -47,7 +48,11 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
     execution = Execution(
-        schema, max_depth=settings.max_depth, max_cost=settings.max_cost, introspection=settings.shows_schema
+        schema,
+        max_depth=settings.max_depth,
+        max_cost=settings.max_cost,
+        introspection=settings.shows_schema,
+        breadth_first=settings.executor,
     )
     endpoint = GraphQLEndpoint(execution, tokens, playground, settings.allowed_origins, settings.max_streams)
 
@@ -56,6 +61,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
         async with running(settings, worker=settings.worker) as graph:
             app.state.graph = graph
             app.state.sockets = endpoint.sockets
+            app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph
             yield
@@ -70,7 +76,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
             *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],
-        middleware=[Middleware(RequestIds), _cors(settings)],
+        middleware=[Middleware(RequestIds), _cors(settings), Middleware(Posting, endpoint=endpoint, path="/graphql")],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
         max_body_size=MAX_BODY,
@@ -83,8 +89,8 @@ def _cors(settings: Settings) -> Middleware:
         CORSMiddleware,
         allow_origins=settings.allowed_origins,
         allow_methods=("GET", "POST"),
-        allow_headers=("authorization", "content-type", "last-event-id", REQUEST_ID),
-        expose_headers=(REQUEST_ID,),
+        allow_headers=("authorization", "content-type", "last-event-id", REQUEST_ID.decode()),
+        expose_headers=(REQUEST_ID.decode(),),
         max_age=3600,
     )
 
@@ -144,13 +150,13 @@ class RequestIds:
         """Pass a request on with its id."""
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        given = dict(scope["headers"]).get(REQUEST_ID.encode(), b"").decode("latin-1")
-        request_id = given if re.fullmatch(r"[\w.-]{1,64}", given, re.ASCII) else secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = request_id
+        given = next((value for name, value in scope["headers"] if name == REQUEST_ID), b"")
+        request_id = given if HARMLESS.fullmatch(given) else secrets.token_hex(8).encode()
+        scope.setdefault("state", {})["request_id"] = request_id.decode()
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                message["headers"] = [*message.get("headers", ()), (REQUEST_ID, request_id)]
             await send(message)
 
         return await self.app(scope, receive, send_with_id)

@@ -15,6 +15,7 @@ from resolvers.context import Viewer
 
 ALGORITHM = "HS256"
 MAX_TOKEN = 2000
+REMEMBERED = 10_000
 
 
 class BadToken(Exception):
@@ -26,6 +27,7 @@ class Tokens:
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = tuple(keys)
+        self._read: dict[str, Viewer] = {}
 
     def issue(self, session: Session) -> str:
         """Make the access token of a session; it ends when the session does."""
@@ -56,10 +58,21 @@ class Tokens:
     def viewer(self, authorization: object) -> Viewer | None:
         """Read an Authorization header, or its like of a socket's first message; None means anonymous.
 
-        Raises BadToken for everything that is there but is not a good bearer token.
+        What was good is remembered until the token ends. Raises BadToken for everything that is there but is not a good
+        bearer token.
         """
         if authorization is None:
             return None
+        known = self._read.get(authorization) if isinstance(authorization, str) else None
+        if known is not None and known.expires_at.timestamp() > time.time():
+            return known
+        viewer = self._verified(authorization)
+        self._read[str(authorization)] = viewer
+        while len(self._read) > REMEMBERED:
+            del self._read[next(iter(self._read))]
+        return viewer
+
+    def _verified(self, authorization: object) -> Viewer:
         words = authorization.split() if isinstance(authorization, str) else []
         if len(words) != 2 or words[0].lower() != "bearer":
             raise BadToken("Authorization must be 'Bearer' and an access token.")

@@ -31,7 +31,10 @@ SIZES = ("first", "last", "ids")
 
 
 class Cost:
-    """Counts the objects of one validated document's operation, with the values of its variables."""
+    """Counts the objects of one validated document's operation, with the values of its variables.
+
+    `sized_by` has the variables that were looked at: with the same sizes, the count is the same.
+    """
 
     def __init__(self, document: DocumentNode, variables: Mapping[str, Any]) -> None:
         self._document = document
@@ -40,6 +43,7 @@ class Cost:
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
         self._counted: dict[str, int] = {}
+        self.sized_by: set[str] = set()
 
     def of(self, operation_name: str | None) -> int:
         """Count the objects that an operation can ask for, without what an unknown name would run."""
@@ -75,13 +79,18 @@ class Cost:
         """Read a page size or a list's length; 0 for what is neither, which execution refuses."""
         if isinstance(value, VariableNode):
             name = value.name.value
+            self.sized_by.add(name)
             if name not in self._variables:
                 return self._size(defaults.get(name), {})
-            given = self._variables[name]
-            return len(given) if isinstance(given, list) else given if isinstance(given, int) else 0
+            return size_of(self._variables[name])
         if isinstance(value, IntValueNode):
             return int(value.value)
         return len(value.values) if isinstance(value, ListValueNode) else 0
+
+
+def size_of(given: object) -> int:
+    """Read the size that a variable's value stands for; 0 for what is none."""
+    return len(given) if isinstance(given, list) else given if isinstance(given, int) else 0
 
 
 def cost_error(counted: int, allowed: int) -> GraphQLError | None:

@@ -1,41 +1,121 @@
-"""The schema as it is served: what its documents may be and cost, and how operations are streamed."""
+"""The schema as it is served: what its documents may be and cost, and how operations are answered or streamed."""
 
-import copy
-import logging
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+import graphql as core
 from graphql import DocumentNode, GraphQLError, GraphQLSyntaxError
 from graphql.execution import ExecutionResult as CoreResult
-from graphql.execution import Executor, create_source_event_stream, execute_subscription_event
+from graphql.execution import Executor as CoreExecutor
+from graphql.execution import create_source_event_stream, execute_subscription_event
 from strawberry import Schema
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
-from strawberry.utils.operation import get_operation_type
 
+from executor import Executor, Operation
+from resolvers.context import Context
+from server.auth import BadToken
+from server.cost import cost_error
 from server.errors import coded
-from server.limits import Documents
-from server.operation import Caller, Operation, complaints
+from server.limits import Documents, Prepared
+from server.operation import SESSION_ENDED, Caller
 
 EVERYTHING = frozenset(OperationType)
+KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
+
+Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
 
 
 class Execution:
-    """Executes operations: by `schema` what is answered once, by `stream` what is streamed.
+    """Executes operations: by `execute` what is answered once, by `stream` what is streamed.
 
-    Subscriptions are run without Strawberry's extensions. Many thousands may be idle, and what an extension keeps
-    for each, and does for each event, would be more than the rest.
+    `executor` runs them breadth first; without it, graphql-core does.
     """
 
-    def __init__(self, schema: Schema, *, max_depth: int, max_cost: int, introspection: bool) -> None:
-        logging.getLogger("strawberry.execution").setLevel(logging.CRITICAL)  # errors are logged once, with their ids
+    def __init__(
+        self, schema: Schema, *, max_depth: int, max_cost: int, introspection: bool, breadth_first: bool = True
+    ) -> None:
+        self.schema = schema
+        self.executor = Executor(schema._schema, hide_suggestions=not introspection) if breadth_first else None
         self._documents = Documents(schema._schema, max_depth, introspection=introspection)
         self._max_cost = max_cost
-        self.schema = copy.copy(schema)  # the one that others import stays as it is
-        self.schema.extensions = (partial(Operation, self._documents, max_cost),)
+        self._hide_suggestions = not introspection
+
+    async def execute(
+        self,
+        caller: Caller,
+        query: str,
+        variables: Mapping[str, Any] | None = None,
+        operation_name: str | None = None,
+        allowed: Collection[OperationType] = EVERYTHING,
+    ) -> ExecutionResult:
+        """Execute a query or a mutation; errors are coded.
+
+        A query runs while its session is being checked, in the same round trip, and is answered only if the session
+        lives. A mutation waits for the check. Raises CannotGetOperationTypeError if the document has no such operation,
+        and InvalidOperationTypeError if it is of a kind that is not allowed.
+        """
+        try:
+            prepared = self._documents.prepare(query)
+        except GraphQLSyntaxError as error:
+            return _result(caller, None, [error])
+        if errors := self._complaints(prepared, operation_name, variables):
+            return _result(caller, None, errors)
+        kind = prepared.kind(operation_name)
+        if kind is None:
+            raise CannotGetOperationTypeError(operation_name)
+        if KINDS[kind] not in allowed:
+            raise InvalidOperationTypeError(KINDS[kind])
+        try:
+            return await self._answer(caller, prepared.document, variables, operation_name, kind)
+        except Exception as error:
+            return _result(caller, None, [_as_graphql(error)])
+
+    async def _answer(
+        self,
+        caller: Caller,
+        document: DocumentNode,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        kind: core.OperationType,
+    ) -> ExecutionResult:
+        checking = caller.ask_session()
+        if checking and kind is core.OperationType.MUTATION and not await checking:
+            raise BadToken(SESSION_ENDED)
+        try:
+            result = await self._run(document, caller.context(), variables, operation_name)
+        except BaseException:
+            if checking:
+                checking.cancel()
+            raise
+        if checking and not await checking:
+            raise BadToken(SESSION_ENDED)
+        return _result(caller, result.data, result.errors)
+
+    async def _run(
+        self,
+        document: DocumentNode,
+        context: Context,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+    ) -> CoreResult:
+        if self.executor:
+            return await self.executor.execute(
+                document, context_value=context, variable_values=variables, operation_name=operation_name or None
+            )
+        result = core.execute(
+            self.schema._schema,
+            document,
+            context_value=context,
+            variable_values=dict(variables or {}),
+            operation_name=operation_name or None,
+            hide_suggestions=self._hide_suggestions,
+        )
+        return await result if isawaitable(result) else result
 
     def stream(
         self,
@@ -47,36 +127,33 @@ class Execution:
     ) -> AsyncGenerator[ExecutionResult, None]:
         """Run an operation; its only result, or each event of a subscription, comes as it is ready, errors coded.
 
-        What keeps it from being executed, or ends it before its time, is the last result: one without data.
+        What keeps it from being executed, or ends it before its time, is the last result: one without data. Raises like
+        `execute` on the first step.
         """
         try:
             prepared = self._documents.prepare(query)
         except GraphQLSyntaxError as error:
-            return _refuse(caller, [error])
-        if errors := complaints(prepared, operation_name, variables, self._max_cost):
-            return _refuse(caller, errors)
-        if _is_subscription(prepared.document, operation_name):
-            return self._subscribe(caller, prepared.document, variables, operation_name)
-        return self._answer(caller, query, variables, operation_name, allowed)
+            return _once(_result(caller, None, [error]))
+        if prepared.kind(operation_name) is not core.OperationType.SUBSCRIPTION:
+            return self._alone(caller, query, variables, operation_name, allowed)
+        if errors := self._complaints(prepared, operation_name, variables):
+            return _once(_result(caller, None, errors))
+        return self._subscribe(caller, prepared.document, variables, operation_name)
 
-    async def _answer(
-        self,
-        caller: Caller,
-        query: str,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-        allowed: Collection[OperationType],
-    ) -> AsyncGenerator[ExecutionResult, None]:
-        results = await self.schema.stream(
-            query,
-            variable_values=cast("dict[str, Any] | None", variables),
-            context_value=caller,
-            operation_name=operation_name,
-            allowed_operation_types=allowed,
-        )
-        async with aclosing(cast("AsyncGenerator[ExecutionResult, None]", results)) as answers:
-            async for answer in answers:
-                yield _result(caller, answer.data, answer.errors)
+    async def _alone(self, *asked: Any) -> AsyncGenerator[ExecutionResult, None]:
+        yield await self.execute(*asked)
+
+    def _complaints(
+        self, prepared: Prepared, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> list[GraphQLError]:
+        """Say what is wrong with a document, with the choice of its operation, or with what that may cost."""
+        errors = list(prepared.errors)
+        if prepared.operations > 1 and not operation_name:
+            errors.append(GraphQLError("The document has several operations: 'operationName' must name one."))
+        if not errors:
+            error = cost_error(prepared.cost(operation_name, variables or {}), self._max_cost)
+            errors += [error] if error else []
+        return errors
 
     async def _subscribe(
         self,
@@ -89,23 +166,19 @@ class Execution:
         try:
             await caller.check_session()
             release = caller.hold_stream()
-            executor = self.schema.execution_context_class.build(
-                self.schema._schema, document, None, caller.context(), cast("dict[str, Any]", variables), operation_name
+            context = caller.context()
+            source = CoreExecutor.build(
+                self.schema._schema, document, None, context, dict(variables or {}), operation_name or None
             )
-            del document, variables  # a filter may be large, and the stream may last for days
-            if isinstance(executor, list):
-                yield _result(caller, None, executor)
+            events = source if isinstance(source, list) else await _events_of(source)
+            if isinstance(events, list) or isinstance(source, list):
+                yield _result(caller, None, cast("list[GraphQLError]", events))
                 return
-            source = await _source_of(executor)
-            if isinstance(source, list):
-                yield _result(caller, None, source)
-                return
-            async with aclosing(source) as events:
+            complete = self._completion(source, document, variables, operation_name, context)
+            del document, variables, source  # a filter may be large, and the stream may last for days
+            async with aclosing(events):
                 async for event in events:
-                    once = executor.build_per_event_executor(event)
-                    once._relevant_sub_fields = {}  # or it would be shared, and grow with every event
-                    result = execute_subscription_event(once)
-                    result = await result if isawaitable(result) else result
+                    result = await complete(event)
                     yield _result(caller, result.data, result.errors)
         except Exception as error:
             yield _result(caller, None, [_as_graphql(error)])
@@ -113,28 +186,43 @@ class Execution:
             if release:
                 release()
 
+    def _completion(
+        self,
+        source: "CoreExecutor[Any]",
+        document: DocumentNode,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        context: Context,
+    ) -> Complete:
+        """Give what completes an event of a subscription."""
+        operation = self.executor and self.executor.prepare(document, variables, operation_name or None)
+        if isinstance(operation, Operation):
+            return partial(operation.run, context_value=context)
+        return partial(_complete_alone, source)
+
 
 def was_executed(result: ExecutionResult) -> bool:
     """Tell whether this comes from executing something, if in vain; else it says why nothing is, or no longer."""
     return result.data is not None or any(error.path for error in result.errors or ())
 
 
-async def _refuse(caller: Caller, errors: Sequence[GraphQLError]) -> AsyncGenerator[ExecutionResult, None]:
-    yield _result(caller, None, errors)
+async def _once(result: ExecutionResult) -> AsyncGenerator[ExecutionResult, None]:
+    yield result
 
 
-async def _source_of(executor: Executor[Any]) -> AsyncGenerator[Any, None] | list[GraphQLError]:
+async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Any, None] | list[GraphQLError]:
     """Begin to listen to the events of a subscription; or give the errors of its arguments."""
-    source = create_source_event_stream(executor)
-    source = await source if isawaitable(source) else source
-    return source.errors or [] if isinstance(source, CoreResult) else cast("AsyncGenerator[Any, None]", source)
+    stream = create_source_event_stream(source)
+    stream = await stream if isawaitable(stream) else stream
+    return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Any, None]", stream)
 
 
-def _is_subscription(document: DocumentNode, operation_name: str | None) -> bool:
-    try:
-        return get_operation_type(document, operation_name) is OperationType.SUBSCRIPTION
-    except RuntimeError:
-        return False  # there is no such operation; who executes it says so
+async def _complete_alone(source: "CoreExecutor[Any]", event: Any) -> CoreResult:
+    """Complete an event by graphql-core."""
+    once = source.build_per_event_executor(event)
+    once._relevant_sub_fields = {}  # or it would be shared, and grow with every event
+    result = execute_subscription_event(once)
+    return await result if isawaitable(result) else result
 
 
 def _result(caller: Caller, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:

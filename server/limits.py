@@ -5,8 +5,9 @@ visits every fragment once, however often it is spread, so its time is linear in
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from graphql import (
     DocumentNode,
@@ -18,11 +19,14 @@ from graphql import (
     InlineFragmentNode,
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
+    OperationType,
     SelectionSetNode,
     parse,
     specified_rules,
     validate,
 )
+
+from server.cost import Cost, size_of
 
 MAX_BODY = 256 * 1024  # bytes of a request, or of a socket's message
 MAX_TOKENS = 3_000
@@ -32,6 +36,7 @@ MAX_DIRECTIVES = 100
 MAX_ERRORS = 20
 COUNTED_TO = 1_000_000
 KEPT_LENGTH = 500_000  # characters of all documents that stay prepared
+KEPT_COSTS = 100  # of one document, by sizes
 TOO_LARGE = "COST_LIMIT"
 INVALID = "GRAPHQL_VALIDATION_FAILED"
 
@@ -54,17 +59,38 @@ class Size:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document without syntax errors, and what else is wrong with it."""
+    """A document without syntax errors, what else is wrong with it, and what its operations are and cost."""
 
-    document: DocumentNode
-    errors: tuple[GraphQLError, ...]
+    def __init__(self, document: DocumentNode, errors: tuple[GraphQLError, ...]) -> None:
+        self.document = document
+        self.errors = errors
+        operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+        self.operations = len(operations)
+        self._kinds = {node.name.value if node.name else None: node.operation for node in operations}
+        self._sized_by: frozenset[str] = frozenset()
+        self._costs: dict[Hashable, int] = {}
 
-    @property
-    def operations(self) -> int:
-        """How many operations the document has, of which a request runs one."""
-        return sum(isinstance(node, OperationDefinitionNode) for node in self.document.definitions)
+    def kind(self, operation_name: str | None) -> OperationType | None:
+        """Tell what kind of operation a request runs; None if it names none of the document's."""
+        if not operation_name and self.operations == 1:
+            return next(iter(self._kinds.values()))
+        return self._kinds.get(operation_name)
+
+    def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> int:
+        """Count the objects that an operation can ask for; with sizes that were met before, it is looked up."""
+        sizes = tuple((name, size_of(variables[name])) for name in self._sized_by if name in variables)
+        known = self._costs.get((operation_name, sizes))
+        if known is not None:
+            return known
+        cost = Cost(self.document, variables)
+        counted = cost.of(operation_name)
+        if not cost.sized_by <= self._sized_by or len(self._costs) >= KEPT_COSTS:
+            self._sized_by |= cost.sized_by
+            self._costs.clear()
+        sizes = tuple((name, size_of(variables[name])) for name in self._sized_by if name in variables)
+        self._costs[(operation_name, sizes)] = counted
+        return counted
 
 
 class Documents:

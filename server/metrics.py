@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
+from executor import Executor
 from graph import Graph
 from graph.errors import StoreUnavailable
 
@@ -33,11 +34,12 @@ class Sample(Collector):
 async def show_metrics(request: Request) -> Response:
     """Answer with the metrics of this moment. Two round trips; without the store, those of this process alone."""
     registry = CollectorRegistry()
-    registry.register(await sample(request.app.state.graph, request.app.state.sockets.held))
+    state = request.app.state
+    registry.register(await sample(state.graph, state.sockets.held, state.executor))
     return Response(generate_latest(registry), media_type=MEDIA_TYPE)
 
 
-async def sample(graph: Graph, sockets: int) -> Sample:
+async def sample(graph: Graph, sockets: int, executor: Executor | None = None) -> Sample:
     """Read what there is to measure. Two round trips."""
     gauges: dict[str, tuple[str, float]] = {
         "open_sockets": ("WebSockets that are open and were let in.", sockets),
@@ -62,6 +64,12 @@ async def sample(graph: Graph, sockets: int) -> Sample:
         "live_cut_off": ("Times that a live subscription of this process was too slow.", float(graph.feed.cut_off)),
         "store_commands": ("Commands that this process sent to the store.", float(graph.store.commands)),
     }
+    if executor is not None:
+        counters |= {
+            "operations_planned": ("Operations that were executed breadth first.", float(executor.planned)),
+            "operations_with_errors": ("Of those, the ones that had errors to place.", float(executor.slow)),
+            "operations_fallen_back": ("Operations that were left to graphql-core.", float(executor.fallen_back)),
+        }
     if graph.archiver is not None:
         counters |= {
             "archived_posts": ("Posts that this process moved to the archive.", float(graph.archiver.moved)),

@@ -127,6 +127,9 @@ class Settings(BaseSettings):
         default=1000,
         description="Live subscriptions of one viewer, or anonymous address, in a process, over all transports.",
     )
+    executor: bool = Field(
+        default=True, description="Whether operations are executed breadth first; else graphql-core does it."
+    )
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
         default=(),
         description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",

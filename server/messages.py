@@ -1,0 +1,111 @@
+"""Requests and responses of GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, read strictly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from strawberry.types import ExecutionResult
+
+from server.errors import STATUSES, Refused
+from server.execution import was_executed
+
+JSON = "application/json"
+GRAPHQL_JSON = "application/graphql-response+json"
+KINDS: dict[str, type] = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks to execute. Extensions are let through, and nobody needs any."""
+
+    query: str
+    variables: dict[str, Any] | None
+    operation_name: str | None
+
+
+def read(data: object) -> Asked:
+    """Read what to execute. Raises Refused, naming what is wrong."""
+    if not isinstance(data, dict):
+        raise Refused(400, "The request must be one JSON object; batches are not served.")
+    for name, kind in KINDS.items():
+        value = data.get(name)
+        if value is not None and not isinstance(value, kind):
+            article = "a string" if kind is str else "an object"
+            raise Refused(400, f"'{name}' must be {article}.")
+    if not data.get("query"):
+        raise Refused(400, "The request has no 'query'.")
+    return Asked(data["query"], data.get("variables"), data.get("operationName"))
+
+
+def read_parameters(parameters: Mapping[str, Any]) -> Asked:
+    """Read the parameters of a GET request, of which some are JSON. Raises Refused."""
+    given = {name: value for name, value in parameters.items() if value}
+    for name in ("variables", "extensions"):
+        if name in given:
+            try:
+                given[name] = orjson.loads(given[name])
+            except orjson.JSONDecodeError as error:
+                raise Refused(400, f"'{name}' is not JSON: {error}.") from None
+    return read(given)
+
+
+def read_body(content_type: str, body: bytes) -> Asked:
+    """Read the body of a POST request. Raises Refused.
+
+    JSON is read strictly: no invalid UTF-8, no lone surrogates, no NaN, no endless nesting or numbers.
+    """
+    if not is_json(content_type):
+        raise Refused(415, f"The body must be {JSON}, in UTF-8.")
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refused(400, f"The body is not JSON: {error}.") from None
+    return read(data)
+
+
+@lru_cache(maxsize=256)
+def is_json(content_type: str) -> bool:
+    """Tell whether a body of this type is JSON in UTF-8."""
+    name, parameters = parse_media_type(content_type)
+    return name == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8")
+
+
+@lru_cache(maxsize=256)
+def choose_media_type(accept: str) -> str:
+    """Give the media type that the client likes best: JSON, unless it names the other and likes it as much."""
+    liking = {JSON: 0.0, GRAPHQL_JSON: 0.0}
+    for part in accept.split(","):
+        name, parameters = parse_media_type(part)
+        try:
+            quality = float(parameters.get("q", 1))
+        except ValueError:
+            quality = 0.0
+        if name in ("*/*", "application/*"):
+            name = JSON
+        if name in liking:
+            liking[name] = max(liking[name], quality)
+    return GRAPHQL_JSON if liking[GRAPHQL_JSON] >= max(liking[JSON], 0.001) else JSON
+
+
+def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
+    """Split a media type from its parameters, in lower case."""
+    name, *parameters = (part.strip() for part in text.lower().split(";"))
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return name, {key.strip(): value.strip(' "') for key, _, value in pairs}
+
+
+def render(result: ExecutionResult, media_type: str) -> tuple[int, bytes]:
+    """Give the status and the body of a result whose errors are coded.
+
+    What keeps an operation from being executed has a status of its own, in the newer media type at least.
+    """
+    if result.errors is None:
+        return 200, orjson.dumps({"data": result.data})
+    response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
+    if was_executed(result):
+        response["data"] = result.data
+        return 200, orjson.dumps(response)
+    refused = 400 if media_type == GRAPHQL_JSON else 200
+    return STATUSES.get(response["errors"][0]["extensions"]["code"], refused), orjson.dumps(response)
