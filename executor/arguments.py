@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphql import FieldNode, GraphQLField, VariableNode, Visitor, visit
+from graphql import FieldNode, GraphQLField, VariableNode
 from graphql.execution.values import VariableValues, get_argument_values
 
 from executor.fields import given
+from executor.survey import nodes_of
 
 if TYPE_CHECKING:
     from executor.run import Run
@@ -30,7 +31,7 @@ class Arguments:
         self._constant: Mapping[str, Any] | None = None
         if not definition.args:
             self._constant = NONE
-        elif not _has_variables(node):
+        elif not any(isinstance(part, VariableNode) for part in nodes_of(node)):
             self._constant = self._try(NO_VARIABLES)
 
     def of(self, run: "Run") -> Mapping[str, Any]:
@@ -47,20 +48,3 @@ class Arguments:
             return self._read(variables)
         except Exception:
             return None
-
-
-def _has_variables(node: FieldNode) -> bool:
-    finder = _VariableFinder()
-    for argument in node.arguments or ():
-        visit(argument, finder)
-    return finder.found
-
-
-class _VariableFinder(Visitor):
-    """Looks for variables in a value."""
-
-    found = False
-
-    def enter_variable(self, node: VariableNode, *_: Any) -> None:
-        """Take note of a variable."""
-        self.found = True

@@ -3,17 +3,10 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from graphql import (
-    GraphQLAbstractType,
-    GraphQLField,
-    GraphQLInterfaceType,
-    GraphQLObjectType,
-    GraphQLSchema,
-    GraphQLUnionType,
-    get_named_type,
-)
+import graphql as core
 from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
@@ -50,19 +43,18 @@ class Declaration:
 class Declarations:
     """The declarations of one schema, read as they are needed."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    def __init__(self, schema: core.GraphQLSchema) -> None:
         self._schema = schema
         self._known: dict[int, Declaration] = {}
-        self._locating: frozenset[str] | None = None
 
-    def of(self, definition: GraphQLField) -> Declaration:
+    def of(self, definition: core.GraphQLField) -> Declaration:
         """Read a field's declaration."""
         known = self._known.get(id(definition))
         if known is None:
             known = self._known[id(definition)] = self._read(definition)
         return known
 
-    def _read(self, definition: GraphQLField) -> Declaration:
+    def _read(self, definition: core.GraphQLField) -> Declaration:
         field = (definition.extensions or {}).get(STRAWBERRY)
         if not isinstance(field, StrawberryField):
             return Declaration(definition.extensions or {})
@@ -82,7 +74,7 @@ class Declarations:
     def _strawberry(self) -> Any:
         return self._schema.extensions[STRAWBERRY]
 
-    def record_of(self, type_: GraphQLObjectType) -> type | None:
+    def record_of(self, type_: core.GraphQLObjectType) -> type | None:
         """Give the Python type whose instances are of an object type, if that alone decides."""
         definition = (type_.extensions or {}).get(STRAWBERRY)
         origin = getattr(definition, "origin", None)
@@ -90,9 +82,9 @@ class Declarations:
             return origin.record
         return None
 
-    def records_of(self, type_: GraphQLAbstractType) -> dict[type, GraphQLObjectType]:
+    def records_of(self, type_: core.GraphQLAbstractType) -> dict[type, core.GraphQLObjectType]:
         """Give the object types of an interface or a union by their records: of those that have one."""
-        found: dict[type, GraphQLObjectType] = {}
+        found: dict[type, core.GraphQLObjectType] = {}
         for possible in self._schema.get_possible_types(type_):
             record = self.record_of(possible)
             if record is not None:
@@ -101,39 +93,20 @@ class Declarations:
 
     def asks_for_place(self, type_: Any) -> bool:
         """Tell whether it takes more than a value's Python type to know that it is of a type."""
-        if isinstance(type_, GraphQLObjectType):
+        if isinstance(type_, core.GraphQLObjectType):
             return type_.is_type_of is not None and self.record_of(type_) is None
-        if isinstance(type_, GraphQLInterfaceType | GraphQLUnionType):
+        if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
             return len(self.records_of(type_)) < len(self._schema.get_possible_types(type_))
         return False
 
-    def locates(self, type_: Any) -> bool:
-        """Tell whether anything that can be selected of a type, however deep, asks for its place in the response."""
-        if self._locating is None:
-            self._locating = self._find_locating()
-        if isinstance(type_, GraphQLInterfaceType | GraphQLUnionType):
-            return any(possible.name in self._locating for possible in self._schema.get_possible_types(type_))
-        return isinstance(type_, GraphQLObjectType) and type_.name in self._locating
-
-    def _find_locating(self) -> frozenset[str]:
-        objects = [type_ for type_ in self._schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
-        leads_to: dict[str, set[str]] = {}
-        found: set[str] = set()
-        for type_ in objects:
-            leads_to[type_.name] = set()
-            for definition in type_.fields.values():
-                named = get_named_type(definition.type)
-                if self.of(definition).is_ordinary or self.asks_for_place(named):
-                    found.add(type_.name)
-                if isinstance(named, GraphQLInterfaceType | GraphQLUnionType):
-                    leads_to[type_.name] |= {each.name for each in self._schema.get_possible_types(named)}
-                else:
-                    leads_to[type_.name].add(named.name)
-        before = -1
-        while before < len(found):
-            before = len(found)
-            found |= {name for name, others in leads_to.items() if others & found}
-        return frozenset(found)
+    @cached_property
+    def any_asks_for_place(self) -> bool:
+        """Whether any field of the schema has to be told of its place in the response, or any type of a value's."""
+        objects = [type_ for type_ in self._schema.type_map.values() if isinstance(type_, core.GraphQLObjectType)]
+        fields = [field for type_ in objects if not type_.name.startswith("__") for field in type_.fields.values()]
+        return any(
+            self.of(field).is_ordinary or self.asks_for_place(core.get_named_type(field.type)) for field in fields
+        )
 
 
 def is_async_test(test: Callable[..., Any] | None) -> bool:

@@ -5,23 +5,16 @@ from collections.abc import Hashable, Mapping
 from inspect import isawaitable
 from typing import Any
 
-from graphql import (
-    DocumentNode,
-    ExecutionResult,
-    GraphQLError,
-    GraphQLSchema,
-    OperationDefinitionNode,
-    assert_valid_schema,
-    execute,
-)
+import graphql as core
 from graphql.execution.values import VariableValues, get_variable_values
 
 from executor.arguments import NO_VARIABLES
 from executor.declarations import Declarations
 from executor.plan import Plan, Row, Selection
-from executor.planner import Planner, Survey, Uncovered
+from executor.planner import Planner, Uncovered
 from executor.propagation import Propagation
 from executor.run import Run
+from executor.survey import Survey
 
 KEPT_DOCUMENTS = 1000
 KEPT_PLANS = 64  # of one document, for the choices of its conditions
@@ -30,7 +23,7 @@ KEPT_PLANS = 64  # of one document, for the choices of its conditions
 class Kept:
     """A document that stays planned: the reference to it keeps its identity from being given to another."""
 
-    def __init__(self, document: DocumentNode) -> None:
+    def __init__(self, document: core.DocumentNode) -> None:
         self.document = document
         self.survey = Survey.of(document)
         self.plans: dict[Hashable, Plan | None] = {}
@@ -46,7 +39,7 @@ class Operation:
         self._plan = plan
         self._variables = variables
 
-    async def run(self, root_value: Any = None, context_value: Any = None) -> ExecutionResult:
+    async def run(self, root_value: Any = None, context_value: Any = None) -> core.ExecutionResult:
         """Run the operation: see `Executor.execute`."""
         return await self._executor._run(self._plan, context_value, root_value, self._variables)
 
@@ -59,8 +52,8 @@ class Executor:
     is found again. The last thousand stay planned.
     """
 
-    def __init__(self, schema: GraphQLSchema, *, hide_suggestions: bool = False) -> None:
-        assert_valid_schema(schema)
+    def __init__(self, schema: core.GraphQLSchema, *, hide_suggestions: bool = False) -> None:
+        core.assert_valid_schema(schema)
         self._schema = schema
         self._declarations = Declarations(schema)
         self._hide_suggestions = hide_suggestions
@@ -71,13 +64,13 @@ class Executor:
 
     async def execute(
         self,
-        document: DocumentNode,
+        document: core.DocumentNode,
         *,
         root_value: Any = None,
         context_value: Any = None,
         variable_values: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
-    ) -> ExecutionResult:
+    ) -> core.ExecutionResult:
         """Execute one operation of a document: data and errors are those of graphql-core.
 
         Of a subscription, the root value is the event. Rows of a parent that stands at several places are one
@@ -87,9 +80,9 @@ class Executor:
         if isinstance(operation, Operation):
             return await operation.run(root_value, context_value)
         if operation is not None:
-            return ExecutionResult(None, operation)
+            return core.ExecutionResult(None, operation)
         self.fallen_back += 1
-        result = execute(
+        result = core.execute(
             self._schema,
             document,
             root_value,
@@ -101,12 +94,12 @@ class Executor:
         return await result if isawaitable(result) else result
 
     def prepare(
-        self, document: DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
-    ) -> Operation | list[GraphQLError] | None:
+        self, document: core.DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
+    ) -> Operation | list[core.GraphQLError] | None:
         """Plan an operation and coerce its variables, or say what is wrong with these; None if it is not covered."""
         kept = self._keep(document)
         chosen = kept.survey.operation(operation_name)
-        if chosen is None or kept.survey.uncovered:
+        if chosen is None or not kept.survey.covered:
             return None
         variables: VariableValues = NO_VARIABLES
         if chosen.variable_definitions:
@@ -122,7 +115,7 @@ class Executor:
         plan = self._plan(kept, chosen, operation_name, variables)
         return None if plan is None else Operation(self, plan, variables)
 
-    def _keep(self, document: DocumentNode) -> Kept:
+    def _keep(self, document: core.DocumentNode) -> Kept:
         kept = self._kept.get(id(document))
         if kept is None:
             kept = self._kept[id(document)] = Kept(document)
@@ -133,12 +126,14 @@ class Executor:
         return kept
 
     def _plan(
-        self, kept: Kept, operation: OperationDefinitionNode, operation_name: str | None, variables: VariableValues
+        self, kept: Kept, operation: core.OperationDefinitionNode, operation_name: str | None, variables: VariableValues
     ) -> Plan | None:
         """Find or make the plan for these conditions; None if it asks for what is not covered."""
         choice = operation_name, tuple(variables.coerced.get(name) for name in kept.survey.conditions)
         if choice in kept.plans:
             return kept.plans[choice]
+        if None in choice[1]:
+            return None  # where such a condition stands, there is an error for each object
         planner = Planner(
             self._schema,
             self._declarations,
@@ -149,14 +144,14 @@ class Executor:
         )
         try:
             plan = planner.plan()
-        except (Uncovered, GraphQLError):  # the latter is an error at the places where fields are collected
+        except (Uncovered, core.GraphQLError):  # the latter is an error at the places where fields are collected
             plan = None
         if len(kept.plans) >= KEPT_PLANS:
             kept.plans.clear()
         kept.plans[choice] = plan
         return plan
 
-    async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> ExecutionResult:
+    async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> core.ExecutionResult:
         self.planned += 1
         run = Run(self._schema, plan, context, root, variables)
         if plan.serial:
@@ -164,12 +159,12 @@ class Executor:
         [row] = run.select(plan.root, [run.root], None)
         await run.finish()
         if not run.failed:
-            return ExecutionResult(row, None)
+            return core.ExecutionResult(row, None)
         self.slow += 1
         propagation = Propagation(run)
-        return ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
+        return core.ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
 
-    async def _run_serially(self, plan: Plan, run: Run) -> ExecutionResult:
+    async def _run_serially(self, plan: Plan, run: Run) -> core.ExecutionResult:
         """Run root fields one after another, each with all that is beneath it, until one fails the whole."""
         row: Row = {}
         propagation = Propagation(run)
@@ -182,7 +177,7 @@ class Executor:
                 data = propagation.data(alone, part)
                 if data is None:
                     self.slow += 1
-                    return ExecutionResult(None, propagation.errors)
+                    return core.ExecutionResult(None, propagation.errors)
             row.update(data)
         self.slow += run.failed
-        return ExecutionResult(row, propagation.errors or None)
+        return core.ExecutionResult(row, propagation.errors or None)

@@ -10,37 +10,26 @@ from enum import Enum
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from graphql import (
-    GraphQLAbstractType,
-    GraphQLBoolean,
-    GraphQLEnumType,
-    GraphQLError,
-    GraphQLFloat,
-    GraphQLID,
-    GraphQLInt,
-    GraphQLLeafType,
-    GraphQLObjectType,
-    GraphQLString,
-)
+import graphql as core
 from graphql.execution import Executor as CoreExecutor
 from graphql.execution import default_type_resolver
 from graphql.execution.executor import invalid_return_type_error
 from graphql.pyutils import Path, Undefined, is_iterable
 
 from executor.plan import Column, Field, Output, Paths, Row, Selection
-from executor.settling import Unsettled, must_wait, streams
+from executor.settling import Unsettled, drained, is_plain, must_wait, streams
 
 if TYPE_CHECKING:
     from executor.run import Run
 
 NULL = type(None)
 INT_RANGE = 2**31
-EXACT: dict[GraphQLLeafType, type] = {
-    GraphQLString: str,
-    GraphQLID: str,
-    GraphQLBoolean: bool,
-    GraphQLInt: int,
-    GraphQLFloat: float,
+EXACT: dict[core.GraphQLLeafType, type] = {
+    core.GraphQLString: str,
+    core.GraphQLID: str,
+    core.GraphQLBoolean: bool,
+    core.GraphQLInt: int,
+    core.GraphQLFloat: float,
 }
 
 
@@ -56,10 +45,10 @@ class Failure:
 class Leaf:
     """Completes scalars and enums. What their Python type vouches for passes as it is."""
 
-    def __init__(self, type_: GraphQLLeafType, *, nullable: bool) -> None:
+    def __init__(self, type_: core.GraphQLLeafType, *, nullable: bool) -> None:
         self._type = type_
         self._nullable = nullable
-        exact = EXACT.get(type_)
+        exact = EXACT.get(type_) or getattr(type_.coerce_output_value, "exact", None)
         self._exact = frozenset({exact, NULL} if nullable else {exact}) if exact else frozenset[type]()
         self._check = _CHECKS.get(exact, _anything) if exact else _anything
         self._names: dict[int, tuple[Enum, str]] = {}
@@ -71,7 +60,7 @@ class Leaf:
             return values
         if must_wait(values, kinds):
             raise Unsettled(values)
-        if len(kinds) == 1 and isinstance(self._type, GraphQLEnumType):
+        if len(kinds) == 1 and isinstance(self._type, core.GraphQLEnumType):
             return self._name(run, values, *kinds)
         return [self._coerce(run, value) for value in values]
 
@@ -150,8 +139,8 @@ class List:
             if isinstance(value, Exception):
                 raise value
             if is_iterable(value):
-                return _drained(value)
-            raise GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
+                return drained(value)
+            raise core.GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
         except Exception as error:
             run.failed = True
             return Failure(error)
@@ -171,11 +160,8 @@ class Object:
 
     def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
         """Complete a column: see `Output`."""
-        kinds = set(map(type, values))
-        if len(kinds) == 1 and self._record in kinds:
+        if self.takes_all(values):
             return self._rows(run, values, paths)
-        if must_wait(values, kinds):
-            raise Unsettled(values)
         cells, present = self.admit(run, values, paths)
         if len(present) == len(values):
             return self._rows(run, values, paths)
@@ -183,6 +169,15 @@ class Object:
         for index, row in zip(present, rows, strict=True):
             cells[index] = row
         return cells
+
+    def takes_all(self, values: Column) -> bool:
+        """Tell, without a look at each, whether all values are objects of the type. Raises Unsettled."""
+        kinds = set(map(type, values))
+        if len(kinds) == 1 and self._record in kinds:
+            return True
+        if must_wait(values, kinds):
+            raise Unsettled(values)
+        return self._record is None and self._selection.type.is_type_of is None and all(map(is_plain, kinds))
 
     def admit(self, run: "Run", values: Column, paths: Paths) -> tuple[Column, list[int]]:
         """Tell which values are objects of the type; the cells hold what has become of the others."""
@@ -217,9 +212,9 @@ class Abstract:
     def __init__(
         self,
         field: Field,
-        type_: GraphQLAbstractType,
-        records: dict[type, GraphQLObjectType],
-        select: Callable[[GraphQLObjectType], Selection],
+        type_: core.GraphQLAbstractType,
+        records: dict[type, core.GraphQLObjectType],
+        select: Callable[[core.GraphQLObjectType], Selection],
         *,
         nullable: bool,
     ) -> None:
@@ -253,7 +248,7 @@ class Abstract:
                 run.selections[id(row)] = (row, selection)
         return cells
 
-    def _type_of(self, run: "Run", value: Any, path: Path | None) -> GraphQLObjectType:
+    def _type_of(self, run: "Run", value: Any, path: Path | None) -> core.GraphQLObjectType:
         if isinstance(value, Exception):
             raise value
         found = self._records.get(type(value)) or self._resolve_type(run, value, path)
@@ -261,7 +256,7 @@ class Abstract:
             self._selections[found.name] = self._select(found)
         return found
 
-    def _resolve_type(self, run: "Run", value: Any, path: Path | None) -> GraphQLObjectType:
+    def _resolve_type(self, run: "Run", value: Any, path: Path | None) -> core.GraphQLObjectType:
         field = self._field
         info = run.info(field, path or Path(None, field.key, field.parent_type.name))
         name = (self._type.resolve_type or default_type_resolver)(value, info, self._type)
@@ -277,7 +272,7 @@ def place(field: Field) -> str:
 
 
 def refusal(
-    run: "Run", field: Field, type_: GraphQLObjectType, record: type | None, value: Any, path: Path | None
+    run: "Run", field: Field, type_: core.GraphQLObjectType, record: type | None, value: Any, path: Path | None
 ) -> Exception | None:
     """Say why a value is not of an object type, or None if it is."""
     if record is not None:
@@ -300,23 +295,6 @@ def share(run: "Run", selection: Selection, parents: Column, paths: Paths) -> li
         return run.select(selection, parents, None)
     rows = dict(zip(distinct, run.select(selection, list(distinct.values()), None), strict=True))
     return [rows[id(parent)] for parent in parents]
-
-
-class BrokenOff(Exception):
-    """The last item of an iterable that raised on the way: what failed is the whole list, after its items."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
-
-
-def _drained(iterable: Iterable[Any]) -> Column:
-    items: Column = []
-    try:
-        items.extend(iterable)
-    except Exception as error:
-        items.append(BrokenOff(error))
-    return items
 
 
 def _nest(lists: Column, items: Iterable[Any]) -> Column:

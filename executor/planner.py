@@ -4,29 +4,10 @@ Which fields are asked for under which key is left to graphql-core's own collect
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphql import (
-    DirectiveNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLInterfaceType,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLSchema,
-    GraphQLUnionType,
-    OperationDefinitionNode,
-    OperationType,
-    VariableNode,
-    Visitor,
-    get_named_type,
-    visit,
-)
-from graphql.execution.collect_fields import FieldDetailsList, FragmentDetails, collect_fields, collect_subfields
+import graphql as core
+from graphql.execution.collect_fields import FieldDetailsList, collect_fields, collect_subfields
 from graphql.execution.values import VariableValues
 
 from executor.arguments import Arguments
@@ -34,73 +15,14 @@ from executor.declarations import Declaration, Declarations, is_async_test
 from executor.outputs import Abstract, Leaf, List, Object
 from executor.plan import Ahead, Field, Output, Plan, Selection, Source
 from executor.sources import Attribute, Batch, Each, Event, Single, TypeName
+from executor.survey import Survey
 
 if TYPE_CHECKING:
     from executor.run import Run
 
-CONDITIONS = ("skip", "include")
-INCREMENTAL = ("defer", "stream")
-TYPE_NAME = "__typename"
-
 
 class Uncovered(Exception):
     """A document asks for something that the executor leaves to graphql-core; the message says what."""
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What is known of a document before it is planned: its parts, and the variables of its conditions."""
-
-    operations: tuple[OperationDefinitionNode, ...]
-    fragments: dict[str, FragmentDetails]
-    conditions: tuple[str, ...]
-    uncovered: str | None
-
-    @classmethod
-    def of(cls, document: DocumentNode) -> "Survey":
-        """Look through a document once."""
-        surveyor = _Surveyor()
-        visit(document, surveyor)
-        nodes = document.definitions
-        return cls(
-            tuple(node for node in nodes if isinstance(node, OperationDefinitionNode)),
-            {node.name.value: FragmentDetails(node) for node in nodes if isinstance(node, FragmentDefinitionNode)},
-            tuple(sorted(surveyor.conditions)),
-            surveyor.uncovered,
-        )
-
-    def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Choose an operation; None if the choice is not clear."""
-        if name is None:
-            return self.operations[0] if len(self.operations) == 1 else None
-        return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
-
-
-class _Surveyor(Visitor):
-    """Collects what a survey tells."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conditions: set[str] = set()
-        self.uncovered: str | None = None
-
-    def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
-        """Note the variables of conditions."""
-        if node.name.value in INCREMENTAL:
-            self.uncovered = f"@{node.name.value}"
-        if node.name.value in CONDITIONS:
-            values = [argument.value for argument in node.arguments or ()]
-            self.conditions |= {value.name.value for value in values if isinstance(value, VariableNode)}
-
-    def enter_field(self, node: FieldNode, *_: Any) -> None:
-        """Note introspection."""
-        if node.name.value in ("__schema", "__type"):
-            self.uncovered = "introspection"
-
-    def enter_fragment_definition(self, node: FragmentDefinitionNode, *_: Any) -> None:
-        """Note fragments with variables of their own."""
-        if node.variable_definitions:
-            self.uncovered = "variables of a fragment"
 
 
 class Planner:
@@ -108,10 +30,10 @@ class Planner:
 
     def __init__(
         self,
-        schema: GraphQLSchema,
+        schema: core.GraphQLSchema,
         declarations: Declarations,
         survey: Survey,
-        operation: OperationDefinitionNode,
+        operation: core.OperationDefinitionNode,
         variables: VariableValues,
         *,
         hide_suggestions: bool,
@@ -133,13 +55,13 @@ class Planner:
             self._schema, self._survey.fragments, self._variables, type_, self._operation, self._hide_suggestions
         )
         root = self._selection(type_, collected.grouped_field_set.items())
-        return Plan(self._operation, self._survey.fragments, root, kind is OperationType.MUTATION)
+        return Plan(self._operation, self._survey.fragments, root, kind is core.OperationType.MUTATION)
 
-    def _selection(self, type_: GraphQLObjectType, grouped: Iterable[tuple[str, FieldDetailsList]]) -> Selection:
+    def _selection(self, type_: core.GraphQLObjectType, grouped: Iterable[tuple[str, FieldDetailsList]]) -> Selection:
         fields = [field for key, details in grouped if (field := self._field(type_, key, details))]
         return Selection(type_, fields, any(map(self._locates, fields)))
 
-    def _beneath(self, type_: GraphQLObjectType, details: FieldDetailsList) -> Selection:
+    def _beneath(self, type_: core.GraphQLObjectType, details: FieldDetailsList) -> Selection:
         collected = collect_subfields(
             self._schema,
             self._survey.fragments,
@@ -151,22 +73,22 @@ class Planner:
         )
         return self._selection(type_, collected.grouped_field_set.items())
 
-    def _field(self, parent: GraphQLObjectType, key: str, details: FieldDetailsList) -> Field | None:
+    def _field(self, parent: core.GraphQLObjectType, key: str, details: FieldDetailsList) -> Field | None:
         node = details[0].node
         definition = self._schema.get_field(parent, node.name.value)
         if definition is None:
             return None
         declared = self._declarations.of(definition)
         arguments = Arguments(definition, node, declared.convert, hide_suggestions=self._hide_suggestions)
-        field = Field(key, details, definition, parent, self._source(parent, node, declared, arguments, definition))
+        field = Field(key, details, definition, parent, self._source(parent, definition, declared, arguments))
         field.output = self._output(field, definition.type)
         field.ahead = self._ahead(field, declared, arguments)
         return field
 
     def _source(
-        self, parent: GraphQLObjectType, node: FieldNode, declared: Declaration, arguments: Arguments, definition: Any
+        self, parent: core.GraphQLObjectType, definition: core.GraphQLField, declared: Declaration, arguments: Arguments
     ) -> Source:
-        if node.name.value == TYPE_NAME:
+        if definition is core.TypeNameMetaFieldDef:
             return TypeName(parent.name)
         if declared.attribute is not None:
             return Attribute(declared.attribute)
@@ -177,22 +99,22 @@ class Planner:
             return Single(own["single"], arguments)
         return Event() if "live" in own else Each(definition.resolve, arguments)
 
-    def _output(self, field: Field, type_: GraphQLOutputType) -> Output:
-        nullable = not isinstance(type_, GraphQLNonNull)
-        if isinstance(type_, GraphQLNonNull):
+    def _output(self, field: Field, type_: core.GraphQLOutputType) -> Output:
+        nullable = not isinstance(type_, core.GraphQLNonNull)
+        if isinstance(type_, core.GraphQLNonNull):
             type_ = type_.of_type
-        if isinstance(type_, GraphQLList):
+        if isinstance(type_, core.GraphQLList):
             return List(field, self._output(field, type_.of_type), nullable=nullable)
-        if isinstance(type_, GraphQLObjectType):
+        if isinstance(type_, core.GraphQLObjectType):
             if is_async_test(type_.is_type_of):
                 raise Uncovered("an asynchronous is_type_of")
             field.selection = self._beneath(type_, field.details)
             return Object(field, field.selection, self._declarations.record_of(type_), nullable=nullable)
-        if isinstance(type_, GraphQLInterfaceType | GraphQLUnionType):
+        if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
             return self._abstract(field, type_, nullable=nullable)
         return Leaf(type_, nullable=nullable)
 
-    def _abstract(self, field: Field, type_: GraphQLInterfaceType | GraphQLUnionType, *, nullable: bool) -> Abstract:
+    def _abstract(self, field: Field, type_: core.GraphQLAbstractType, *, nullable: bool) -> Abstract:
         tests = [each.is_type_of for each in self._schema.get_possible_types(type_)]
         if any(map(is_async_test, [type_.resolve_type, *tests])):
             raise Uncovered("an asynchronous type resolver")
@@ -222,12 +144,12 @@ class Planner:
 
     def _locates(self, field: Field) -> bool:
         """Tell whether a field, or anything beneath it, asks for its place in the response."""
-        named = get_named_type(field.type)
+        named = core.get_named_type(field.type)
         if isinstance(field.source, Each) or self._declarations.asks_for_place(named):
             return True
         if field.selection is not None:
             return field.selection.located
-        return isinstance(named, GraphQLInterfaceType | GraphQLUnionType) and self._declarations.locates(named)
+        return core.is_abstract_type(named) and self._declarations.any_asks_for_place
 
 
 def _only(variables: VariableValues, names: Sequence[str]) -> VariableValues:

@@ -10,9 +10,10 @@ from typing import Any
 from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType
 from graphql.error import located_error
 
-from executor.outputs import BrokenOff, Failure, place
+from executor.outputs import Failure, place
 from executor.plan import Column, Field, Row, Selection
 from executor.run import Run
+from executor.settling import BrokenOff
 
 Key = str | int
 

@@ -20,7 +20,7 @@ from graphql.pyutils import Path
 
 from executor.outputs import Object, share
 from executor.plan import Ahead, Column, Field, Paths, Plan, Row, Selection
-from executor.settling import Unsettled, depth_of, end, must_wait, settle
+from executor.settling import Unsettled, depth_of, end, settle
 
 
 @dataclass(slots=True, eq=False)
@@ -168,8 +168,16 @@ class Run:
         output, ahead = step.field.output, step.field.ahead
         assert isinstance(output, Object)  # noqa: S101 - so planned
         assert ahead is not None  # noqa: S101
-        if len(values) != step.count or must_wait(values, set(map(type, values))):
+        if len(values) != step.count:
             return self._complete(step.field, values, step.count, step.paths)
+        try:
+            simple = output.takes_all(values)
+        except Unsettled:
+            return self._complete(step.field, values, step.count, step.paths)
+        if simple and None not in step.stand_ins:
+            parents = dict(zip(step.stand_ins, values, strict=True))
+            self._select_into([early[stand_in] for stand_in in parents], ahead.late, list(parents.values()))
+            return [early[stand_in] for stand_in in step.stand_ins]
         cells, present = output.admit(self, values, None)
         known = [index for index in present if step.stand_ins[index] in early]
         parents = {step.stand_ins[index]: values[index] for index in known}

@@ -1,13 +1,14 @@
 """Awaiting what a resolver left to be awaited inside its values: awaitables, and asynchronous iterables for lists."""
 
 import asyncio
-from collections.abc import AsyncIterable, Collection
+from collections.abc import AsyncIterable, Collection, Iterable
 from functools import lru_cache
 from inspect import isawaitable
 from types import GeneratorType
 from typing import Any
 
 from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType
+from graphql.pyutils import Undefined
 
 from executor.plan import Column
 
@@ -20,6 +21,24 @@ class Unsettled(Exception):
         self.values = values
 
 
+class BrokenOff(Exception):
+    """The last item of an iterable that raised on the way: what failed is the whole list, after its items."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def drained(iterable: Iterable[Any]) -> Column:
+    """Give the items of an iterable; if it raises on the way, those before and what it raised."""
+    items: Column = []
+    try:
+        items.extend(iterable)
+    except Exception as error:
+        items.append(BrokenOff(error))
+    return items
+
+
 @lru_cache(maxsize=10_000)
 def waits(kind: type) -> bool:
     """Tell whether values of a Python type can be awaited, or perhaps can."""
@@ -30,6 +49,12 @@ def waits(kind: type) -> bool:
 def streams(kind: type) -> bool:
     """Tell whether values of a Python type are asynchronous iterables."""
     return hasattr(kind, "__aiter__")
+
+
+@lru_cache(maxsize=10_000)
+def is_plain(kind: type) -> bool:
+    """Tell whether values of a Python type are neither null nor errors."""
+    return not issubclass(kind, Exception) and kind not in (type(None), type(Undefined))
 
 
 def must_wait(values: Column, kinds: set[type]) -> bool:
@@ -52,11 +77,17 @@ async def settle(values: Column, depth: int) -> Column:
 async def _settle_one(value: Any, depth: int) -> Any:
     try:
         value = await value if isawaitable(value) else value
-        if depth and isinstance(value, AsyncIterable):
-            return [item async for item in value]
     except Exception as error:
         return error
-    return value
+    if not depth or not isinstance(value, AsyncIterable):
+        return value
+    items: Column = []
+    try:
+        async for item in value:
+            items.append(item)
+    except Exception as error:
+        items.append(BrokenOff(error))
+    return items
 
 
 def depth_of(type_: GraphQLOutputType) -> int:

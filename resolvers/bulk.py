@@ -8,12 +8,12 @@ so that one who is cancelled disturbs nobody.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-Waiting: TypeAlias = tuple[list[K], "asyncio.Future[list[V]]"]
+Waiting: TypeAlias = tuple[list[K], asyncio.Future[list[V]]]
 
 
 class BulkLoader(Generic[K, V]):
@@ -75,11 +75,14 @@ class BulkLoader(Generic[K, V]):
             _fail(waiting, error)
             return
         values: dict[K, V | Exception] = dict(zip(missing, done.result(), strict=True))
-        known = {**self._found, **values}
-        self._found.update({key: value for key, value in values.items() if not isinstance(value, Exception)})
+        found: dict[K, Any] = self._found
+        found.update(values)
         for wanted, future in waiting:
             if not future.done():
-                future.set_result([known[key] for key in wanted])  # type: ignore[misc]  # exceptions, as promised
+                future.set_result([found[key] for key in wanted])
+        if any(issubclass(kind, Exception) for kind in set(map(type, values.values()))):
+            for key in [key for key, value in values.items() if isinstance(value, Exception)]:
+                del found[key]
 
 
 class LookUpCancelled(Exception):

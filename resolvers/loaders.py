@@ -7,9 +7,8 @@ else asks for, or a layer would need two trips.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from graph import Graph
 from graph.errors import ArchiveUnavailable
@@ -23,6 +22,20 @@ V = TypeVar("V")
 Asked: TypeAlias = tuple[int, Window]
 
 
+class lazy(Generic[V]):  # noqa: N801 - it is used like a property
+    """A property that is made when it is first asked for, without the lock that the library's takes each time."""
+
+    def __init__(self, make: Callable[[Any], V]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> V:
+        made: V = self._make(owner)
+        owner.__dict__[self._name] = made
+        return made
+
+
 class Loaders:
     """One loader for each kind of look-up. `viewer` is the id of the one who asks, None if anonymous."""
 
@@ -30,57 +43,57 @@ class Loaders:
         self._graph = graph
         self._viewer = viewer
 
-    @cached_property
+    @lazy
     def users(self) -> BulkLoader[int, User | None]:
         """People by id."""
         return BulkLoader(self._graph.users.get_many)
 
-    @cached_property
+    @lazy
     def logins(self) -> BulkLoader[str, int | None]:
         """Ids of people by login, in any case of letters."""
         return BulkLoader(self._graph.users.ids_of_logins)
 
-    @cached_property
+    @lazy
     def followers_counts(self) -> BulkLoader[int, int]:
         """How many followers people have, by id."""
         return BulkLoader(self._graph.users.followers_counts)
 
-    @cached_property
+    @lazy
     def following_counts(self) -> BulkLoader[int, int]:
         """How many people follow, by id."""
         return BulkLoader(self._graph.users.following_counts)
 
-    @cached_property
+    @lazy
     def posts_counts(self) -> BulkLoader[int, int]:
         """How many posts people have, by id."""
         return BulkLoader(self._graph.users.posts_counts)
 
-    @cached_property
+    @lazy
     def posts(self) -> BulkLoader[int, Post | None]:
-        """Posts by id; None for those that never were or are deleted."""
+        """Find posts by id; None for those that never were or are deleted."""
         return BulkLoader(apart_while_down(self._graph.posts.get_many))
 
-    @cached_property
+    @lazy
     def relationships(self) -> BulkLoader[int, Relationship]:
         """How the viewer and other people stand to each other, by the others' ids. Needs a viewer."""
         return BulkLoader(self._load_relationships)
 
-    @cached_property
+    @lazy
     def followers(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of followers, by person and window."""
         return BulkLoader(by_window(self._graph.follows.followers))
 
-    @cached_property
+    @lazy
     def following(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of those whom people follow, by person and window."""
         return BulkLoader(by_window(self._graph.follows.following))
 
-    @cached_property
+    @lazy
     def home_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of home timelines, by owner and window; their posts are primed."""
         return BulkLoader(apart_while_down(self._load_home_timelines))
 
-    @cached_property
+    @lazy
     def user_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of people's own posts, by author and window; the posts are primed."""
         return BulkLoader(apart_while_down(self._load_user_timelines))

@@ -8,7 +8,8 @@ import strawberry
 from graph.model import Post, User
 from resolvers import ids
 from resolvers.context import Context
-from resolvers.references import Reference
+from resolvers.references import Reference, refer
+from resolvers.times import moments
 
 
 async def post(
@@ -26,6 +27,11 @@ def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
     return ids.encode_all(ids.Kind.POST, [post.id for post in posts])
 
 
+def creation_times(posts: Sequence[Post], context: Context) -> list[str]:
+    """Tell when posts were published."""
+    return moments(post.id for post in posts)
+
+
 def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
     """Give the node of a post's edge: the post."""
     return posts
@@ -38,4 +44,4 @@ def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | No
 
 def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:
     """Refer to posts' authors."""
-    return [Reference(post.author) for post in posts]
+    return refer(post.author for post in posts)

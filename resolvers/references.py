@@ -1,6 +1,7 @@
 """References: stand-ins for people who have not been looked up yet, good for all that needs no more than their id."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
 
 class Identified(Protocol):
@@ -11,7 +12,17 @@ class Identified(Protocol):
         """The person's id."""
 
 
-class Reference(NamedTuple):
+class Reference:
     """A stand-in for the person with this id, who may not exist."""
 
-    id: int
+    __slots__ = ("id",)
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+
+
+def refer(ids: Iterable[int]) -> list[Reference]:
+    """Refer to people: with one reference to each, wherever an id stands."""
+    ids = list(ids)
+    made = {id_: Reference(id_) for id_ in ids}
+    return [made[id_] for id_ in ids]

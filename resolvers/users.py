@@ -12,7 +12,8 @@ from resolvers import ids
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
-from resolvers.references import Identified, Reference
+from resolvers.references import Identified, Reference, refer
+from resolvers.times import moments
 
 By = Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")]
 
@@ -54,6 +55,11 @@ def known_id(context: Context, by: UserBy) -> int | None:
 def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
     """Give people's global ids."""
     return ids.encode_all(ids.Kind.USER, [user.id for user in users])
+
+
+def joining_times(users: Sequence[Identified], context: Context) -> list[str]:
+    """Tell when people signed up."""
+    return moments(user.id for user in users)
 
 
 def followers_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
@@ -108,7 +114,12 @@ def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:
     """Refer to the person at the other end of each follow."""
-    return [Reference(follow.user) for follow in follows]
+    return refer(follow.user for follow in follows)
+
+
+def following_times(follows: Sequence[Follow], context: Context) -> list[str]:
+    """Tell when follows began."""
+    return moments(follow.number for follow in follows)
 
 
 async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list[User | None]]:

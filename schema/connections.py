@@ -80,7 +80,7 @@ class FollowEdge:
         references=users.follow_references,
         description="The person: the follower, or the one who is followed.",
     )
-    followed_at: datetime = strawberry.field(description="When the follow began.")
+    followed_at: datetime = batched(users.following_times, description="When the follow began.")
 
 
 @strawberry.type(description="A page of followers or of followings, the newest follow first.")

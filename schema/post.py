@@ -32,7 +32,7 @@ class Post(Node):
 
     id: strawberry.ID = batched(posts.global_ids, description="The global id.")
     text: str = strawberry.field(description="What was written: 1 to 1000 characters.")
-    created_at: datetime = strawberry.field(description="When it was published.")
+    created_at: datetime = batched(posts.creation_times, description="When it was published.")
     platform: str | None = strawberry.field(description="What it was written with, if that is known.")
     location: Location | None = strawberry.field(description="Where it was written, if the author told.")
     author: Annotated["User", strawberry.lazy("schema.user")] = batched(

@@ -24,7 +24,9 @@ class User(Node):
     login: str = strawberry.field(description="The handle: unique, in lower case, never changes.")
     name: str = strawberry.field(description="The name to show.")
     bio: str = strawberry.field(description="A few words about oneself; may be empty.")
-    joined_at: datetime = strawberry.field(description="When the person signed up.")
+    joined_at: datetime = batched(
+        users.joining_times, needs_only_reference=True, description="When the person signed up."
+    )
     followers_count: int = batched(
         users.followers_counts, needs_only_reference=True, description="How many people follow this one: exact."
     )

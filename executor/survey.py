@@ -1,0 +1,62 @@
+"""What a document shows before it is planned: its parts, its conditions, and whether the executor covers them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    Node,
+    OperationDefinitionNode,
+    VariableNode,
+)
+from graphql.execution.collect_fields import FragmentDetails
+
+CONDITIONS = ("skip", "include")
+UNCOVERED = ("defer", "stream", "__schema", "__type")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The parts of a document, the variables of its `conditions`, and whether it is `covered`."""
+
+    operations: tuple[OperationDefinitionNode, ...]
+    fragments: dict[str, FragmentDetails]
+    conditions: tuple[str, ...]
+    covered: bool
+
+    @classmethod
+    def of(cls, document: DocumentNode) -> "Survey":
+        """Look through a document once."""
+        nodes = list(nodes_of(document))
+        operations = tuple(node for node in nodes if isinstance(node, OperationDefinitionNode))
+        fragments = [node for node in nodes if isinstance(node, FragmentDefinitionNode)]
+        conditions = [node for node in nodes if isinstance(node, DirectiveNode) and node.name.value in CONDITIONS]
+        variables = {
+            part.name.value for node in conditions for part in nodes_of(node) if isinstance(part, VariableNode)
+        }
+        names = {node.name.value for node in nodes if isinstance(node, DirectiveNode | FieldNode)}
+        return cls(
+            operations,
+            {node.name.value: FragmentDetails(node) for node in fragments},
+            tuple(sorted(variables)),
+            names.isdisjoint(UNCOVERED) and not any(node.variable_definitions for node in fragments),
+        )
+
+    def operation(self, name: str | None) -> OperationDefinitionNode | None:
+        """Choose an operation; None if the choice is not clear."""
+        if name is None:
+            return self.operations[0] if len(self.operations) == 1 else None
+        return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """Walk through a part of a document."""
+    yield node
+    for key in node.keys:
+        value = getattr(node, key, None)
+        for child in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(child, Node):
+                yield from nodes_of(child)
