@@ -129,7 +129,7 @@ class Executor:
         self, kept: Kept, operation: core.OperationDefinitionNode, operation_name: str | None, variables: VariableValues
     ) -> Plan | None:
         """Find or make the plan for these conditions; None if it asks for what is not covered."""
-        choice = operation_name, tuple(variables.coerced.get(name) for name in kept.survey.conditions)
+        choice = operation_name, tuple(variables.coerced.get(name, core.Undefined) for name in kept.survey.conditions)
         if choice in kept.plans:
             return kept.plans[choice]
         if None in choice[1]:

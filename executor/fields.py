@@ -20,7 +20,7 @@ import dataclasses
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing
-from functools import cache, partial
+from functools import partial
 from types import UnionType
 from typing import Any, ClassVar, Protocol, TypeAlias, get_args, get_origin
 
@@ -99,7 +99,7 @@ def batched(
             return _raised(values[0])
 
     _disguise(resolve, resolver, leading=2)
-    metadata = {"batch": resolver, "references": references, "needs_only_reference": needs_only_reference}
+    metadata = _noted(batch=resolver, references=references, needs_only_reference=needs_only_reference or None)
     return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 
 
@@ -113,7 +113,7 @@ def single(resolver: SingleResolver, *, description: str, references: References
         return resolver(info.context, **given(arguments))
 
     _disguise(resolve, resolver, leading=1)
-    metadata = {"single": resolver, "references": references}
+    metadata = _noted(single=resolver, references=references)
     return strawberry.field(resolver=resolve, description=description, metadata=metadata, **options)
 
 
@@ -134,6 +134,11 @@ def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
     return strawberry.subscription(resolver=resolve, description=description, metadata={"live": resolver}, **options)
 
 
+def _noted(**notes: Any) -> dict[str, Any]:
+    """Make a field's metadata of what there is to note."""
+    return {name: note for name, note in notes.items() if note is not None}
+
+
 def _disguise(resolve: Callable[..., Any], resolver: Callable[..., Any], *, leading: int) -> None:
     """Give a driver the signature that Strawberry reads: root, info, and the resolver's own arguments."""
     own = list(inspect.signature(resolver, eval_str=True).parameters.values())[leading:]
@@ -150,7 +155,6 @@ def _disguise(resolve: Callable[..., Any], resolver: Callable[..., Any], *, lead
     resolve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
 
 
-@cache
 def waits(resolver: BatchResolver) -> bool:
     """Tell whether a resolver looks anything up: whether it is a coroutine function or annotated like one."""
     if inspect.iscoroutinefunction(resolver):

@@ -99,7 +99,7 @@ class List:
 
     def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
         """Complete a column: see `Output`."""
-        if len(values) == 1 and type(values[0]) is list:
+        if len(values) == 1 and type(values[0]) in (list, tuple):
             return [self._items(run, values[0], paths[0] if paths else None)]
         kinds = set(map(type, values))
         if must_wait(values, kinds) or any(map(streams, kinds)):

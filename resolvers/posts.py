@@ -9,7 +9,7 @@ from graph.model import Post, User
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.references import Reference, refer
-from resolvers.times import moments
+from resolvers.times import Moment, moments
 
 
 async def post(
@@ -27,7 +27,7 @@ def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
     return ids.encode_all(ids.Kind.POST, [post.id for post in posts])
 
 
-def creation_times(posts: Sequence[Post], context: Context) -> list[str]:
+def creation_times(posts: Sequence[Post], context: Context) -> list[Moment]:
     """Tell when posts were published."""
     return moments(post.id for post in posts)
 

@@ -13,7 +13,7 @@ from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
 from resolvers.references import Identified, Reference, refer
-from resolvers.times import moments
+from resolvers.times import Moment, moments
 
 By = Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")]
 
@@ -57,7 +57,7 @@ def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
     return ids.encode_all(ids.Kind.USER, [user.id for user in users])
 
 
-def joining_times(users: Sequence[Identified], context: Context) -> list[str]:
+def joining_times(users: Sequence[Identified], context: Context) -> list[Moment]:
     """Tell when people signed up."""
     return moments(user.id for user in users)
 
@@ -117,7 +117,7 @@ def follow_references(follows: Sequence[Follow], context: Context) -> list[Refer
     return refer(follow.user for follow in follows)
 
 
-def following_times(follows: Sequence[Follow], context: Context) -> list[str]:
+def following_times(follows: Sequence[Follow], context: Context) -> list[Moment]:
     """Tell when follows began."""
     return moments(follow.number for follow in follows)
 

@@ -3,6 +3,7 @@
 import contextlib
 from datetime import timedelta
 
+import orjson
 from cross_web import HTTPException
 from graphql import GraphQLSyntaxError, get_operation_ast, parse
 from starlette.requests import ClientDisconnect, Request
@@ -137,6 +138,14 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             client[0] if client else "",
             authorization=authorization,
         )
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Read a socket's message as strictly as a request's body."""
+        return orjson.loads(data)
+
+    def encode_json(self, data: object) -> str:
+        """Write a socket's message."""
+        return orjson.dumps(data).decode()
 
     async def execute(self, caller: Caller, asked: Asked, *, posted: bool) -> ExecutionResult:
         """Execute a query, or a mutation that was posted. Raises Refused for what is not served like this."""

@@ -5,6 +5,7 @@ The declarations return Any, so that mypy does not see it; this does.
 
 import inspect
 from collections.abc import Awaitable, Sequence
+from datetime import datetime
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -16,6 +17,7 @@ from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 from strawberry.types.lazy_type import LazyType
 
+from resolvers.times import Moment
 from schema import schema
 
 Cases = list[tuple[type, StrawberryField, type | None]]
@@ -53,6 +55,8 @@ def behind(declared: Any) -> Any:
         return declared
     if getattr(declared, "__name__", None) == "ID":
         return str
+    if declared is datetime:
+        return datetime | Moment
     definition = getattr(declared, "__strawberry_definition__", None)
     if definition is not None and definition.is_interface:
         implementers = [
@@ -72,6 +76,8 @@ def fits(actual: Any, expected: Any) -> bool:
     if get_origin(actual) in (Union, UnionType):
         return all(fits(member, expected) for member in members(actual))
     for member in members(expected):
+        if getattr(member, "_is_protocol", False):
+            return all(name in get_type_hints(actual) for name in vars(member) if not name.startswith("_"))
         if actual is member or (isinstance(actual, type) and isinstance(member, type) and issubclass(actual, member)):
             return True
         if is_sequence(actual) and is_sequence(member) and fits(get_args(actual)[0], get_args(member)[0]):
@@ -86,6 +92,8 @@ def is_sequence(hint: Any) -> bool:
 
 def answered(resolver: Any) -> Any:
     hint = get_type_hints(resolver)["return"]
+    if any(get_origin(each) is Awaitable for each in get_args(hint)):  # or what it would give, at once
+        [hint] = {get_args(each)[0] if get_origin(each) is Awaitable else each for each in get_args(hint)}
     if get_origin(hint) is Awaitable:
         [hint] = get_args(hint)
     return hint

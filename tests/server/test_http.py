@@ -261,8 +261,8 @@ async def test_many_documents_do_not_grow_the_process(api: Api) -> None:
         await api.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
         await api.ask("{ __typename } # used again and again")
         await api.ask(f"{{ wrong{number} }}")
-    [extension] = api.app.routes[0].app.schema.extensions  # type: ignore[attr-defined] # our endpoint
-    documents = list(extension.args[0]._kept)
+    execution = api.app.routes[0].app.execution  # type: ignore[attr-defined]  # our endpoint
+    documents = list(execution._documents._kept)
     assert 400_000 < sum(map(len, documents)) <= 500_000
     assert "{ __typename } # used again and again" in documents
     assert not any("wrong" in document for document in documents)

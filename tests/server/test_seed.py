@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from graph import Graph
+from graph.commands import Command
 from graph.errors import Rejected, StoreUnavailable
 from graph.model import number_at
-from graph.store import Command, Store
 from server.demo import PASSWORD, SEVEN, demo_world
 from server.seed import SeedRefused, demo_source, load
 from server.sources import seed_source
 from tests.conftest import CHEAP
+from tests.graph.stores import InterceptedStore
 from tests.graph.world import background, cached, reached
 from tests.worlds import BASE, as_it_is, as_it_should_be, settle_small_world
 
@@ -135,7 +136,7 @@ async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
     assert (await as_it_is(graph, ["alice"])).homes["alice"][0] == post.id
 
 
-class Mortal(Store):
+class Mortal(InterceptedStore):
     """A store that dies at its n-th call: before the call, or after it without telling."""
 
     calls_left = 10**9
@@ -204,6 +205,7 @@ import asyncio, sys
 from graph import Graph
 from server.seed import load
 from server.sources import seed_source
+from tests.graph.stores import InterceptedStore
 
 async def main():
     await load(await Graph.open(sys.argv[1]), seed_source(2000, 6000, 3))
