@@ -132,7 +132,7 @@ class Executor:
         choice = operation_name, tuple(variables.coerced.get(name, core.Undefined) for name in kept.survey.conditions)
         if choice in kept.plans:
             return kept.plans[choice]
-        if None in choice[1]:
+        if any(value is None for value in choice[1]):
             return None  # where such a condition stands, there is an error for each object
         planner = Planner(
             self._schema,

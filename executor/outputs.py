@@ -154,7 +154,7 @@ class Object:
 
     def __init__(self, field: Field, selection: Selection, record: type | None, *, nullable: bool) -> None:
         self._field = field
-        self._selection = selection
+        self.selection = selection
         self._record = record
         self._nullable = nullable
 
@@ -177,7 +177,7 @@ class Object:
             return True
         if must_wait(values, kinds):
             raise Unsettled(values)
-        return self._record is None and self._selection.type.is_type_of is None and all(map(is_plain, kinds))
+        return self._record is None and self.selection.type.is_type_of is None and all(map(is_plain, kinds))
 
     def admit(self, run: "Run", values: Column, paths: Paths) -> tuple[Column, list[int]]:
         """Tell which values are objects of the type; the cells hold what has become of the others."""
@@ -196,10 +196,10 @@ class Object:
     def _refusal(self, run: "Run", value: Any, path: Path | None) -> Exception | None:
         if isinstance(value, Exception):
             return value
-        return refusal(run, self._field, self._selection.type, self._record, value, path)
+        return refusal(run, self._field, self.selection.type, self._record, value, path)
 
     def _rows(self, run: "Run", parents: Column, paths: Paths) -> list[Row]:
-        return share(run, self._selection, parents, paths)
+        return share(run, self.selection, parents, paths)
 
 
 class Abstract:

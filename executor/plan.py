@@ -57,6 +57,7 @@ class Field:
     output: Output = dataclass_field(init=False)
     ahead: "Ahead | None" = None
     selection: "Selection | None" = None
+    early: bool = False
 
     @property
     def type(self) -> GraphQLOutputType:
@@ -73,14 +74,11 @@ class Field:
 class Ahead:
     """What of a field's selection can begin before the field's own values are there.
 
-    `references` gives a stand-in for each value, or nothing at all; the fields `early` need no more, and `late` are the
-    others.
+    `references` gives a stand-in for each value, or nothing at all. Fields that need no more are `early`.
     """
 
     references: Callable[["Run", Sequence[Any]], Sequence[Any] | None]
     selection: "Selection"
-    early: list[Field]
-    late: list[Field]
 
 
 @dataclass(slots=True, eq=False)

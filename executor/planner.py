@@ -126,8 +126,8 @@ class Planner:
         references, selection = declared.own.get("references"), field.selection
         if references is None or selection is None or selection.located or not isinstance(field.output, Object):
             return None
-        early = [each for each in selection.fields if self._needs_only_reference(each)]
-        late = [each for each in selection.fields if each not in early]
+        for each in selection.fields:
+            each.early = bool(self._declarations.of(each.definition).own.get("needs_only_reference"))
 
         def stand_ins(run: "Run", parents: Sequence[Any]) -> Any:
             try:
@@ -137,10 +137,7 @@ class Planner:
             except Exception:
                 return None  # the resolver fails in the same way, and is reported
 
-        return Ahead(stand_ins, selection, early, late) if early else None
-
-    def _needs_only_reference(self, field: Field) -> bool:
-        return bool(self._declarations.of(field.definition).own.get("needs_only_reference"))
+        return Ahead(stand_ins, selection) if any(each.early for each in selection.fields) else None
 
     def _locates(self, field: Field) -> bool:
         """Tell whether a field, or anything beneath it, asks for its place in the response."""

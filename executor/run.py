@@ -27,8 +27,8 @@ from executor.settling import Unsettled, depth_of, end, settle
 class Step:
     """A field whose values are under way, and the rows that wait for them.
 
-    `lone`: what comes is one value instead of a column. `stand_ins` are the references of the values, if the field's
-    selection was begun with them; `early` has the rows that were made then.
+    `lone`: what comes is one value instead of a column. `early` is what of the field's selection has begun with
+    stand-ins; a step that is part of such a beginning has its `place` there until there are rows.
     """
 
     field: Field
@@ -37,8 +37,17 @@ class Step:
     future: "asyncio.Future[Any]"
     lone: bool = False
     rows: Sequence[Row] = ()
-    stand_ins: Sequence[Any] = ()
-    early: Mapping[Any, Row] | None = None
+    early: "Early | None" = None
+    place: "tuple[list[Column | Step], int] | None" = None
+
+
+@dataclass(slots=True, eq=False)
+class Early:
+    """The columns of a selection's early fields, for the distinct stand-ins among those of all values."""
+
+    stand_ins: Sequence[Any]
+    distinct: list[Any]
+    columns: "list[Column | Step]"
 
 
 class Run:
@@ -77,7 +86,7 @@ class Run:
                     except Exception as error:
                         arrived.append(error)
                 self._tasks.clear()
-                for step, values in zip(layer, arrived, strict=True):
+                for step, values in zip(reversed(layer), reversed(arrived), strict=True):
                     self._arrive(step, values)
         finally:
             if self._tasks:
@@ -99,12 +108,6 @@ class Run:
             step.rows = rows
         return rows
 
-    def _select_into(self, rows: Sequence[Row], fields: Sequence[Field], parents: Sequence[Any]) -> None:
-        """Begin some fields of a selection, for rows that are there already."""
-        for field in fields:
-            column = self._begin(field, parents, None)
-            self._put(field, rows, column)
-
     def _begin(self, field: Field, parents: Sequence[Any], paths: Paths) -> Column | Step:
         """Give a field's completed column, or the step that brings it."""
         lone = field.source.lone
@@ -124,14 +127,14 @@ class Run:
     def _begin_ahead(self, ahead: Ahead, step: Step, parents: Sequence[Any]) -> None:
         """Begin what of the selection needs no more than stand-ins; without these it begins with the values."""
         stand_ins = ahead.references(self, parents)
-        if stand_ins is None:
+        distinct = list(dict.fromkeys(each for each in stand_ins or () if each is not None))
+        if stand_ins is None or not distinct:
             return
-        distinct = list(dict.fromkeys(each for each in stand_ins if each is not None))
-        if not distinct:
-            return
-        rows = ahead.selection.make_rows([[None] * len(distinct)] * len(ahead.selection.fields))
-        step.stand_ins, step.early = stand_ins, dict(zip(distinct, rows, strict=True))
-        self._select_into(rows, ahead.early, distinct)
+        columns = [self._begin(field, distinct, None) for field in ahead.selection.fields if field.early]
+        for index, column in enumerate(columns):
+            if type(column) is Step:
+                column.place = columns, index
+        step.early = Early(stand_ins, distinct, columns)
 
     def _wait(self, step: Step) -> Step:
         self._steps.append(step)
@@ -152,7 +155,17 @@ class Run:
             column = self._complete(step.field, values, step.count, step.paths)
         else:
             column = self._join(step, step.early, values)
-        self._put(step.field, step.rows, column)
+        if step.place is not None:
+            columns, index = step.place
+            columns[index] = column
+            if isinstance(column, Step):
+                column.place = step.place
+        elif isinstance(column, Step):
+            column.rows = step.rows
+        else:
+            key = step.field.key
+            for row, cell in zip(step.rows, column, strict=True):
+                row[key] = cell
 
     def _complete(self, field: Field, values: Column, count: int, paths: Paths) -> Column | Step:
         if len(values) != count:
@@ -163,42 +176,48 @@ class Run:
             settling = self._future(settle(unsettled.values, depth_of(field.type)))
             return self._wait(Step(field, count, paths, settling))
 
-    def _join(self, step: Step, early: Mapping[Any, Row], values: Column) -> Column | Step:
-        """Bring the objects that have come together with the rows that their stand-ins have begun."""
-        output, ahead = step.field.output, step.field.ahead
+    def _join(self, step: Step, early: Early, values: Column) -> Column | Step:
+        """Bring the objects that have come together with what their stand-ins have begun."""
+        output, stand_ins = step.field.output, early.stand_ins
         assert isinstance(output, Object)  # noqa: S101 - so planned
-        assert ahead is not None  # noqa: S101
-        if len(values) != step.count:
-            return self._complete(step.field, values, step.count, step.paths)
         try:
-            simple = output.takes_all(values)
+            simple = len(values) == step.count and output.takes_all(values) and None not in stand_ins
         except Unsettled:
             return self._complete(step.field, values, step.count, step.paths)
-        if simple and None not in step.stand_ins:
-            parents = dict(zip(step.stand_ins, values, strict=True))
-            self._select_into([early[stand_in] for stand_in in parents], ahead.late, list(parents.values()))
-            return [early[stand_in] for stand_in in step.stand_ins]
+        if simple:
+            rows = self._rows_of(step.field, early, dict(zip(stand_ins, values, strict=True)))
+            return [rows[stand_in] for stand_in in stand_ins]
+        if len(values) != step.count:
+            return self._complete(step.field, values, step.count, step.paths)
         cells, present = output.admit(self, values, None)
-        known = [index for index in present if step.stand_ins[index] in early]
-        parents = {step.stand_ins[index]: values[index] for index in known}
-        self._select_into([early[stand_in] for stand_in in parents], ahead.late, list(parents.values()))
-        for index in known:
-            cells[index] = early[step.stand_ins[index]]
-        if len(known) < len(present):
-            unknown = [index for index in present if step.stand_ins[index] not in early]
-            rows = share(self, ahead.selection, [values[index] for index in unknown], None)
-            for index, row in zip(unknown, rows, strict=True):
-                cells[index] = row
+        found = {stand_ins[index]: values[index] for index in present if stand_ins[index] is not None}
+        rows = self._rows_of(step.field, early, {each: found[each] for each in early.distinct if each in found})
+        for index in present:
+            row = rows.get(stand_ins[index])
+            cells[index] = share(self, output.selection, [values[index]], None)[0] if row is None else row
         return cells
 
-    def _put(self, field: Field, rows: Sequence[Row], column: Column | Step) -> None:
-        """Put a column into rows, or let them wait for it."""
-        if isinstance(column, Step):
-            column.rows = rows
-            return
-        key = field.key
-        for row, cell in zip(rows, column, strict=True):
-            row[key] = cell
+    def _rows_of(self, field: Field, early: Early, parents: Mapping[Any, Any]) -> dict[Any, Row]:
+        """Make the rows of objects by their stand-ins: of early columns, and of those that begin now."""
+        selection, begun, those = field.selection, iter(early.columns), list(parents.values())
+        assert selection is not None  # noqa: S101 - so planned
+        kept = None
+        if len(parents) < len(early.distinct):
+            kept = [index for index, stand_in in enumerate(early.distinct) if stand_in in parents]
+        columns: list[Column] = []
+        waiting: list[Step] = []
+        for each in selection.fields:
+            column = next(begun) if each.early else self._begin(each, those, None)
+            if isinstance(column, Step):
+                waiting.append(column)
+                columns.append([None] * len(those))
+            else:
+                columns.append([column[index] for index in kept] if each.early and kept is not None else column)
+        rows = dict(zip(parents, selection.make_rows(columns), strict=True))
+        for step in waiting:
+            step.place = None
+            step.rows = [rows.get(each, {}) for each in early.distinct] if step.field.early else list(rows.values())
+        return rows
 
     def info(self, field: Field, path: Path) -> "GraphQLResolveInfo[Any]":
         """Make what an ordinary resolver is told of its field and place."""

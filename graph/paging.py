@@ -35,7 +35,8 @@ def encode_cursor(kind: CursorKind, number: int) -> str:
 
 def encode_cursors(kind: CursorKind, numbers: Sequence[int]) -> list[str]:
     """Make the opaque cursors of entries."""
-    return encode_texts([f"{kind.value}:{number}" for number in numbers])
+    prefix = f"{kind.value}:"
+    return encode_texts([f"{prefix}{number}" for number in numbers])
 
 
 def encode_texts(texts: Sequence[str]) -> list[str]:
@@ -43,8 +44,10 @@ def encode_texts(texts: Sequence[str]) -> list[str]:
 
     Characters that base64url writes differently than base64 come only of bytes that no letter, digit or colon has.
     """
-    length = len(texts[0]) if texts else 0
-    if not all(len(text) == length for text in texts):
+    if not texts:
+        return []
+    length = len(texts[0])
+    if len(set(map(len, texts))) > 1:
         return [encode_texts([text])[0] for text in texts]
     filling = "\0" * (-length % 3)
     written = binascii.b2a_base64("".join([text + filling for text in texts]).encode(), newline=False).decode()

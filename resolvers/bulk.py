@@ -6,7 +6,7 @@ so that one who is cancelled disturbs nobody.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -48,9 +48,9 @@ class BulkLoader(Generic[K, V]):
             raise value
         return value
 
-    def prime(self, key: K, value: V) -> None:
-        """Take note of a value that came in another way."""
-        self._found[key] = value
+    def prime(self, values: Mapping[K, V]) -> None:
+        """Take note of values that came in another way."""
+        self._found.update(values)
 
     def _dispatch(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -58,10 +58,11 @@ class BulkLoader(Generic[K, V]):
         keys = dict.fromkeys(chain.from_iterable(wanted for wanted, _ in waiting))
         missing = [key for key in keys if key not in found]
         try:
-            looking_up = asyncio.ensure_future(self._get_many(missing))
+            values = self._get_many(missing)
         except Exception as error:
             _fail(waiting, error)
             return
+        looking_up = values if isinstance(values, asyncio.Future) else asyncio.ensure_future(values)
         looking_up.add_done_callback(lambda done: self._arrive(waiting, missing, done))
 
     def _arrive(

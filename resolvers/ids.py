@@ -46,7 +46,8 @@ def encode(kind: Kind, *numbers: int) -> str:
 
 def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
     """Make the global ids of many things of a kind that takes one number."""
-    return encode_texts([f"{kind.label}:{number}" for number in numbers])
+    prefix = f"{kind.label}:"
+    return encode_texts([f"{prefix}{number}" for number in numbers])
 
 
 def decode(text: str) -> GlobalId:

@@ -7,7 +7,6 @@ else asks for, or a layer would need two trips.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from graph import Graph
@@ -114,8 +113,8 @@ class Loaders:
         return self._primed(await by_window(self._graph.timelines.user)(asked))
 
     def _primed(self, pages: list[Page[Post]]) -> list[Page[Post]]:
-        for post in chain.from_iterable(page.items for page in pages):
-            self.posts.prime(post.id, post)
+        for page in pages:
+            self.posts.prime({post.id: post for post in page.items})
         return pages
 
 

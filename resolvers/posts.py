@@ -29,7 +29,7 @@ def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
 
 def creation_times(posts: Sequence[Post], context: Context) -> list[Moment]:
     """Tell when posts were published."""
-    return moments(post.id for post in posts)
+    return moments([post.id for post in posts])
 
 
 def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
@@ -44,4 +44,4 @@ def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | No
 
 def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:
     """Refer to posts' authors."""
-    return refer(post.author for post in posts)
+    return refer([post.author for post in posts])

@@ -1,6 +1,6 @@
 """References: stand-ins for people who have not been looked up yet, good for all that needs no more than their id."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -21,8 +21,7 @@ class Reference:
         self.id = id
 
 
-def refer(ids: Iterable[int]) -> list[Reference]:
+def refer(ids: Sequence[int]) -> list[Reference]:
     """Refer to people: with one reference to each, wherever an id stands."""
-    ids = list(ids)
     made = {id_: Reference(id_) for id_ in ids}
     return [made[id_] for id_ in ids]

@@ -13,22 +13,18 @@ from graph.model import EPOCH, SEQUENCE_BITS
 Moment = NewType("Moment", str)
 """A time as the API writes it."""
 
+DAY = 86_400_000  # milliseconds
 MINUTES = [f"T{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]
-SECONDS = [f"{second:02}." for second in range(60)]
-MILLISECONDS = [f"{millisecond:03}Z" for millisecond in range(1000)]
+SECONDS = [f"{millisecond // 1000:02}.{millisecond % 1000:03}Z" for millisecond in range(60_000)]
 
 
 def moments(numbers: Iterable[int]) -> list[Moment]:
     """Write the times at which facts with these numbers were appended, as `2026-01-02T03:04:05.678Z`."""
-    return [moment(number) for number in numbers]
-
-
-def moment(number: int) -> Moment:
-    """Write the time at which the fact with this number was appended."""
-    seconds, millisecond = divmod(number >> SEQUENCE_BITS, 1000)
-    minutes, second = divmod(seconds, 60)
-    day, minute = divmod(minutes, 1440)
-    return Moment(date(day) + MINUTES[minute] + SECONDS[second] + MILLISECONDS[millisecond])
+    written: list[Moment] = [
+        date(milliseconds // DAY) + MINUTES[milliseconds // 60_000 % 1440] + SECONDS[milliseconds % 60_000]  # type: ignore[misc]
+        for milliseconds in [number >> SEQUENCE_BITS for number in numbers]
+    ]
+    return written
 
 
 @cache

@@ -59,7 +59,7 @@ def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
 
 def joining_times(users: Sequence[Identified], context: Context) -> list[Moment]:
     """Tell when people signed up."""
-    return moments(user.id for user in users)
+    return moments([user.id for user in users])
 
 
 def followers_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
@@ -114,12 +114,12 @@ def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:
     """Refer to the person at the other end of each follow."""
-    return refer(follow.user for follow in follows)
+    return refer([follow.user for follow in follows])
 
 
 def following_times(follows: Sequence[Follow], context: Context) -> list[Moment]:
     """Tell when follows began."""
-    return moments(follow.number for follow in follows)
+    return moments([follow.number for follow in follows])
 
 
 async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list[User | None]]:
