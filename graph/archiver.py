@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 from graph import keys
 from graph.archive import Archive
+from graph.commands import script
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log import Log
 from graph.model import Post
 from graph.ownership import Ownership
-from graph.posts import as_post
-from graph.store import Store, script
+from graph.posts import as_post, record
+from graph.store import Store
 
 AUTHORS_AT_ONCE = 100
 ROWS_AT_ONCE = 1000
@@ -157,8 +158,8 @@ class Archiver:
         """Copy posts, and move the archive's floor to the last of them; False if none can be moved now."""
         if not posts:
             return False
-        records = await self._store.read([("HGETALL", keys.post(post)) for post in posts])
-        living: list[Post] = [post for post in map(as_post, records) if post is not None]
+        records = await self._store.read([record(post) for post in posts])
+        living: list[Post] = [post for post in map(as_post, posts, records) if post is not None]
         return await self._archive.add(author, living, floor, posts[-1]) or (
             (await self._archive.floors(author)).moved > floor
         )
@@ -201,7 +202,7 @@ class Archiver:
     async def _free_records(self, posts: Sequence[int]) -> None:
         """Free the records of posts that the archive has. One round trip."""
         groups = self._store.together(posts, keys.post, POSTS_PER_SCRIPT)
-        await self._store.read([script("free_post").call([keys.post(p) for p in group]) for group in groups])
+        await self._store.send([script("free_post").call([keys.post(p) for p in group]) for group in groups])
 
 
 def divided(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:

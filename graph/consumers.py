@@ -13,8 +13,9 @@ from typing import TypeAlias
 from redis.exceptions import ResponseError
 
 from graph import keys
+from graph.commands import script
 from graph.errors import StoreUnavailable
-from graph.store import BLOCK_SECONDS, Store, script
+from graph.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 
 GROUP = "projections"

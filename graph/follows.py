@@ -1,13 +1,16 @@
 """Follows: follow and unfollow, followers and following lists."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from graph import keys
+from graph.commands import Command
 from graph.facts import Followed, Unfollowed
 from graph.log import Commit
 from graph.model import Follow, FollowOutcome, Page
 from graph.paging import Window
-from graph.store import Command, Store
+from graph.store import Store
 
 
 class Follows:
@@ -63,17 +66,23 @@ class Follows:
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 
-    async def followers(self, users: Sequence[int], window: Window) -> list[Page[Follow]]:
+    def followers(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
         """Read a page of each person's followers, newest first. One round trip."""
-        return await self._pages(keys.followers, users, window)
+        return self._pages(keys.followers, users, window)
 
-    async def following(self, users: Sequence[int], window: Window) -> list[Page[Follow]]:
+    def following(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
         """Read a page of whom each person follows, newest first. One round trip."""
-        return await self._pages(keys.following, users, window)
+        return self._pages(keys.following, users, window)
 
-    async def _pages(self, key: Callable[[int], str], users: Sequence[int], window: Window) -> list[Page[Follow]]:
+    def _pages(
+        self, key: Callable[[int], str], users: Sequence[int], window: Window
+    ) -> "asyncio.Future[list[Page[Follow]]]":
         low, high = f"({window.low}", f"({window.high}"
         bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
         limit = ("LIMIT", 0, window.count + 1, "WITHSCORES")
-        replies = await self._store.read([("ZRANGE", key(user), *bounds, *limit) for user in users])
-        return [window.page([Follow(int(user), int(score)) for user, score in rows]) for rows in replies]
+        return self._store.ask([("ZRANGE", key(user), *bounds, *limit) for user in users], partial(as_pages, window))
+
+
+def as_pages(window: Window, replies: Sequence[Sequence[tuple[str, float]]]) -> list[Page[Follow]]:
+    """Read the members and scores of lists of follows as pages of a window."""
+    return [window.page([Follow(int(user), int(score)) for user, score in rows]) for rows in replies]

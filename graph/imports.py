@@ -11,13 +11,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from graph import keys
+from graph.commands import script
 from graph.consumers import GROUP
 from graph.errors import OutOfStep
 from graph.facts import Fact
 from graph.log import Log, Once
 from graph.model import EPOCH_MS, number_at
 from graph.projections import Projections, at_once
-from graph.store import Store, script
+from graph.store import Store
 from graph.worker import Worker
 
 ONCE_SECONDS = 600

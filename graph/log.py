@@ -5,6 +5,7 @@ of the post or user that the fact creates, the version of the follow it changes,
 time, all in one, and exact in a double. The stream entry's id is derived from it.
 """
 
+import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -13,10 +14,11 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from graph import keys
+from graph.commands import Word, script
 from graph.errors import NumbersExhausted, OutOfStep, ProblemCode, Rejected
 from graph.facts import Event, Fact, decode_event, encode_event
 from graph.model import EPOCH, EPOCH_MS, SEQUENCE_BITS
-from graph.store import Store, Word, script
+from graph.store import Store
 
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
@@ -143,11 +145,14 @@ class Log:
         self.seen = max(self.seen, int(reply))
         return int(reply)
 
-    async def drained(self) -> int:
+    def drained(self) -> "asyncio.Future[int]":
         """Tell the drained mark: everything up to it is projected. An older value is safe too. One round trip."""
-        [reply] = await self._store.read([("GET", keys.DRAINED)])
-        self.known_drained = max(self.known_drained, int(reply or 0))
-        return int(reply or 0)
+        return self._store.ask([("GET", keys.DRAINED)], self._know_drained)
+
+    def _know_drained(self, replies: Sequence[str | None]) -> int:
+        mark = int(replies[0] or 0)
+        self.known_drained = max(self.known_drained, mark)
+        return mark
 
     async def trimmed(self) -> int:
         """Tell the highest number that retention has removed from the log. One round trip."""

@@ -2,12 +2,14 @@
 
 An *id* is the number of the fact that created the thing, and so also the time it came to be: 41 bits of
 milliseconds since 2020 and 12 bits of sequence (`graph.log`).
+
+The records of which a page holds many are named tuples, which are twice as fast to make as frozen dataclasses.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -19,7 +21,7 @@ MAX_NUMBER = 2**53 - 1
 
 def time_of(number: int) -> datetime:
     """Tell when a fact was appended: the time inside its number, in UTC, to the millisecond."""
-    return EPOCH + timedelta(milliseconds=number >> SEQUENCE_BITS)
+    return datetime.fromtimestamp(((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000, UTC)
 
 
 def number_at(time: datetime) -> int:
@@ -27,8 +29,7 @@ def number_at(time: datetime) -> int:
     return ((time - EPOCH) // timedelta(milliseconds=1)) << SEQUENCE_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """A person, as shown to others."""
 
     id: int
@@ -66,8 +67,7 @@ class Location:
     longitude: float
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(NamedTuple):
     """A published post. `author` is the author's id."""
 
     id: int
@@ -82,8 +82,7 @@ class Post:
         return time_of(self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(NamedTuple):
     """One entry of a followers or following list: the other person's id and the number of the Followed fact."""
 
     user: int
@@ -117,8 +116,15 @@ class RelationshipState(Enum):
     MUTUAL = "MUTUAL"
 
 
-@dataclass(frozen=True, slots=True)
-class Relationship:
+STATES = {
+    (False, False): RelationshipState.NONE,
+    (True, False): RelationshipState.FOLLOWING,
+    (False, True): RelationshipState.FOLLOWED_BY,
+    (True, True): RelationshipState.MUTUAL,
+}
+
+
+class Relationship(NamedTuple):
     """How `viewer` and `subject` (ids) stand to each other: derived from the viewer's own sets, never stored.
 
     The two numbers are those of the Followed facts, or None where nobody follows.
@@ -134,11 +140,7 @@ class Relationship:
         """The relationship in one word."""
         if self.viewer == self.subject:
             return RelationshipState.SELF
-        if self.following and self.followed_by:
-            return RelationshipState.MUTUAL
-        if self.following:
-            return RelationshipState.FOLLOWING
-        return RelationshipState.FOLLOWED_BY if self.followed_by else RelationshipState.NONE
+        return STATES[self.following_number is not None, self.followed_by_number is not None]
 
     @property
     def following(self) -> bool:

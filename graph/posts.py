@@ -1,8 +1,11 @@
 """Posts: publish, delete, look up."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from graph import keys
+from graph.commands import Command
 from graph.errors import ProblemCode, Rejected
 from graph.facts import PostDeleted, PostPublished
 from graph.log import Commit, Log, Once
@@ -11,6 +14,8 @@ from graph.ownership import Ownership
 from graph.store import Store
 from graph.terms import digest_of
 from graph.validation import Check
+
+COLUMNS = ("author", "text", "platform", "latitude", "longitude", "deleted")
 
 
 class Posts:
@@ -36,14 +41,13 @@ class Posts:
 
         `archived` are records that came from the archive already: they count unless the store knows better.
         """
-        rows = await self._store.read([("HGETALL", keys.post(post)) for post in ids])
-        posts = {id_: archived[id_] for id_, row in zip(ids, rows, strict=True) if not row and id_ in archived}
-        missing = [id_ for id_, row in zip(ids, rows, strict=True) if not row and id_ not in archived]
-        if missing:
-            found = await self._ownership.look_up(missing)
+        posts, deleted, absent = await self._store.ask([record(post) for post in ids], partial(told_apart, ids))
+        if absent:
+            posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
+            missing = [id_ for id_ in absent if id_ not in archived]
+            found = await self._ownership.look_up(missing) if missing else []
             posts.update((post.id, post) for post in found if post is not None)
-        posts.update((post.id, post) for post in map(as_post, rows) if post is not None)
-        return posts, [id_ for id_, row in zip(ids, rows, strict=True) if "deleted" in row]
+        return posts, deleted
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Tell of each post whether it was deleted. One round trip."""
@@ -83,13 +87,14 @@ class Posts:
 
         Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips; one more and a query for an archived post.
         """
-        [row] = await self._store.read([("HGETALL", keys.post(post))])
-        if "deleted" in row:
-            fact = await self._log.get(int(row["deleted"]))
+        [row] = await self._store.read([record(post)])
+        deletion = row[COLUMNS.index("deleted")]
+        if deletion is not None:
+            fact = await self._log.get(int(deletion))
             if fact is None or not isinstance(fact.event, PostDeleted) or fact.event.author != viewer:
                 raise not_found()
             return
-        found = as_post(row) or (await self.get_many([post]))[0]
+        found = as_post(post, row) or (await self.get_many([post]))[0]
         if found is None:
             raise not_found()
         if found.author != viewer:
@@ -98,12 +103,34 @@ class Posts:
         await self._commit([PostDeleted(viewer, post, digest_of(found.text), latitude, longitude)])
 
 
-def as_post(row: dict[str, str]) -> Post | None:
-    """Read a post's row; None for a tombstone or nothing."""
-    if "author" not in row:
+def record(post: int) -> Command:
+    """Make the command that reads the COLUMNS of a post."""
+    return ("HMGET", keys.post(post), *COLUMNS)
+
+
+def as_post(post: int, row: Sequence[Any]) -> Post | None:
+    """Read the COLUMNS of a post; None for a tombstone or nothing."""
+    author, text, platform, latitude, longitude, _ = row
+    if author is None:
         return None
-    location = Location(float(row["latitude"]), float(row["longitude"])) if "latitude" in row else None
-    return Post(int(row["id"]), int(row["author"]), row["text"], row.get("platform"), location)
+    location = None if latitude is None else Location(float(latitude), float(longitude))
+    return Post(post, int(author), text, platform, location)
+
+
+def told_apart(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[int, Post], list[int], list[int]]:
+    """Tell the posts that live, by id, from those that were deleted and those of which the store knows nothing."""
+    posts: dict[int, Post] = {}
+    deleted: list[int] = []
+    absent: list[int] = []
+    for id_, row in zip(ids, rows, strict=True):
+        post = as_post(id_, row)
+        if post is not None:
+            posts[id_] = post
+        if row[-1] is not None:
+            deleted.append(id_)
+        elif post is None:
+            absent.append(id_)
+    return posts, deleted, absent
 
 
 def published_post(number: int, event: PostPublished) -> Post:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import orjson
 
 from graph import keys
+from graph.commands import Command, script
 from graph.facts import (
     Fact,
     Followed,
@@ -33,7 +34,7 @@ from graph.facts import (
 )
 from graph.log import Log
 from graph.model import number_at
-from graph.store import Command, Store, script
+from graph.store import Store
 from graph.timelines.fan_out import FanOut, FanOuts
 from graph.timelines.reach import LARGE, Reach
 

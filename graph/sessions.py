@@ -1,15 +1,17 @@
 """Sessions: a record in the store for every log-in, so that a token can be revoked at once."""
 
+import asyncio
 import secrets
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from graph import keys
+from graph.commands import script
 from graph.facts import SessionsEnded
 from graph.log import Commit
 from graph.model import Session
-from graph.store import Store, script
+from graph.store import Store
 
 MAX_SESSIONS = 100
 
@@ -30,19 +32,27 @@ class Sessions:
         await self._store.send([script("start_session").call([keys.sessions(user)], session, ends, now, MAX_SESSIONS)])
         return Session(session, user, datetime.fromtimestamp(ends, UTC))
 
-    async def is_live(self, user: int, session: str) -> bool:
+    def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
         """Tell whether a session has neither ended nor expired. One round trip."""
-        [live] = await self.are_live([(user, session)])
-        return live
+        return self._store.ask([("HGET", keys.sessions(user), session)], is_ahead)
 
-    async def are_live(self, sessions: Sequence[tuple[int, str]]) -> list[bool]:
+    def are_live(self, sessions: Sequence[tuple[int, str]]) -> "asyncio.Future[list[bool]]":
         """Tell of each session, a person's id and its own, whether it has neither ended nor expired. One round trip."""
-        ends = await self._store.read([("HGET", keys.sessions(user), session) for user, session in sessions])
-        now = time.time()
-        return [end is not None and int(end) > now for end in ends]
+        return self._store.ask([("HGET", keys.sessions(user), session) for user, session in sessions], are_ahead)
 
     async def end(self, user: int, session: str | None = None) -> None:
         """Log one session out, or all that are open. Their tokens stop working at once. Two to three round trips."""
         ended = [session] if session is not None else await self._store.run("HKEYS", keys.sessions(user))
         if ended:
             await self._commit([SessionsEnded(user, sorted(ended))])
+
+
+def is_ahead(ends: Sequence[str | None]) -> bool:
+    """Tell of the one end of a session, in seconds since 1970, whether it is yet to come; there may be none."""
+    return are_ahead(ends)[0]
+
+
+def are_ahead(ends: Sequence[str | None]) -> list[bool]:
+    """Tell of each end of a session whether it is yet to come."""
+    now = time.time()
+    return [end is not None and int(end) > now for end in ends]

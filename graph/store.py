@@ -1,21 +1,20 @@
 """The connection to Valkey or Redis, single or clustered: pipelines, scripts, and the shared read lane.
 
-Everything the graph does to the store is a list of commands sent in one round trip by `Store.send`, or a read that
-shares a round trip with the other reads of its event-loop tick (`Store.read`). A command is a tuple of its words;
-a script is called by `Script.call`, which makes such a tuple.
+Everything the graph does to the store is a list of commands sent in one round trip by `Store.send`, through redis-py,
+or a read that shares a round trip with the other reads of its event-loop tick (`Store.ask`), through a lane of its own
+(`graph.lane`), which costs a tenth. A read may be repeated, so what writes is sent.
 
 Every write of the graph is idempotent, because a write that timed out may have been applied, and the client
 library repeats it by itself.
 """
 
 import asyncio
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from functools import cache
+from functools import partial
 from importlib import resources
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
@@ -25,11 +24,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.crc import key_slot
 
+from graph.commands import Command, Word, refuse_many_slots, script
 from graph.errors import StoreUnavailable
+from graph.lane import ANSWER_SECONDS, MOST_WAITING, Lane
+from graph.lanes import ClusterLanes
+from graph.outages import OUTAGES, as_graph_error
 from graph.tasks import end
+from graph.wire import Read
 
-Word: TypeAlias = str | int | float | bytes
-Command: TypeAlias = tuple[Word, ...]
 C = TypeVar("C", Redis, RedisCluster)
 K = TypeVar("K")
 V = TypeVar("V")
@@ -40,59 +42,15 @@ RETRIES = 3
 SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
 CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
 SCANNED_AT_ONCE = 1000
-MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
-OUTAGES = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError, TimeoutError)
-OUTAGE_REPLIES = (
-    exceptions.ClusterDownError,
-    exceptions.MasterDownError,
-    exceptions.OutOfMemoryError,
-    exceptions.ReadOnlyError,
-    exceptions.TryAgainError,
-)
-OUTAGE_PREFIXES = ("MISCONF", "BUSY ", "NOREPLICAS")
-
-
-class SlotError(AssertionError):
-    """A command or script names keys of different cluster slots, which no cluster would accept."""
-
-
-class Script:
-    """A Lua script of `graph/scripts`: one atomic step. Its header documents KEYS and ARGV."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.source = resources.files("graph.scripts").joinpath(f"{name}.lua").read_text("utf-8")
-        self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
-
-    def call(self, keys: Sequence[str], *arguments: Word) -> Command:
-        """Make the command that runs the script on these keys, all of one slot."""
-        return ("EVALSHA", self.sha, len(keys), *keys, *arguments)
-
-
-@cache
-def script(name: str) -> Script:
-    """Read a script once per process."""
-    return Script(name)
-
-
-def keys_of(command: Command) -> tuple[str, ...]:
-    """Tell which keys a command touches, for the commands that the graph uses."""
-    if command[0] == "EVALSHA":
-        return tuple(str(key) for key in command[3 : 3 + int(command[2])])
-    if command[0] in MANY_KEYS:
-        return tuple(str(key) for key in command[1:])
-    if command[0] in ("XGROUP", "XINFO"):
-        return (str(command[2]),)
-    if command[0] in ("XREADGROUP", "XREAD"):
-        return (str(command[command.index("STREAMS") + 1]),)
-    return (str(command[1]),) if len(command) > 1 else ()
+HELD_TICKS = 3
 
 
 class Store:
     """The store, shared by all of one process.
 
     `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys lie in different
-    cluster slots raises SlotError even on a single server, so that tests find it.
+    cluster slots raises SlotError even on a single server, so that tests find it. `in_order` tells that a read asked
+    for earlier is answered as of an earlier moment: so on a single server, not on a cluster.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
@@ -101,7 +59,11 @@ class Store:
         self.round_trips = 0
         self.commands = 0
         self._client = connect(url)
-        self._waiting: list[tuple[list[Command], asyncio.Future[list[Any]]]] = []
+        self.in_order = not isinstance(self._client, RedisCluster)
+        self._asked: list[Read] = []
+        self._asked_commands = 0
+        self._lane: Lane | ClusterLanes | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
@@ -122,21 +84,71 @@ class Store:
         return (await self.send([command]))[0]
 
     async def read(self, commands: Sequence[Command]) -> list[Any]:
-        """Send reads together with all others of this event-loop tick, in one round trip.
+        """Send reads together with all others of these event-loop ticks, in one round trip.
 
         Commands of one call keep their order; a cancelled caller disturbs nobody else. Raises like `send`.
         """
-        if not commands:
-            return []
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[list[Any]] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._start_flush)
-        self._waiting.append((list(commands), future))
-        return await future
+        return await self.ask(commands, unchanged)
 
-    def _start_flush(self) -> None:
-        self._start(self._flush())
+    def ask(self, commands: Sequence[Command], answer: Callable[[list[Any]], V]) -> "asyncio.Future[V]":
+        """Give a future of `answer(replies)` for reads, which leave with all others of the next few event-loop ticks.
+
+        The future fails with the first error reply, with what `answer` raises, or with StoreUnavailable: if there is
+        no answer for five seconds, or if too many reads wait already. A read may be sent more than once, so it must
+        not write. Cancelling the future disturbs nobody else.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[V] = loop.create_future()
+        try:
+            if self.single_slot:
+                for command in commands:
+                    refuse_many_slots(command)
+            read = Read(commands, answer, future)
+        except Exception as error:
+            future.set_exception(error)
+            return future
+        if not read.size:
+            read.settle([])
+            return future
+        lane = self._lane
+        if lane is None or loop is not self._loop:
+            lane = self._lane_on(loop)
+        if lane.waiting + self._asked_commands + read.size > MOST_WAITING:
+            read.fail(StoreUnavailable(f"more than {MOST_WAITING} reads wait for an answer"))
+            return future
+        if not self._asked:
+            loop.call_soon(self._hold, loop, lane, HELD_TICKS)
+        self._asked.append(read)
+        self._asked_commands += read.size
+        return future
+
+    def _hold(self, loop: asyncio.AbstractEventLoop, lane: Lane | ClusterLanes, ticks: int) -> None:
+        """Let reads wait a little for others of the same request, which are asked for through tasks and dataloaders."""
+        if ticks:
+            loop.call_soon(self._hold, loop, lane, ticks - 1)
+        else:
+            self._flush(lane)
+
+    def _flush(self, lane: Lane | ClusterLanes) -> None:
+        reads, self._asked = self._asked, []
+        self.round_trips += 1
+        self.commands += self._asked_commands
+        self._asked_commands = 0
+        deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
+        for read in reads:
+            read.deadline = deadline
+        lane.send(reads)
+
+    def _lane_on(self, loop: asyncio.AbstractEventLoop) -> Lane | ClusterLanes:
+        """Begin a lane on an event loop. One on another loop, which must have ended, is forgotten."""
+        lane: Lane | ClusterLanes
+        if isinstance(self._client, RedisCluster):
+            lane = ClusterLanes(self._client, self._load_scripts)
+        else:
+            lane = Lane(self._client.connection_pool.make_connection, partial(self._load_scripts, [self._client]))
+        self._asked, self._asked_commands = [], 0
+        self._lane, self._loop = lane, loop
+        return lane
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
@@ -149,26 +161,6 @@ class Store:
         if not task.cancelled():
             task.exception()  # its caller may be gone
 
-    async def _flush(self) -> None:
-        batch, self._waiting = self._waiting, []
-        try:
-            replies = await self._exchange([command for commands, _ in batch for command in commands])
-        except BaseException as error:
-            for _, future in batch:
-                if isinstance(error, asyncio.CancelledError):
-                    future.cancel()
-                elif not future.done():
-                    future.set_exception(error)
-            if not isinstance(error, Exception):
-                raise
-            return
-        start = 0
-        for commands, future in batch:
-            own = replies[start : start + len(commands)]
-            start += len(commands)
-            if not future.done():
-                settle(future, own)
-
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands and answer with replies, of which some may be exceptions; the one way to the store."""
         if self.single_slot:
@@ -179,7 +171,7 @@ class Store:
         replies = await self._pipeline(commands)
         missing = [index for index, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]
         if missing:
-            await self._load_scripts()
+            await self._load_scripts(self._nodes())
             again = await self._pipeline([commands[index] for index in missing])
             for index, reply in zip(missing, again, strict=True):
                 replies[index] = reply
@@ -204,12 +196,14 @@ class Store:
         except exceptions.ResponseError as error:
             return error
 
-    async def _load_scripts(self) -> None:
+    def _nodes(self) -> Sequence[Redis | ClusterNode]:
+        if isinstance(self._client, RedisCluster):
+            return [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
+        return [self._client]
+
+    async def _load_scripts(self, nodes: Sequence[Redis | ClusterNode]) -> None:
         names = [entry.name.removesuffix(".lua") for entry in resources.files("graph.scripts").iterdir()]
         sources = [script(name).source for name in names if not name.startswith("__")]
-        nodes: list[Any] = [self._client]
-        if isinstance(self._client, RedisCluster):
-            nodes = [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
         try:
             for node in nodes:
                 for source in sources:
@@ -241,11 +235,9 @@ class Store:
 
         Every key that exists throughout is found. One round trip for about every thousand keys in the store.
         """
-        nodes: list[Any] = [self._client]
         if isinstance(self._client, RedisCluster):
             await self._client.initialize()
-            nodes = [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
-        for node in nodes:
+        for node in self._nodes():
             cursor = "0"
             while True:
                 self.round_trips += 1
@@ -267,16 +259,14 @@ class Store:
     async def close(self) -> None:
         """Close all connections."""
         await end(list(self._under_way))
+        if self._lane is not None:
+            await self._lane.close()
         await self._client.aclose()
 
 
-def settle(future: asyncio.Future[list[Any]], replies: list[Any]) -> None:
-    """Answer a read with its replies, or with the first error among them."""
-    failed = next((reply for reply in replies if isinstance(reply, Exception)), None)
-    if failed is None:
-        future.set_result(replies)
-    else:
-        future.set_exception(as_graph_error(failed))
+def unchanged(replies: list[Any]) -> list[Any]:
+    """Answer a read with its replies as they are."""
+    return replies
 
 
 def check_url(url: str) -> None:
@@ -322,17 +312,3 @@ def with_raw_replies(client: C) -> C:
     for name in [name for name in callbacks if not str(name).upper().startswith(("CLUSTER", "COMMAND"))]:
         del callbacks[name]
     return client
-
-
-def refuse_many_slots(command: Command) -> None:
-    """Raise SlotError if the command's keys lie in more than one cluster slot."""
-    keys = keys_of(command)
-    if len({key_slot(key.encode()) for key in keys}) > 1:
-        raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
-
-
-def as_graph_error(error: Exception) -> Exception:
-    """Turn an error reply that means an outage into StoreUnavailable; leave the others as they are."""
-    if isinstance(error, (*OUTAGES, *OUTAGE_REPLIES)) or str(error).startswith(OUTAGE_PREFIXES):
-        return StoreUnavailable(error)
-    return error

@@ -3,17 +3,20 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
+from itertools import starmap
+from typing import Any
 from weakref import WeakValueDictionary
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from graph import keys
+from graph.commands import Command, script
 from graph.errors import ProblemCode, Rejected
 from graph.facts import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log import Commit, Once
 from graph.model import Counts, Permission, User
-from graph.store import Command, Store, script
+from graph.store import Store
 from graph.validation import Check, encodable, folded_login
 
 CLAIM_SECONDS = 15 * 60
@@ -22,6 +25,7 @@ ATTEMPTS_SECONDS = 15 * 60
 FREE_ATTEMPTS = 10
 CONCURRENT_HASHES = 2
 REMEMBERED_LOGINS = 10_000
+COLUMNS = ("id", "login", "name", "bio")
 
 
 class Users:
@@ -36,10 +40,9 @@ class Users:
         self._ids: dict[str, int] = {}
         self._attempts_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def get_many(self, ids: Sequence[int]) -> list[User | None]:
-        """Look people up by id. One round trip."""
-        rows = await self._store.read([("HGETALL", keys.user(user)) for user in ids])
-        return [as_user(row) for row in rows]
+    def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
+        """Look people up by id; None for nobody. One round trip."""
+        return self._store.ask([("HMGET", keys.user(user), *COLUMNS) for user in ids], as_users)
 
     def remembered_id(self, login: str) -> int | None:
         """Give the id of a login that this process has looked up before, without a round trip."""
@@ -61,21 +64,24 @@ class Users:
         return ids
 
     async def counts(self, ids: Sequence[int]) -> list[Counts]:
-        """Count followers, followings and live posts: cardinalities of the sets. One round trip, O(1) a person."""
+        """Count followers, followings and live posts. One round trip, O(1) a person."""
+        columns = await asyncio.gather(self.followers_counts(ids), self.following_counts(ids), self.posts_counts(ids))
+        return list(starmap(Counts, zip(*columns, strict=True)))
+
+    def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
+        """Count people's followers: cardinalities of sets. One round trip, O(1) a person."""
+        return self._store.ask([("ZCARD", keys.followers(user)) for user in ids], list)
+
+    def following_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
+        """Count whom people follow: cardinalities of sets. One round trip, O(1) a person."""
+        return self._store.ask([("ZCARD", keys.following(user)) for user in ids], list)
+
+    def posts_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
+        """Count people's live posts, the archived ones too. One round trip, O(1) a person."""
         commands: list[Command] = []
         for user in ids:
-            commands += [
-                ("ZCARD", keys.followers(user)),
-                ("ZCARD", keys.following(user)),
-                ("ZCARD", keys.posts(user)),
-                ("GET", keys.cold(user)),
-            ]
-        replies = await self._store.read(commands)
-        rows = [replies[i : i + 4] for i in range(0, len(replies), 4)]
-        return [
-            Counts(followers, following, max(0, posts - 1) + int(cold or 0))
-            for followers, following, posts, cold in rows
-        ]
+            commands += [("ZCARD", keys.posts(user)), ("GET", keys.cold(user))]
+        return self._store.ask(commands, posts_counted)
 
     async def sign_up(self, login: str, password: str, name: str | None = None) -> User:
         """Create a person. Of concurrent sign-ups with one login exactly one wins; a repetition after a crash is safe.
@@ -239,9 +245,17 @@ class Users:
             return False
 
 
-def as_user(row: dict[str, str]) -> User | None:
-    """Read a profile's row."""
-    return User(int(row["id"]), row["login"], row.get("name", ""), row.get("bio", "")) if "id" in row else None
+def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
+    """Read the COLUMNS of profiles; None where there is none."""
+    return [
+        None if id_ is None else User(int(id_), login or "", name or "", bio or "") for id_, login, name, bio in rows
+    ]
+
+
+def posts_counted(replies: Sequence[Any]) -> list[int]:
+    """Count live posts from the sizes of hot timelines, each with its floor, and the numbers of archived posts."""
+    hot, cold = replies[::2], replies[1::2]
+    return [max(0, members - 1) + int(archived or 0) for members, archived in zip(hot, cold, strict=True)]
 
 
 def granted(mark: str | None) -> bool:

@@ -19,13 +19,14 @@ from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.archiver import Archiver
+from graph.commands import script
 from graph.consumers import GROUP, Consumer, Entry
 from graph.errors import StoreUnavailable
 from graph.facts import Fact, PostDeleted
 from graph.log import Log, entry_id, number_of, readable
 from graph.model import EPOCH_MS, number_at, time_of
 from graph.projections import Projections
-from graph.store import Store, script
+from graph.store import Store
 from graph.timelines.fan_out import FanOut, FanOuts
 
 V = TypeVar("V")

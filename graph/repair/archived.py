@@ -9,12 +9,12 @@ from functools import partial
 
 from graph import keys
 from graph.archive import Floors
+from graph.commands import script
 from graph.model import Post
 from graph.paging import Window
 from graph.repair.posts import Entry, Remedies, Sight, look
 from graph.repair.report import Cure, Difference, Kind, Part
 from graph.repair.scope import ATTEMPTS, Scope, living, pattern
-from graph.store import script
 
 AUTHORS_AT_ONCE = 50
 ROWS_AT_ONCE = 100

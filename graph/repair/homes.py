@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph import keys
+from graph.commands import Command, script
 from graph.model import Post
 from graph.paging import Window
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import ATTEMPTS, Scope, living, pattern
-from graph.store import Command, script
 from graph.timelines.merge import merge_hot
 from graph.timelines.reach import LARGE
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from graph import keys
 from graph.archive import Archive, Floors
+from graph.commands import Command
 from graph.errors import ArchiveUnavailable
 from graph.facts import PostPublished
 from graph.log import Log
 from graph.model import Post
-from graph.posts import as_post, published_post
-from graph.store import Command, Store
+from graph.posts import COLUMNS, as_post, published_post
+from graph.store import Store
 
 OWNERS_AT_ONCE = 500
 MEMBERS_AT_ONCE = 10_000
@@ -61,7 +62,7 @@ class Scope:
         """Send commands, a thousand in one round trip."""
         replies: list[Any] = []
         for start in range(0, len(commands), COMMANDS_PER_TRIP):
-            replies += await self.store.read(commands[start : start + COMMANDS_PER_TRIP])
+            replies += await self.store.send(commands[start : start + COMMANDS_PER_TRIP])
         return replies
 
     async def names(self, pattern: str, most: int = OWNERS_AT_ONCE) -> AsyncIterator[list[str]]:
@@ -194,6 +195,6 @@ def living(record: Mapping[str, str]) -> Post | None:
     if not {"id", "author", "text"} <= record.keys() or "deleted" in record:
         return None
     try:
-        return as_post(dict(record))
+        return as_post(int(record["id"]), [record.get(column) for column in COLUMNS])
     except (KeyError, ValueError):
         return None

@@ -13,8 +13,9 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from graph import keys
+from graph.commands import Command, script
 from graph.paging import Window
-from graph.store import Command, Store, script
+from graph.store import Store
 from graph.timelines.merge import merge_hot
 
 WARMING_SECONDS = 60
@@ -83,11 +84,11 @@ class HomeCache:
     async def mark(self, author: int, viewers: Sequence[int]) -> None:
         """Mark an author as merged at read in the caches of these viewers, where they exist. One round trip."""
         groups = self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
-        await self._store.read([script("mark").call(cache_keys(group), author) for group in groups])
+        await self._store.send([script("mark").call(cache_keys(group), author) for group in groups])
 
     async def drop(self, viewer: int, posts: Sequence[int]) -> None:
         """Take deleted posts out of a cache. One round trip."""
-        await self._store.read([("ZREM", keys.home(viewer), *posts)])
+        await self._store.send([("ZREM", keys.home(viewer), *posts)])
 
     async def rebuild(self, viewer: int) -> bool:
         """Build a viewer's cache from the authors' timelines; False if there is one or something came between.

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graph import keys
+from graph.commands import Command, Word, script
 from graph.model import MAX_NUMBER
-from graph.store import Command, Store, Word, script
+from graph.store import Store
 from graph.timelines.cache import HomeCache
 
 FOLLOWERS_PER_CHUNK = 1000
@@ -74,10 +75,10 @@ class Followers:
         """Send commands, and read the next chunk of followers in the same round trip; empty at the end."""
         count = int(min(FOLLOWERS_PER_CHUNK, self._left))
         if count < 1:
-            await self._store.read(commands)
+            await self._store.send(commands)
             return []
         walk = ("ZRANGE", keys.followers(self._author), self._bound, f"({self._low}", "BYSCORE", "REV")
-        *_, rows = await self._store.read([*commands, (*walk, "LIMIT", 0, count, "WITHSCORES")])
+        *_, rows = await self._store.send([*commands, (*walk, "LIMIT", 0, count, "WITHSCORES")])
         self._left = self._left - len(rows) if len(rows) == count else 0
         if rows:
             self._bound = f"({int(rows[-1][1])}"

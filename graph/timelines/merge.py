@@ -8,9 +8,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from graph import keys
+from graph.commands import Command, Word, script
 from graph.model import MAX_NUMBER
 from graph.paging import Window
-from graph.store import Command, Store, Word, script
+from graph.store import Store
 
 AUTHORS_PER_SCRIPT = 1000
 

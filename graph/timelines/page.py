@@ -71,6 +71,8 @@ class Timelines:
     async def _home_ids(self, viewer: int, window: Window) -> tuple[Found, CacheState]:
         """Find the next posts of a home timeline."""
         cached = await self._cache.slice(viewer, window)
+        if cached.following is None and not cached.marked:  # the cache knows it all, in order
+            return Found(cached.posts, {}), cached.state
         reads = [(cached.marked, window)]
         if cached.following is not None:
             below = window

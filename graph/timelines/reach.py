@@ -8,7 +8,8 @@ followers between.
 import secrets
 
 from graph import keys
-from graph.store import Store, script
+from graph.commands import script
+from graph.store import Store
 from graph.timelines.cache import HomeCache
 from graph.timelines.fan_out import follower_chunks
 

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from graph import Graph
-from graph.store import Command, Store
+from graph.commands import Command
 from tests.faults.small_world import CHEAP, perform
+from tests.graph.stores import InterceptedStore
 
 
-class DeadlyStore(Store):
+class DeadlyStore(InterceptedStore):
     """Dies by SIGKILL when the calls it was given are used up, before it sends another one."""
 
     left: float = float("inf")

@@ -7,7 +7,6 @@ import sys
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
@@ -303,7 +302,7 @@ async def test_deleting_rows(archive: Archive) -> None:
 
 async def test_authors_are_scanned_in_steps(archive: Archive) -> None:
     """Those with rows and those with floors, each once, ascending."""
-    posts = [replace(post, author=post.id * 2) for post in written(1, *range(1, 8))]
+    posts = [post._replace(author=post.id * 2) for post in written(1, *range(1, 8))]
     await archive.add(5, posts, 0, 1)
     await archive.note_freed(6, 1)
 

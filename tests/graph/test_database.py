@@ -304,8 +304,8 @@ async def test_wrong_credentials_are_an_outage_that_names_no_password(
 async def test_a_mistake_of_ours_is_no_outage(archive_url: str, opened: Callable[..., Archive]) -> None:
     """It is raised as it is, without the texts that went with it."""
     archive = opened(archive_url)
-    broken: Any = Post(1, 1, "private words", None, None)
-    object.__setattr__(broken, "author", None)
+    nobody: Any = None
+    broken = Post(1, nobody, "private words")
 
     with pytest.raises(Exception, match="author") as caught:
         await archive.add(1, [broken], 0, 1)

@@ -8,9 +8,9 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.commands import Command
 from graph.consumers import MAX_DELIVERIES
 from graph.facts import Followed, PostPublished
-from graph.store import Command
 from tests.graph.stores import Crashed, Fault, HookedStore, Stop, runs
 from tests.graph.world import Open, background, befriend, crowd, home, posts, reached
 

@@ -14,8 +14,9 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from graph import Graph
+from graph.commands import SlotError, keys_of, refuse_many_slots, script
 from graph.errors import StoreUnavailable
-from graph.store import SlotError, Store, connect, keys_of, refuse_many_slots, script
+from graph.store import Store, connect
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.graph.world import PATIENCE, background, counted, home, people, posts, reached

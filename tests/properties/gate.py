@@ -12,8 +12,9 @@ from redis import exceptions
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import Archive
+from graph.commands import Command
 from graph.database import Database
-from graph.store import Command, Store
+from tests.graph.stores import InterceptedStore
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ class Gate:
         await self.settle()
 
 
-class DirectStore(Store):
+class DirectStore(InterceptedStore):
     """A store over one blocking socket: the same server and replies, many times cheaper than the client library.
 
     Only for tests whose processes take turns anyway.

@@ -1,0 +1,119 @@
+"""One request after the other: what each variant answers, and what that costs at the store."""
+
+import http.client
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from benchmarks.peers.processes import Server
+from benchmarks.peers.queries import Query
+
+TIMEOUT = 30.0  # seconds
+CHECKED_READERS = 4
+COUNTED_REQUESTS = 10
+ROUND_TRIPS = re.compile(rb"^fanline_store_round_trips_total (\S+)", re.MULTILINE)
+
+
+class Unequal(Exception):
+    """Two variants answer one query differently; the message says which, and shows both answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one request takes when nobody else asks: round trips of the server, and commands in the store."""
+
+    round_trips: float
+    commands: float
+
+
+class Client:
+    """A connection to one server."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self._connection = connection
+
+    def ask(self, query: Query, token: str) -> bytes:
+        """Ask a query; give `data` of the answer as JSON, written as orjson does: order and values are what counts.
+
+        Raises RuntimeError for errors.
+        """
+        headers = {"content-type": "application/json", "accept": "application/json", "authorization": f"Bearer {token}"}
+        self._connection.request("POST", "/graphql", query.body, headers)
+        response = self._connection.getresponse()
+        body = response.read()
+        if response.status != http.client.OK or "errors" in (answer := orjson.loads(body)):
+            raise RuntimeError(f"{query.name} was answered with {response.status}: {body[:500]!r}")
+        return orjson.dumps(answer["data"])
+
+    def get(self, path: str) -> bytes:
+        """Get a page."""
+        self._connection.request("GET", path)
+        return self._connection.getresponse().read()
+
+
+@contextmanager
+def client(server: Server) -> Iterator[Client]:
+    """Connect to a server."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
+        yield Client(connection)
+
+
+def check(servers: Sequence[Server], queries: Mapping[str, Query], readers: Sequence[str]) -> int:
+    """Compare the answers of all servers to all queries for some readers; tell how many. Raises Unequal."""
+    compared = 0
+    expected: dict[tuple[str, int], bytes] = {}
+    for server in servers:
+        with client(server) as asking:
+            for name, query in queries.items():
+                for place, token in enumerate(readers[:CHECKED_READERS]):
+                    answer = asking.ask(query, token)
+                    first = expected.setdefault((name, place), answer)
+                    if answer != first:
+                        raise Unequal(different(servers[0].variant, first, server.variant, answer, name))
+                    compared += 1
+    return compared
+
+
+def check_writing(server: Server, query: Query, writer: str) -> None:
+    """Let a server write once. Raises RuntimeError if nothing is written."""
+    with client(server) as asking:
+        answer = asking.ask(query, writer)
+    if b'"userErrors":[]' not in answer:
+        raise RuntimeError(f"{server.variant} did not write: {answer!r}")
+
+
+def different(first: str, one: bytes, second: str, other: bytes, query: str) -> str:
+    """Say where two answers part."""
+    places = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    start = max(0, next(places, min(len(one), len(other))) - 40)
+    here, there = one[start : start + 120], other[start : start + 120]
+    return f"{query} is answered differently:\n{first}: …{here!r}\n{second}: …{there!r}"
+
+
+def cost(server: Server, query: Query, token: str, store: Any) -> Cost:
+    """Count what some requests cost, one after the other, without what the counting costs."""
+    with client(server) as asking:
+        asking.ask(query, token)
+        counting = round_trips(asking)
+        before = round_trips(asking)
+        counting, commands = before - counting, processed(store)
+        for _ in range(COUNTED_REQUESTS):
+            asking.ask(query, token)
+        sent = processed(store) - commands - 1  # the one that asked for the number
+        trips = round_trips(asking) - before - counting
+    return Cost(trips / COUNTED_REQUESTS, sent / COUNTED_REQUESTS)
+
+
+def round_trips(asking: Client) -> float:
+    """Read a server's own counter."""
+    found = ROUND_TRIPS.search(asking.get("/metrics"))
+    return float(found[1] if found else orjson.loads(asking.get("/stats"))["round_trips"])
+
+
+def processed(store: Any) -> int:
+    """Tell how many commands the store has processed, those of scripts included."""
+    return int(store.info("stats")["total_commands_processed"])

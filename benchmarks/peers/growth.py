@@ -1,0 +1,102 @@
+"""How CPU time grows with the size of an answer: page sizes, and levels of lists within lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import correlation, linear_regression, median
+
+from benchmarks.peers.clients import check
+from benchmarks.peers.measure import SLICE_WARM_UP, Tell, bench, rotated
+from benchmarks.peers.queries import Query
+from benchmarks.peers.results import cpu_ms
+from benchmarks.peers.world import Size
+from benchmarks.plots import by, plot
+from benchmarks.report import Cell, Table
+
+VARIANTS = ("fanline", "fanline-executor-off")
+PAGES = (1, 2, 5, 10, 20, 50, 100)
+LEVELS = (1, 2, 3, 4, 5)
+PEOPLE = 20
+PERSON = "id login name followersCount relationship { state }"
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Queries by what grows in them: `what` says it to people."""
+
+    key: str
+    what: str
+    queries: Mapping[int, Query]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Rounds of slices, their seconds, and seconds to warm up."""
+
+    rounds: int
+    seconds: float
+    warm_up: float
+
+
+def pages() -> Course:
+    """Ask for ever more posts of the home timeline, with authors and relations."""
+    post = f"id text createdAt platform author {{ {PERSON} }}"
+    documents = {
+        count: f"{{ viewer {{ homeTimeline {{ posts(first: {count}) {{ edges {{ cursor node {{ {post} }} }} }} }} }} }}"
+        for count in PAGES
+    }
+    queries = {count: Query(f"page of {count}", text) for count, text in documents.items()}
+    return Course("pages", "posts of a page", queries)
+
+
+def levels(famous: str) -> Course:
+    """Ask for followers, a follower of each, a follower of each of these: as many people on every level."""
+    queries = {}
+    for count in LEVELS:
+        inner = PERSON
+        for level in range(count - 1, -1, -1):
+            inner = f"{PERSON} followers(first: {1 if level else PEOPLE}) {{ nodes {{ {inner} }} }}"
+        text = f"query G($login: String!) {{ user(by: {{login: $login}}) {{ {inner} }} }}"
+        queries[count] = Query(f"{count} levels", text, {"login": famous})
+    return Course("depth", f"levels of {PEOPLE} people each", queries)
+
+
+def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:
+    """Measure both courses, with the executor and without; the answers are compared first."""
+    with bench(VARIANTS, size) as running:
+        tables = []
+        for course in (pages(), levels(running.world.famous)):
+            named = {query.name: query for query in course.queries.values()}
+            check(running.servers, named, running.world.readers)
+            found: dict[tuple[str, int], list[float]] = {}
+            for nth in range(effort.rounds):
+                for count, query in course.queries.items():
+                    requests = [[query.request(token)] for token in running.world.readers]
+                    for one in rotated(running.servers, nth):
+                        warm_up = SLICE_WARM_UP if nth else effort.warm_up
+                        each = running.run(one, requests, warm_up, effort.seconds)
+                        found.setdefault((one.variant, count), []).append(cpu_ms(each))
+                tell(f"{course.what}: round {nth + 1} of {effort.rounds}")
+            tables.append(table(course, found))
+        return tables
+
+
+def table(course: Course, found: Mapping[tuple[str, int], Sequence[float]]) -> Table:
+    """Make the table of a course, and say how straight its lines are."""
+    rows: list[list[Cell]] = [[variant, count, median(some)] for (variant, count), some in sorted(found.items())]
+    lines = []
+    for variant in VARIANTS:
+        points = {count: cell for name, count, cell in rows if name == variant}
+        x, y = [float(count) for count in points], [float(cell) for cell in points.values()]
+        slope, base = linear_regression(x, y)
+        lines.append(f"{variant}: {base:.3f} + {slope:.4f} × n (R² {correlation(x, y) ** 2:.4f})")
+    note = f"CPU ms of the server for a request; n: {course.what}. {'; '.join(lines)}."
+    columns = ("variant", course.what, "CPU ms")
+    return Table(course.key, f"CPU time of a request, by {course.what}", columns, rows, note)
+
+
+def draw(tables: Sequence[Table], folder: Path) -> None:
+    """Draw a plot of each course over linear axes."""
+    for each in tables:
+        axes = (each.columns[1], "CPU ms of a request")
+        plot(folder / f"peers-{each.key}.svg", each.title, axes, by(each, "variant", axes[0], "CPU ms"), linear=True)

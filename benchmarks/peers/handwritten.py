@@ -1,0 +1,220 @@
+"""The known queries answered by hand, without GraphQL: for each the fewest round trips, and dicts for orjson.
+
+A document is recognised by its text. Nothing but the columns that it selects is read. What could be kept between
+requests because the world is small, as the base64 of an id, is not kept.
+"""
+
+import time
+from binascii import b2a_base64
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Protocol, TypeAlias
+
+from benchmarks.peers import queries
+
+Json: TypeAlias = dict[str, Any]
+
+MUTUAL, FOLLOWING, FOLLOWED_BY, NONE, SELF = (
+    {"state": state} for state in ("MUTUAL", "FOLLOWING", "FOLLOWED_BY", "NONE", "SELF")
+)
+EPOCH = date(2020, 1, 1)
+SEQUENCE_BITS = 12
+DAY, MINUTE = 86_400_000, 60_000  # milliseconds
+DAYS: dict[int, str] = {}
+MINUTES = [f"T{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]
+SECONDS = [f"{ms // 1000:02}.{ms % 1000:03}Z" for ms in range(MINUTE)]
+
+
+class Ended(Exception):
+    """The session of a token is over."""
+
+
+class Client(Protocol):
+    """A client of the store, which makes its commands in the form that it sends them."""
+
+    def read(self, commands: list[Any], count: int) -> Awaitable[list[Any]]:
+        """Send commands in one round trip; give their replies."""
+
+    def session(self, viewer: str, session: str) -> list[Any]:
+        """Ask when a session ends."""
+
+    def newest(self, key: str, count: int) -> list[Any]:
+        """Ask for the newest members of a sorted set."""
+
+    def newest_scored(self, key: str, count: int) -> list[Any]:
+        """Ask for the newest members of a sorted set, each followed by its score."""
+
+    def posts(self, ids: Sequence[str]) -> list[Any]:
+        """Ask for posts: author, text, platform."""
+
+    def names(self, ids: Sequence[str]) -> list[Any]:
+        """Ask for people: login, name."""
+
+    def people(self, ids: Sequence[str]) -> list[Any]:
+        """Ask for people in three replies each: login and name; the number of followers; of those they follow."""
+
+    def relations(self, viewer: str, ids: Sequence[str]) -> list[Any]:
+        """Ask whom of these people the viewer follows, and who of them follows the viewer."""
+
+
+class Answers:
+    """Answers each known document. `ids` remembers the ids of logins, which never change."""
+
+    def __init__(self, client: Client, find: Callable[[str], Awaitable[str]]) -> None:
+        self._client = client
+        self._find = find
+        self._ids: dict[str, str] = {}
+        self.by_document: dict[str, Callable[[str, str, Mapping[str, Any]], Awaitable[Json]]] = {
+            queries.HOME: self.home,
+            queries.FOLLOWERS: self.followers,
+            queries.NESTED: self.nested,
+            queries.SMALL: self.small,
+        }
+
+    async def small(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
+        """Answer with the viewer's id. One round trip."""
+        client = self._client
+        [ends] = await client.read(client.session(viewer, session), 1)
+        check(ends)
+        return {"viewer": {"id": encode("User:", [viewer])[0]}}
+
+    async def home(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
+        """Answer with the viewer's home timeline. Three round trips."""
+        client, count = self._client, 30
+        ends, ids = await client.read(
+            [*client.session(viewer, session), *client.newest(f"home:{{{viewer}}}", count + 1)], 2
+        )
+        check(ends)
+        more, ids = len(ids) > count, ids[:count]
+        rows = await client.read(client.posts(ids), len(ids))
+        authors = list({row[0]: None for row in rows})
+        people = await client.read([*client.people(authors), *client.relations(viewer, authors)], 3 * len(authors) + 2)
+        shown = dict(zip(authors, cards(viewer, authors, people), strict=True))
+        cursors = encode("post:", ids)
+        edges = [
+            {
+                "cursor": cursor,
+                "node": {
+                    "id": id_,
+                    "text": text,
+                    "createdAt": moment(number),
+                    "platform": platform,
+                    "author": shown[author],
+                },
+            }
+            for cursor, id_, number, (author, text, platform) in zip(
+                cursors, encode("Post:", ids), ids, rows, strict=True
+            )
+        ]
+        page = {"edges": edges, "pageInfo": {"hasNextPage": more, "endCursor": cursors[-1]}}
+        return {"viewer": {"homeTimeline": {"posts": page}}}
+
+    async def followers(self, viewer: str, session: str, variables: Mapping[str, Any]) -> Json:
+        """Answer with a person's followers. Two round trips, and one for a login that is new."""
+        client, count, user = self._client, 50, await self._id(variables["login"])
+        ends, found = await client.read(
+            [*client.session(viewer, session), *client.newest_scored(f"followers:{{{user}}}", count + 1)], 2
+        )
+        check(ends)
+        ids, numbers = found[: 2 * count : 2], found[1 : 2 * count : 2]
+        people = await client.read([*client.people(ids), *client.relations(viewer, ids)], 3 * len(ids) + 2)
+        cursors = encode("follow:", numbers)
+        edges = [
+            {"cursor": cursor, "node": node} for cursor, node in zip(cursors, cards(viewer, ids, people), strict=True)
+        ]
+        ends_at = {"hasNextPage": len(found) > 2 * count, "endCursor": cursors[-1]}
+        return {"user": {"followers": {"edges": edges, "pageInfo": ends_at}}}
+
+    async def nested(self, viewer: str, session: str, variables: Mapping[str, Any]) -> Json:
+        """Answer with followers and their newest posts, whose authors they are. Three round trips."""
+        client, user = self._client, await self._id(variables["login"])
+        newest = client.newest(f"followers:{{{user}}}", 10)
+        ends, ids = await client.read([*client.session(viewer, session), *newest], 2)
+        check(ends)
+        lists = [command for id_ in ids for command in client.newest(f"posts:{{{id_}}}", 6)]
+        replies = await client.read([*client.names(ids), *client.relations(viewer, ids), *lists], 2 * len(ids) + 2)
+        names, lists = replies[: len(ids)], replies[len(ids) + 2 :]
+        states = relationships(viewer, ids, *replies[len(ids) : len(ids) + 2])
+        pages = [[post for post in found if post != "f"] for found in lists]
+        posts = [post for page in pages for post in page[:5]]
+        rows = iter(zip(posts, encode("Post:", posts), await client.read(client.posts(posts), len(posts)), strict=True))
+        nodes = []
+        for id_, (login, name), state, page in zip(encode("User:", ids), names, states, pages, strict=True):
+            author = {"id": id_, "login": login, "name": name, "relationship": state}
+            shown = [
+                {"id": post, "text": row[1], "createdAt": moment(number), "author": author}
+                for _, (number, post, row) in zip(page[:5], rows, strict=False)
+            ]
+            timeline = {"posts": {"nodes": shown, "pageInfo": {"hasNextPage": len(page) > 5}}}
+            nodes.append({"id": id_, "login": login, "timeline": timeline})
+        return {"user": {"followers": {"nodes": nodes}}}
+
+    async def _id(self, login: str) -> str:
+        known = self._ids.get(login)
+        if known is None:
+            known = self._ids[login] = await self._find(login)
+        return known
+
+
+def check(ends: str | None) -> None:
+    """Raise Ended unless a session lives on."""
+    if ends is None or int(ends) <= time.time():
+        raise Ended
+
+
+def cards(viewer: str, ids: Sequence[str], replies: Sequence[Any]) -> list[Json]:
+    """Make people from what was read of them."""
+    states = relationships(viewer, ids, *replies[-2:])
+    columns = zip(encode("User:", ids), replies[:-2:3], replies[1:-2:3], replies[2:-2:3], states, strict=True)
+    return [
+        {
+            "id": id_,
+            "login": login,
+            "name": name,
+            "followersCount": followers,
+            "followingCount": following,
+            "relationship": state,
+        }
+        for id_, (login, name), followers, following, state in columns
+    ]
+
+
+def relationships(viewer: str, ids: Sequence[str], forth: Sequence[Any], back: Sequence[Any]) -> list[Json]:
+    """Tell how the viewer stands to people, from the scores that each has in the viewer's two sets."""
+    states = [
+        (NONE if b is None else FOLLOWED_BY) if f is None else (FOLLOWING if b is None else MUTUAL)
+        for f, b in zip(forth, back, strict=True)
+    ]
+    if viewer in ids:
+        states[ids.index(viewer)] = SELF
+    return states
+
+
+def encode(label: str, numbers: Sequence[str]) -> list[str]:
+    """Make opaque ids or cursors: base64 without padding.
+
+    Numbers of one length are encoded at once, with zeros between them that fill up to three bytes.
+    """
+    if not numbers:
+        return []
+    if len(set(map(len, numbers))) > 1:
+        return [encode(label, [number])[0] for number in numbers]
+    width = len(label) + len(numbers[0])
+    filled = -(-width // 3) * 3
+    joined = label + ("\0" * (filled - width) + label).join(numbers) + "\0" * (filled - width)
+    text = b2a_base64(joined.encode(), newline=False).decode()
+    size, step = -(-width * 4 // 3), filled // 3 * 4
+    return [text[start : start + size] for start in range(0, len(text), step)]
+
+
+def moment(number: str) -> str:
+    """Print the time inside a number, in UTC to the millisecond."""
+    day, rest = divmod(int(number) >> SEQUENCE_BITS, DAY)
+    minute, ms = divmod(rest, MINUTE)
+    return f"{DAYS.get(day) or new_day(day)}{MINUTES[minute]}{SECONDS[ms]}"
+
+
+def new_day(day: int) -> str:
+    """Print a date, by the days since the first; remember it."""
+    text = DAYS[day] = (EPOCH + timedelta(days=day)).isoformat()
+    return text

@@ -1,0 +1,58 @@
+// GraphQL Yoga with DataLoader, and its own cache of parsed and validated documents.
+import { createServer } from 'node:http'
+import DataLoader from 'dataloader'
+import { createSchema, createYoga } from 'graphql-yoga'
+import * as graph from './graph.js'
+import { announce } from './process.js'
+import { typeDefs } from './schema.js'
+
+const resolvers = {
+  Query: {
+    viewer: (_, __, { viewer, people }) => people.load(viewer),
+    user: async (_, { by }, { people }) => {
+      const key = await graph.idOfLogin(by.login)
+      return key === null ? null : people.load(key)
+    },
+  },
+  Timeline: {
+    posts: async (timeline, { first }, { posts }) =>
+      (await graph.postPages([{ ...timeline, first }], (keys) => posts.loadMany(keys)))[0],
+  },
+  Post: {
+    author: ({ authorKey }, _, { people }) => people.load(authorKey),
+  },
+  User: {
+    timeline: ({ key }) => ({ kind: 'posts', key }),
+    homeTimeline: ({ key }, _, { viewer }) => (key === viewer ? { kind: 'home', key } : null),
+    followers: ({ key }, { first }, { people }) => graph.followerPage(key, first, (keys) => people.loadMany(keys)),
+    followersCount: ({ key }, _, { followersCounts }) => followersCounts.load(key),
+    followingCount: ({ key }, _, { followingCounts }) => followingCounts.load(key),
+    relationship: ({ key }, _, { relationships }) => relationships.load(key),
+  },
+}
+
+const yoga = createYoga({
+  schema: createSchema({ typeDefs, resolvers }),
+  graphiql: false,
+  landingPage: false,
+  logging: false,
+  parserAndValidationCache: true,
+  context: async ({ request }) => {
+    const viewer = await graph.authenticate(request.headers.get('authorization'))
+    return {
+      viewer,
+      people: new DataLoader(graph.people),
+      posts: new DataLoader(graph.posts),
+      followersCounts: new DataLoader(graph.followersCounts),
+      followingCounts: new DataLoader(graph.followingCounts),
+      relationships: new DataLoader((keys) => graph.relationships(viewer, keys)),
+    }
+  },
+})
+
+const server = createServer((request, response) =>
+  request.url === '/stats'
+    ? response.setHeader('content-type', 'application/json').end(JSON.stringify(graph.stats))
+    : yoga(request, response),
+)
+server.listen(0, '127.0.0.1', () => announce(server.address().port))

@@ -1,0 +1,27 @@
+"""Fanline as it is served, with the executor and without."""
+
+from pathlib import Path
+
+import uvicorn
+
+from server.app import create_app
+from server.serving import LOGGING, configure, spare_pauses
+from server.settings import Settings
+
+
+def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
+    """Configure the product; posts are brought to followers by a worker process."""
+    return _configured({}, url, folder, key)
+
+
+def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
+    """Configure the product with Strawberry's own execution."""
+    return _configured({"FANLINE_EXECUTOR": "off"}, url, folder, key)
+
+
+def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -> uvicorn.Config:
+    settings = Settings.load(environment, store_url=url, data_dir=folder, secret=(key,), worker=False)
+    quiet = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
+    config = configure(create_app(settings), log_config=quiet, timeout_graceful_shutdown=1)
+    spare_pauses()
+    return config

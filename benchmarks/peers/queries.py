@@ -1,0 +1,78 @@
+"""The queries that all variants answer, and the requests that carry them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+HOME = (
+    "query H { viewer { homeTimeline { posts(first: 30) { edges { cursor node { id text createdAt platform "
+    "author { id login name followersCount followingCount relationship { state } } } } pageInfo "
+    "{ hasNextPage endCursor } } } } }"
+)
+FOLLOWERS = (
+    "query L($login: String!) { user(by: {login: $login}) { followers(first: 50) { edges { cursor node { id login name "
+    "followersCount followingCount relationship { state } } } pageInfo { hasNextPage endCursor } } } }"
+)
+NESTED = (
+    "query N($login: String!) { user(by: {login: $login}) { followers(first: 10) { nodes { id login timeline { "
+    "posts(first: 5) { nodes { id text createdAt author { id login name relationship { state } } } pageInfo "
+    "{ hasNextPage } } } } } } }"
+)
+SMALL = "{ viewer { id } }"
+PUBLISH = (
+    'mutation P($text: String!) { publishPost(input: {text: $text, platform: "web"}) { post { id createdAt } '
+    "userErrors { code } } }"
+)
+MIXED = "mixed"
+READS_PER_WRITE = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a client asks: a document and its variables."""
+
+    name: str
+    document: str
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        """The body of the request."""
+        return orjson.dumps({"query": self.document, "variables": self.variables})
+
+    def request(self, token: str) -> str:
+        """Give the whole HTTP request of a viewer, as clients send it."""
+        body = self.body.decode()
+        return (
+            "POST /graphql HTTP/1.1\r\nHost: localhost\r\nUser-Agent: benchmark\r\nAccept: application/json\r\n"
+            "Content-Type: application/json\r\n"
+            f"Authorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        )
+
+
+def reads(famous: str) -> dict[str, Query]:
+    """Give the queries by name: the home timeline, a list of followers, three levels of lists, next to nothing."""
+    login = {"login": famous}
+    return {
+        query.name: query
+        for query in (
+            Query("H", HOME),
+            Query("L", FOLLOWERS, login),
+            Query("nested", NESTED, login),
+            Query("small", SMALL),
+        )
+    }
+
+
+def publish(place: int) -> Query:
+    """Publish a post."""
+    return Query("publish", PUBLISH, {"text": f"Post {place} of those that are written while others read."})
+
+
+def mixed(home: Query, reader: str, writer: str, place: int) -> list[str]:
+    """Give the requests of one connection that publishes a post after some reads; each begins at another place."""
+    requests = [home.request(reader)] * READS_PER_WRITE + [publish(place).request(writer)]
+    start = place % len(requests)
+    return requests[start:] + requests[:start]

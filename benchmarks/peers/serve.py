@@ -1,0 +1,55 @@
+"""A server that is measured, in a process of its own: `python -m benchmarks.peers.serve VARIANT STORE_URL FOLDER`.
+
+It writes its port, and ends when its standard input does, so with whoever started it.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import uvicorn
+
+VARIANTS = {
+    "fanline": "product:fanline",
+    "fanline-executor-off": "product:executor_off",
+    "strawberry-tutorial": "tutorial:strawberry_tutorial",
+    "asgi-redis-py": "asgi:asgi_redis_py",
+    "ceiling": "asgi:ceiling",
+}
+
+
+Configure = Callable[[str, Path, str], uvicorn.Config]
+
+
+def load(variant: str) -> Configure:
+    """Find what configures a variant's server for a store's URL, a folder, and the key of access tokens.
+
+    Nothing of the other variants is imported.
+    """
+    module, _, name = VARIANTS[variant].partition(":")
+    configure: Configure = getattr(import_module(f"benchmarks.peers.{module}"), name)
+    return configure
+
+
+def end_with_input() -> None:
+    """End this process as soon as nobody holds its input open."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(variant: str, url: str, folder: str) -> None:
+    """Serve until told to end."""
+    config = load(variant)(url, Path(folder), os.environ["KEY"])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=end_with_input, daemon=True).start()
+        print(listening.getsockname()[1], flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

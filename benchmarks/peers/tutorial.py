@@ -1,0 +1,354 @@
+"""Strawberry as tutorials show it: a resolver for each field, dataloaders over redis-py, nothing kept for later."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import jwt
+import strawberry
+import uvicorn
+from aiodataloader import DataLoader
+from redis.asyncio import Redis
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from strawberry.asgi import GraphQL
+from strawberry.schema.config import StrawberryConfig
+from strawberry.types.info import Info
+
+from graph import keys
+from graph.model import EPOCH, SEQUENCE_BITS
+from graph.paging import CursorKind, encode_cursor
+from resolvers import ids
+from schema.scalars import DATE_TIME
+
+
+@strawberry.enum
+class RelationshipState(Enum):
+    """How the viewer and a person stand to each other."""
+
+    SELF = "SELF"
+    NONE = "NONE"
+    FOLLOWING = "FOLLOWING"
+    FOLLOWED_BY = "FOLLOWED_BY"
+    MUTUAL = "MUTUAL"
+
+
+class Store:
+    """redis-py's client, with its round trips counted."""
+
+    def __init__(self, url: str) -> None:
+        self.round_trips = 0
+        self.redis = Redis.from_url(url, decode_responses=True)
+
+    async def each(self, command: str, names: Sequence[str], *words: Any) -> list[Any]:
+        """Run a command for each of some keys, in one pipeline."""
+        self.round_trips += 1
+        async with self.redis.pipeline(transaction=False) as pipeline:
+            for name in names:
+                getattr(pipeline, command)(name, *words)
+            return await pipeline.execute()
+
+    async def one(self, command: str, name: str, *words: Any, **options: Any) -> Any:
+        """Run one command."""
+        self.round_trips += 1
+        return await getattr(self.redis, command)(name, *words, **options)
+
+
+@dataclass
+class Context:
+    """What resolvers know: the viewer, the store, and loaders made for this request."""
+
+    viewer: int
+    store: Store
+
+    def __post_init__(self) -> None:
+        self.users: DataLoader[int, User] = DataLoader(self._users)
+        self.posts: DataLoader[int, Post] = DataLoader(self._posts)
+        self.followers: DataLoader[int, int] = DataLoader(self._followers)
+        self.following: DataLoader[int, int] = DataLoader(self._following)
+        self.relationships: DataLoader[int, Relationship] = DataLoader(self._relationships)
+
+    async def _users(self, numbers: Sequence[int]) -> list[Any]:
+        rows = await self.store.each("hgetall", [keys.user(number) for number in numbers])
+        return [User(number=n, row=row) if row else None for n, row in zip(numbers, rows, strict=True)]
+
+    async def _posts(self, numbers: Sequence[int]) -> list[Any]:
+        rows = await self.store.each("hgetall", [keys.post(number) for number in numbers])
+        return [Post(number=n, row=row) if "author" in row else None for n, row in zip(numbers, rows, strict=True)]
+
+    async def _followers(self, numbers: Sequence[int]) -> list[int]:
+        return await self.store.each("zcard", [keys.followers(number) for number in numbers])
+
+    async def _following(self, numbers: Sequence[int]) -> list[int]:
+        return await self.store.each("zcard", [keys.following(number) for number in numbers])
+
+    async def _relationships(self, numbers: Sequence[int]) -> list["Relationship"]:
+        forth = await self.store.one("zmscore", keys.following(self.viewer), list(numbers))
+        back = await self.store.one("zmscore", keys.followers(self.viewer), list(numbers))
+        columns = zip(numbers, forth, back, strict=True)
+        return [Relationship(state=state(n == self.viewer, f is not None, b is not None)) for n, f, b in columns]
+
+
+def state(self: bool, following: bool, followed_by: bool) -> RelationshipState:
+    """Put a relationship into one word."""
+    if self:
+        return RelationshipState.SELF
+    if following:
+        return RelationshipState.MUTUAL if followed_by else RelationshipState.FOLLOWING
+    return RelationshipState.FOLLOWED_BY if followed_by else RelationshipState.NONE
+
+
+Told = Info[Context, None]
+
+
+@strawberry.type
+class Relationship:
+    """How the viewer and a person stand to each other."""
+
+    state: RelationshipState
+
+
+@strawberry.type
+class PageInfo:
+    """Where a page ends."""
+
+    has_next_page: bool
+    end_cursor: str | None
+
+
+@strawberry.type
+class User:
+    """A person."""
+
+    number: strawberry.Private[int]
+    row: strawberry.Private[dict[str, str]]
+
+    @strawberry.field
+    def id(self) -> strawberry.ID:
+        """Give the global id."""
+        return strawberry.ID(ids.encode(ids.Kind.USER, self.number))
+
+    @strawberry.field
+    def login(self) -> str:
+        """Give the handle."""
+        return self.row["login"]
+
+    @strawberry.field
+    def name(self) -> str:
+        """Give the name."""
+        return self.row["name"]
+
+    @strawberry.field
+    async def followers_count(self, info: Told) -> int:
+        """Count followers."""
+        return await info.context.followers.load(self.number)
+
+    @strawberry.field
+    async def following_count(self, info: Told) -> int:
+        """Count whom the person follows."""
+        return await info.context.following.load(self.number)
+
+    @strawberry.field
+    async def relationship(self, info: Told) -> Relationship:
+        """Tell how the viewer and the person stand to each other."""
+        return await info.context.relationships.load(self.number)
+
+    @strawberry.field
+    async def followers(self, info: Told, first: int) -> "FollowConnection":
+        """Page through followers."""
+        rows = await info.context.store.one("zrange", keys.followers(self.number), 0, first, desc=True, withscores=True)
+        return FollowConnection(first=first, rows=[(int(user), int(score)) for user, score in rows])
+
+    @strawberry.field
+    def timeline(self) -> "Timeline":
+        """Give the person's own timeline."""
+        return Timeline(key=keys.posts(self.number))
+
+    @strawberry.field
+    def home_timeline(self) -> "Timeline":
+        """Give the home timeline."""
+        return Timeline(key=keys.home(self.number))
+
+
+@strawberry.type
+class Post:
+    """A post."""
+
+    number: strawberry.Private[int]
+    row: strawberry.Private[dict[str, str]]
+
+    @strawberry.field
+    def id(self) -> strawberry.ID:
+        """Give the global id."""
+        return strawberry.ID(ids.encode(ids.Kind.POST, self.number))
+
+    @strawberry.field
+    def text(self) -> str:
+        """Give the text."""
+        return self.row["text"]
+
+    @strawberry.field
+    def created_at(self) -> datetime:
+        """Tell when it was published."""
+        return EPOCH + timedelta(milliseconds=self.number >> SEQUENCE_BITS)
+
+    @strawberry.field
+    def platform(self) -> str | None:
+        """Tell what it was written with."""
+        return self.row.get("platform")
+
+    @strawberry.field
+    async def author(self, info: Told) -> User:
+        """Give the author."""
+        return await info.context.users.load(int(self.row["author"]))
+
+
+@strawberry.type
+class PostEdge:
+    """A post in a page."""
+
+    node: Post
+
+    @strawberry.field
+    def cursor(self) -> str:
+        """Give the place in the list."""
+        return encode_cursor(CursorKind.POST, self.node.number)
+
+
+@strawberry.type
+class PostConnection:
+    """A page of posts."""
+
+    nodes: list[Post]
+    page_info: PageInfo
+
+    @strawberry.field
+    def edges(self) -> list[PostEdge]:
+        """Give the posts with their cursors."""
+        return [PostEdge(node=node) for node in self.nodes]
+
+
+@strawberry.type
+class Timeline:
+    """A list of posts."""
+
+    key: strawberry.Private[str]
+
+    @strawberry.field
+    async def posts(self, info: Told, first: int) -> PostConnection:
+        """Page through posts."""
+        found = await info.context.store.one("zrange", self.key, 0, first, desc=True)
+        loaded = await info.context.posts.load_many(int(post) for post in found if post != "f")
+        nodes = [post for post in loaded if post is not None]
+        cursor = encode_cursor(CursorKind.POST, nodes[:first][-1].number) if nodes else None
+        ends = PageInfo(has_next_page=len(nodes) > first, end_cursor=cursor)
+        return PostConnection(nodes=nodes[:first], page_info=ends)
+
+
+@strawberry.type
+class FollowEdge:
+    """A follower in a page."""
+
+    user: strawberry.Private[int]
+    number: strawberry.Private[int]
+
+    @strawberry.field
+    def cursor(self) -> str:
+        """Give the place in the list."""
+        return encode_cursor(CursorKind.FOLLOW, self.number)
+
+    @strawberry.field
+    async def node(self, info: Told) -> User:
+        """Give the person."""
+        return await info.context.users.load(self.user)
+
+
+@strawberry.type
+class FollowConnection:
+    """A page of followers."""
+
+    first: strawberry.Private[int]
+    rows: strawberry.Private[list[tuple[int, int]]]
+
+    @strawberry.field
+    def edges(self) -> list[FollowEdge]:
+        """Give followers with their cursors."""
+        return [FollowEdge(user=user, number=number) for user, number in self.rows[: self.first]]
+
+    @strawberry.field
+    async def nodes(self, info: Told) -> list[User]:
+        """Give followers."""
+        return await info.context.users.load_many(user for user, _ in self.rows[: self.first])
+
+    @strawberry.field
+    def page_info(self) -> PageInfo:
+        """Tell where the page ends."""
+        shown = self.rows[: self.first]
+        cursor = encode_cursor(CursorKind.FOLLOW, shown[-1][1]) if shown else None
+        return PageInfo(has_next_page=len(self.rows) > self.first, end_cursor=cursor)
+
+
+@strawberry.input
+class UserBy:
+    """Who is meant."""
+
+    login: str
+
+
+@strawberry.type
+class Query:
+    """The root."""
+
+    @strawberry.field
+    async def viewer(self, info: Told) -> User | None:
+        """Give the person who asks."""
+        return await info.context.users.load(info.context.viewer)
+
+    @strawberry.field
+    async def user(self, info: Told, by: UserBy) -> User | None:
+        """Find a person."""
+        found = await info.context.store.one("hget", keys.login(by.login), "user")
+        return await info.context.users.load(int(found)) if found else None
+
+
+class Endpoint(GraphQL[Context, None]):
+    """The endpoint: the token is verified for every request, and its session looked up."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        super().__init__(
+            strawberry.Schema(Query, config=StrawberryConfig(scalar_map={datetime: DATE_TIME})), graphql_ide=None
+        )
+        self._store = store
+        self._key = key
+
+    async def get_context(self, request: Any, response: Any) -> Context:
+        """Tell who asks."""
+        token = request.headers["authorization"].removeprefix("Bearer ")
+        claims = jwt.decode(token, self._key, ["HS256"])
+        ends = await self._store.one("hget", keys.sessions(int(claims["sub"])), claims["sid"])
+        if ends is None or int(ends) < datetime.now(UTC).timestamp():
+            raise PermissionError("The session has ended.")
+        return Context(int(claims["sub"]), self._store)
+
+
+def strawberry_tutorial(url: str, folder: Path, key: str) -> uvicorn.Config:
+    """Configure the application, with uvicorn's own defaults."""
+    store = Store(url)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await store.redis.aclose()
+
+    async def stats(_: Request) -> JSONResponse:
+        return JSONResponse({"round_trips": store.round_trips})
+
+    routes = [Route("/graphql", Endpoint(store, key)), Route("/stats", stats)]
+    app = Starlette(routes=routes, lifespan=lifespan)
+    return uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)

@@ -1,0 +1,23 @@
+"""The worker that brings posts to followers while servers are measured: `python -m benchmarks.peers.worker URL`.
+
+It writes a line when it begins, and ends when its standard input does.
+"""
+
+import asyncio
+import sys
+import threading
+
+from benchmarks.peers.serve import end_with_input
+from graph import Graph, Tuning
+
+
+async def work(url: str) -> None:
+    """Project the log of a store until ended."""
+    graph = await Graph.open(url, Tuning())
+    print("ready", flush=True)
+    await graph.worker().run()
+
+
+if __name__ == "__main__":
+    threading.Thread(target=end_with_input, daemon=True).start()
+    asyncio.run(work(sys.argv[1]))

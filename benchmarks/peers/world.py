@@ -1,0 +1,125 @@
+"""The world that all variants read: seeded through Fanline's own log and projections, with warm home caches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+
+from graph import Graph
+from graph.facts import Event, Fact, Followed, PostPublished
+from graph.model import number_at
+from graph.paging import Window
+from server.auth import Tokens
+from server.seed import Source, load
+from server.world import MILLISECOND, Person, dice
+
+KEY = "a key for benchmarks that is long enough"
+SEED = 5
+DAYS = 3  # between the youngest fact and now, so that the log itself has forgotten all of them
+TEXT = "Post {} tells, in about as many words as people write, what “somebody” saw on the way to the market today — ☕."
+PLATFORMS = ("web", "android", "ios", None)
+PAGE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many people there are, and how many readers and writers among them; posts and follows of each.
+
+    A reader's home timeline holds `reader_follows` people's posts: more than its cache keeps.
+    """
+
+    people: int = 2_000
+    readers: int = 32
+    writers: int = 32
+    posts_each: int = 20
+    follows_each: int = 10
+    reader_follows: int = 100
+    famous_followers: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The seeded world as a client knows it: access tokens of readers and writers, and the login of a famous person."""
+
+    readers: Sequence[str]
+    writers: Sequence[str]
+    famous: str
+
+
+class Cast:
+    """Who takes part, by place: the famous person first, then readers, then writers, then everybody else.
+
+    No reader follows a writer, so that home timelines stay as they are while posts are published.
+    """
+
+    def __init__(self, size: Size, base: datetime) -> None:
+        self.size = size
+        self.readers = range(1, 1 + size.readers)
+        self.writers = range(1 + size.readers, 1 + size.readers + size.writers)
+        self.authors = range(1 + size.readers + size.writers, size.people)
+        self._start = base - timedelta(days=DAYS) - self._length() * MILLISECOND
+        self.ids = [self.number(place) for place in range(size.people)]
+
+    def _length(self) -> int:
+        return sum(1 for _ in chain(self.people(), self.follows([0] * self.size.people), self.posts()))
+
+    def number(self, place: int) -> int:
+        """Give the number of the fact at a place of the log: each has a millisecond of its own."""
+        return number_at(self._start + place * MILLISECOND)
+
+    def facts(self) -> Iterator[Fact]:
+        """Give all facts, in order."""
+        events = chain(self.people(), self.follows(self.ids), self.posts(self.ids))
+        return (Fact(self.number(place), event) for place, event in enumerate(events))
+
+    def people(self) -> Iterator[Event]:
+        """Let everybody join."""
+        return (Person(f"person{place}", f"Person {place}").joins() for place in range(self.size.people))
+
+    def follows(self, ids: Sequence[int]) -> Iterator[Event]:
+        """Let everybody follow some, readers many; the famous person's followers come in an order of their own."""
+        random, size = dice("follows", SEED), self.size
+        others = range(self.writers.start, size.people)
+        for place in range(1, size.people):
+            is_reader = place in self.readers
+            count = size.reader_follows if is_reader else size.follows_each
+            chosen = random.sample(self.authors if is_reader else others, count + 1)
+            among = [other for other in chosen if other != place]
+            yield from (Followed(ids[place], ids[other]) for other in among[:count])
+        for place in random.sample(self.authors, 2 * size.readers):
+            yield from (Followed(ids[place], ids[reader]) for reader in random.sample(self.readers, 2))
+        yield from (Followed(ids[place], ids[0]) for place in random.sample(self.authors, size.famous_followers))
+
+    def posts(self, ids: Sequence[int] | None = None) -> Iterator[Event]:
+        """Let everybody publish, in an order as if by chance."""
+        ids = ids or [0] * self.size.people
+        random = dice("posts", SEED)
+        places = [place for place in range(self.size.people) for _ in range(self.size.posts_each)]
+        random.shuffle(places)
+        for nth, place in enumerate(places):
+            yield PostPublished(ids[place], TEXT.format(nth), random.choice(PLATFORMS))
+
+
+async def seed(url: str, size: Size, key: str) -> Reading:
+    """Bring the world into an empty store, warm the readers' home caches, and log readers and writers in."""
+    graph = await Graph.open(url)
+    try:
+        base = datetime.now().astimezone()
+        cast = Cast(size, base.replace(microsecond=0))
+        await load(graph, Source("the peers' world", "1", lambda: 0, lambda _: cast.facts()))
+        for place in cast.readers:
+            await warm(graph, cast.ids[place])
+        tokens = Tokens([key])
+        logged_in = {
+            place: tokens.issue(await graph.sessions.start(cast.ids[place])) for place in (*cast.readers, *cast.writers)
+        }
+        return Reading([logged_in[p] for p in cast.readers], [logged_in[p] for p in cast.writers], "person0")
+    finally:
+        await graph.close()
+
+
+async def warm(graph: Graph, viewer: int) -> None:
+    """Read a home timeline until its cache stands: the first read lets it be built."""
+    for _ in range(2):
+        await graph.timelines.home(viewer, Window(PAGE, forward=True))
+        await graph.timelines.settle()

@@ -1,0 +1,1 @@
+"""Generated schemas, documents and data, and the comparison of the executor's answers with graphql-core's."""

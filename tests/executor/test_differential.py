@@ -1,0 +1,163 @@
+"""Whatever a document asks of whatever schema: the executor answers as graphql-core does, errors and all."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any
+
+import pytest
+from graphql import DocumentNode, ExecutionResult, GraphQLError, GraphQLSchema, execute, parse, validate
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
+
+from executor import Executor
+from tests.executor.differential.comparison import Case, Left, differences
+from tests.executor.differential.documents import DocumentWriter
+from tests.executor.differential.features import EXPECTED, features_of
+from tests.executor.differential.schemas import GeneratedSchema, SchemaWriter
+from tests.executor.differential.tapes import Tape, tapes
+
+PARTS = 2
+CASES, LONG_CASES = 4_800, 100_800
+DOCUMENTS, SALTS = 4, 3
+
+schemas = tapes(220).map(lambda tape: SchemaWriter(tape).write())
+documents = st.lists(tapes(260), min_size=DOCUMENTS, max_size=DOCUMENTS)
+salts = st.integers(0, 999)
+
+
+class Comparison:
+    """Compares case by case on one loop, and counts what the cases were made of."""
+
+    def __init__(self, runner: asyncio.Runner, executor: Callable[[GraphQLSchema], Executor] = Executor) -> None:
+        self._runner = runner
+        self._executor = executor
+        self.features: Counter[str] = Counter()
+        self.cases = 0
+        self.wrongly_fallen_back = 0
+
+    def compare(self, generated: GeneratedSchema, tapes: list[Tape], salt: int) -> None:
+        """Run documents over a schema, each with several data; raise AssertionError for the first that differs."""
+        executor = self._executor(generated.schema)
+        for tape in tapes:
+            document = DocumentWriter(generated.schema, tape).write()
+            parsed = parse(document.text)
+            if not validate(generated.schema, parsed):
+                cases = [Case(generated, document, parsed, salt + step) for step in range(SALTS)]
+                self._runner.run(self._compare(executor, cases))
+
+    def search(self, cases: int, *phases: Phase) -> None:
+        """Generate cases and compare them; what fails is shrunk, and told as a schema, a document and data."""
+
+        @settings(
+            phases=phases or (Phase.generate, Phase.shrink),
+            max_examples=cases // (DOCUMENTS * SALTS),
+            deadline=None,
+            database=None,
+            verbosity=Verbosity.quiet,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(schemas, documents, salts)
+        def compare(generated: GeneratedSchema, tapes: list[Tape], salt: int) -> None:
+            self.compare(generated, tapes, salt)
+
+        compare()
+
+    async def _compare(self, executor: Executor, cases: list[Case]) -> None:
+        left = Left()
+        for case in cases:
+            fallen_back = executor.fallen_back
+            expected = case.run_by_graphql_core()
+            try:
+                found = differences(expected, await case.run_by(executor)) + left.behind()
+            except Exception as error:
+                raise AssertionError(f"the executor raised {error!r}\n\n{case}") from error
+            assert not found, "\n".join([*found, "", str(case)])
+            self.wrongly_fallen_back += not case.may_fall_back and executor.fallen_back > fallen_back
+            self.features.update(features_of(case, expected))
+            self.cases += 1
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_generated_documents_over_generated_schemas(part: int, long_profile: bool) -> None:
+    """Data, order of keys, and errors with messages, paths, locations and order are graphql-core's."""
+    share = (LONG_CASES if long_profile else CASES) // PARTS
+    with asyncio.Runner() as runner:
+        comparison = Comparison(runner)
+        comparison.search(share)
+    print(comparison.cases, dict(comparison.features.most_common()))
+    assert comparison.cases >= share * 0.9, "too few of the generated documents are valid"
+    assert EXPECTED - comparison.features.keys() == set()
+    assert comparison.wrongly_fallen_back == 0
+
+
+Damage = Callable[[ExecutionResult], ExecutionResult]
+
+
+def with_errors(change: Callable[[GraphQLError], GraphQLError]) -> Damage:
+    """Make the damage of changing all errors."""
+    return lambda result: ExecutionResult(result.data, [change(error) for error in result.errors or ()] or None)
+
+
+def replaced(error: GraphQLError, **changed: Any) -> GraphQLError:
+    """Give an error with something else in it."""
+    told = {"nodes": error.nodes, "path": error.path, "original_error": error.original_error, **changed}
+    return GraphQLError(error.message, **told)
+
+
+def reordered(data: Any) -> Any:
+    """Give data with the keys of all objects the other way round."""
+    if isinstance(data, dict):
+        return {key: reordered(data[key]) for key in reversed(data)}
+    return [reordered(item) for item in data] if isinstance(data, list) else data
+
+
+def blunted(data: Any) -> Any:
+    """Give data with numbers in the place of what is true or false."""
+    if isinstance(data, dict):
+        return {key: blunted(value) for key, value in data.items()}
+    return int(data) if isinstance(data, bool) else [blunted(item) for item in data] if isinstance(data, list) else data
+
+
+DAMAGES: dict[str, Damage] = {
+    "the order of keys": lambda result: ExecutionResult(reordered(result.data), result.errors),
+    "the type of a value": lambda result: ExecutionResult(blunted(result.data), result.errors),
+    "no data": lambda result: ExecutionResult(None, result.errors),
+    "the order of errors": lambda result: ExecutionResult(result.data, (result.errors or [])[::-1] or None),
+    "one error less": lambda result: ExecutionResult(result.data, (result.errors or [])[1:] or None),
+    "an empty list of errors": lambda result: ExecutionResult(result.data, result.errors or []),
+    "paths": with_errors(lambda error: replaced(error, path=[*(error.path or ()), 0])),
+    "locations": with_errors(lambda error: replaced(error, nodes=(error.nodes or ())[:-1])),
+    "original errors": with_errors(lambda error: replaced(error, original_error=ValueError(error.message))),
+    "extensions": with_errors(lambda error: replaced(error, extensions={"code": "MINE"})),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_the_comparison_notices_what_is_wrong(name: str) -> None:
+    """A mutation test of the test: an executor that damages its results in one way is found out."""
+
+    class Wrong(Executor):
+        async def execute(self, *args: Any, **options: Any) -> ExecutionResult:
+            return DAMAGES[name](await super().execute(*args, **options))
+
+    with asyncio.Runner() as runner, pytest.raises(AssertionError, match="--- document"):
+        Comparison(runner, Wrong).search(CASES // PARTS, Phase.generate)
+
+
+def test_the_comparison_notices_a_batch_resolver_that_is_not_used() -> None:
+    """An executor that hands everything to graphql-core is found out."""
+
+    class Lazy(Executor):
+        def __init__(self, schema: GraphQLSchema) -> None:
+            super().__init__(schema)
+            self.own_schema = schema
+
+        async def execute(self, document: DocumentNode, **options: Any) -> ExecutionResult:
+            result = execute(self.own_schema, document, **options)
+            return await result if isawaitable(result) else result
+
+    with asyncio.Runner() as runner, pytest.raises(AssertionError, match="has a batch resolver"):
+        Comparison(runner, Lazy).search(CASES // PARTS, Phase.generate)

@@ -1,0 +1,36 @@
+"""Documents over a Strawberry schema of records, batches and references, with data in which anything may be wrong."""
+
+import random
+
+from graphql import execute, parse, validate
+
+from executor import Executor
+from tests.executor.differential.comparison import differences
+from tests.executor.differential.documents import DocumentWriter
+from tests.executor.differential.tapes import Tape
+from tests.executor.shops import Stock, shop_schema
+
+DOCUMENTS, LONG_DOCUMENTS = 250, 20_000
+FAULTS = (0, 4, 15)
+
+
+async def test_generated_queries_over_records(long_profile: bool) -> None:
+    """What the executor makes of awaited resolvers is what graphql-core makes of plain ones: data and errors."""
+    plain = shop_schema(asynchronous=False)._schema
+    executors = [Executor(shop_schema(asynchronous=asynchronous)._schema) for asynchronous in (False, True)]
+    for seed in range(LONG_DOCUMENTS if long_profile else DOCUMENTS):
+        tape = Tape(random.Random(seed).randbytes(300))  # noqa: S311 - a test's choices
+        written = DocumentWriter(plain, tape, depth=5, fields=22, free=False).write()
+        document = parse(written.text)
+        assert validate(plain, document) == [], written.text
+        for faults in FAULTS:
+            stock = Stock(seed, faults)
+            options = {"context_value": stock, "variable_values": written.variables}
+            expected = execute(plain, document, operation_name=written.operation_name, **options)
+            for executor in executors:
+                actual = await executor.execute(document, operation_name=written.operation_name, **options)
+                found = differences(expected, actual)
+                assert not found, "\n".join([*found, f"seed {seed}, {faults}% faults", written.text])
+    for executor in executors:
+        assert executor.fallen_back == 0
+        assert 0 < executor.slow < executor.planned

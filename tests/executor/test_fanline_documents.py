@@ -1,0 +1,153 @@
+"""Documents over Fanline's own schema and a small world in the store: the executor gives what graphql-core gives."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphql import (
+    DocumentNode,
+    ExecutionResult,
+    GraphQLError,
+    OperationType,
+    execute,
+    get_operation_ast,
+    parse,
+    validate,
+)
+
+from executor import Executor
+from graph import Graph
+from graph.model import User
+from resolvers import ids
+from schema import schema
+from tests.executor.differential.comparison import differences
+from tests.executor.differential.documents import DocumentWriter, GeneratedDocument
+from tests.executor.differential.tapes import Tape
+from tests.resolvers.conftest import World, post_id, user_id
+
+EXAMPLES = {path: parse(path.read_text("utf-8")) for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
+DOCUMENTS, LONG_DOCUMENTS = 200, 5_000
+SCHEMA = schema._schema
+WANTED = {"first": 90, "last": 6, "after": 15, "before": 6}
+CURSORS = """
+  query ($id: ID!) { node(id: $id) { ... on User {
+    timeline { posts(first: 5) { edges { cursor } } } followers(first: 5) { edges { cursor } }
+  } } }
+"""
+
+
+@dataclass
+class Town:
+    """A world with a few people, and what can be asked about it."""
+
+    world: World
+    viewer: User
+    ids: list[str]
+    logins: list[str]
+    cursors: list[str]
+
+    def preferred(self, name: str, type_: Any, tape: Tape) -> Any:
+        """Give an argument that makes sense here, nearly always."""
+        match name:
+            case "id":
+                return tape.pick([*self.ids, "nonsense"])
+            case "ids" | "keys":
+                return [tape.pick([*self.ids, "nonsense"]) for _ in range(1 + tape.below(3))]
+            case "by":
+                return tape.pick([{"login": tape.pick([*self.logins, "nobody"])}, {"id": tape.pick(self.ids)}])
+            case "first" | "last":
+                return 1 + tape.below(4)
+            case "after" | "before":
+                return tape.pick([*self.cursors, "nonsense"])
+        return None
+
+    def document(self, seed: int) -> GeneratedDocument:
+        """Write a query."""
+        tape = Tape(random.Random(seed).randbytes(400))  # noqa: S311 - a test's choices
+        return DocumentWriter(SCHEMA, tape, self.preferred, depth=7, fields=24, free=False, wanted=WANTED).write()
+
+
+@pytest.fixture
+async def town(graph: Graph) -> Town:
+    """Build the world: four people who follow one another and post, one of them logged in."""
+    world = World(graph)
+    alice, bob, carol, _ = people = await world.people("alice", "bob", "carol", "dave")
+    await world.follow(alice, bob, carol)
+    await world.follow(bob, alice)
+    await world.follow(carol, bob, alice)
+    posts = [post for person in (bob, alice, bob, carol) for post in await world.post(person, f"by {person.login}")]
+    await graph.posts.delete(bob.id, posts[0].id)
+    found = [
+        *(ids.encode(ids.Kind.USER_TIMELINE, person.id) for person in people[:2]),
+        ids.encode(ids.Kind.HOME_TIMELINE, alice.id),
+        ids.encode(ids.Kind.RELATIONSHIP, alice.id, bob.id),
+        ids.encode(ids.Kind.USER, 10**9),
+    ]
+    known = await schema.execute(
+        CURSORS, context_value=await world.context(alice), variable_values={"id": user_id(bob)}
+    )
+    assert known.data is not None
+    pages = known.data["node"]["timeline"]["posts"], known.data["node"]["followers"]
+    cursors = [edge["cursor"] for page in pages for edge in page["edges"]]
+    everything = [*map(user_id, people), *map(post_id, posts), *found]
+    return Town(world, alice, everything, [person.login for person in people], cursors)
+
+
+async def run_by_both(
+    town: Town, executor: Executor, document: DocumentNode, by: User | None, **options: Any
+) -> tuple[ExecutionResult, ExecutionResult]:
+    """Run a document by graphql-core and by the executor, each with a context of its own."""
+    expected = execute(SCHEMA, document, context_value=await town.world.context(by), **options)
+    if isawaitable(expected):
+        expected = await expected
+    return expected, await executor.execute(document, context_value=await town.world.context(by), **options)
+
+
+def in_order(result: ExecutionResult) -> ExecutionResult:
+    """Put errors in the order of their paths: graphql-core's depends on which look-up came first."""
+    errors: list[GraphQLError] = sorted(result.errors or (), key=lambda error: [str(step) for step in error.path or ()])
+    return ExecutionResult(result.data, errors or None)
+
+
+async def test_generated_queries_over_fanlines_schema(town: Town, long_profile: bool) -> None:
+    """For a person and for nobody: data, order of keys and errors are the same, and nothing falls back."""
+    executor = Executor(SCHEMA)
+    met: Counter[str] = Counter()
+    for seed in range(LONG_DOCUMENTS if long_profile else DOCUMENTS):
+        written = town.document(seed)
+        document = parse(written.text)
+        assert validate(SCHEMA, document) == [], written.text
+        for by in (town.viewer, None):
+            expected, actual = await run_by_both(
+                town, executor, document, by, variable_values=written.variables, operation_name=written.operation_name
+            )
+            found = differences(in_order(expected), in_order(actual))
+            assert not found, "\n".join([*found, f"seed {seed}, variables {written.variables}", written.text])
+            met["errors"] += bool(expected.errors)
+            met["data"] += bool(expected.data)
+        met.update(name for name in ("edges", "relationship", "author", "...", "node(") if name in written.text)
+    print(dict(met), executor.planned, executor.slow)
+    assert executor.fallen_back == 0
+    assert min(met[name] for name in ("errors", "data", "edges", "relationship", "author", "...", "node(")) > 0
+
+
+def queries() -> list[Path]:
+    """Find the examples that read."""
+    operations = {path: get_operation_ast(document) for path, document in EXAMPLES.items()}
+    return sorted(path for path, each in operations.items() if each and each.operation is OperationType.QUERY)
+
+
+@pytest.mark.parametrize("path", queries(), ids=lambda path: path.stem)
+async def test_the_examples_that_read_are_planned_and_answer_alike(town: Town, path: Path) -> None:
+    """They never fall back, for whomever."""
+    executor = Executor(SCHEMA)
+    document = EXAMPLES[path]
+    variables = {"login": "bob", "id": user_id(town.viewer), "first": 3}
+    for by in (town.viewer, None):
+        expected, actual = await run_by_both(town, executor, document, by, variable_values=variables)
+        assert differences(in_order(expected), in_order(actual)) == []
+    assert (executor.planned, executor.fallen_back) == (2, 0)

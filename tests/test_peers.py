@@ -1,0 +1,88 @@
+"""The benchmark beside the peers still runs, compares answers first, and leaves nothing behind."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.__main__ import TINY
+from benchmarks.peers.clients import check, different
+from benchmarks.peers.handwritten import encode, moment
+from benchmarks.peers.measure import bench
+from benchmarks.peers.processes import NODE_VARIANTS, missing
+from benchmarks.peers.queries import reads
+from graph.model import number_at, time_of
+from graph.paging import CursorKind, encode_cursor
+from resolvers import ids
+from schema.scalars import print_time
+from tests.test_benchmarks import environment
+
+FIGURES = {"rps", "cpu_ms", "p50_ms", "p99_ms", "round_trips"}
+MEASURED = ("fanline", "fanline-executor-off", "ceiling")
+
+
+def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command at its smallest size, its files in a folder of the test's."""
+    command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", "figures.json", "--plots", "plots", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=110, check=False
+    )
+
+
+def test_the_command_measures_variants_and_writes_their_ratios(tmp_path: Path) -> None:
+    """Every variant has all figures for every query, and Fanline a ratio to each other one."""
+    done = run(tmp_path, "--rounds", "2", "--only", *MEASURED, "--queries", "H", "small")
+    assert done.returncode == 0, done.stderr
+    assert "compared: the same data" in done.stdout
+    figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+    assert set(figures["variants"]) == set(MEASURED)
+    for by_query in figures["variants"].values():
+        assert set(by_query) == {"H", "small"}
+        assert all(set(row) >= FIGURES for row in by_query.values())
+    assert set(figures["ratios"]) == set(MEASURED) - {"fanline"}
+    assert set(figures["ratios"]["ceiling"]["H"]) == {"rps", "cpu_ms", "p99_ms"}
+    assert figures["variants"]["ceiling"]["H"]["round_trips"] == 3
+    assert not list(tmp_path.glob("fanline-benchmark-*")), "a folder was left behind"
+
+
+def test_growth_is_measured_with_the_executor_and_without(tmp_path: Path) -> None:
+    """Each step of pages and of depth has a row for both."""
+    done = run(tmp_path, "--growth", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    tables = {table["key"]: table for table in json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]}
+    assert {row[1] for row in tables["pages"]["rows"]} == {1, 2, 5, 10, 20, 50, 100}
+    assert {row[1] for row in tables["depth"]["rows"]} == {1, 2, 3, 4, 5}
+    assert {row[0] for row in tables["pages"]["rows"]} == {"fanline", "fanline-executor-off"}
+
+
+def test_every_variant_that_can_run_here_answers_alike() -> None:
+    """Every query is answered with the same data, to the order of keys; and a difference would be told."""
+    variants = ["fanline", "strawberry-tutorial", "asgi-redis-py", "ceiling"]
+    variants += [variant for variant in NODE_VARIANTS if not missing(variant)]
+    with bench(variants, TINY) as running:
+        queries = reads(running.world.famous)
+        assert check(running.servers, queries, running.world.readers) == len(variants) * len(queries) * TINY.readers
+
+
+def test_a_different_answer_is_told() -> None:
+    """The complaint names the query and both variants, and shows where they part."""
+    told = different("ceiling", b'{"viewer":{"id":"one"}}', "yoga", b'{"viewer":{"id":"two"}}', "small")
+    assert told.startswith("small is answered differently")
+    assert "ceiling: " in told
+    assert "yoga: " in told
+
+
+def test_hand_written_ids_and_cursors_are_the_products() -> None:
+    """Encoded many at once, of one length or of several, they are what Fanline makes of each."""
+    for numbers in ([889678045081600, 889678045040640], [7, 4711, 889678045081600], [1]):
+        words = [str(number) for number in numbers]
+        assert encode("User:", words) == [ids.encode(ids.Kind.USER, number) for number in numbers]
+        assert encode("post:", words) == [encode_cursor(CursorKind.POST, number) for number in numbers]
+        assert encode("follow:", words) == [encode_cursor(CursorKind.FOLLOW, number) for number in numbers]
+    assert encode("User:", []) == []
+
+
+def test_hand_written_times_are_the_products() -> None:
+    """Times are printed to the millisecond, whatever the day."""
+    for number in (number_at(time_of(1 << 12)), 889678045081600, 889678045081600 + (86_399_999 << 12)):
+        assert moment(str(number)) == print_time(time_of(number))
