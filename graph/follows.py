@@ -8,7 +8,7 @@ from graph import keys
 from graph.commands import Command
 from graph.facts import Followed, Unfollowed
 from graph.log import Commit
-from graph.model import Follow, FollowOutcome, Page
+from graph.model import Follow, FollowOutcome, Page, new_follow
 from graph.paging import Window
 from graph.store import Store
 
@@ -85,4 +85,4 @@ class Follows:
 
 def as_pages(window: Window, replies: Sequence[Sequence[tuple[str, float]]]) -> list[Page[Follow]]:
     """Read the members and scores of lists of follows as pages of a window."""
-    return [window.page([Follow(int(user), int(score)) for user, score in rows]) for rows in replies]
+    return [window.page([new_follow((int(user), int(score))) for user, score in rows]) for rows in replies]

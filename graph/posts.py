@@ -9,7 +9,7 @@ from graph.commands import Command
 from graph.errors import ProblemCode, Rejected
 from graph.facts import PostDeleted, PostPublished
 from graph.log import Commit, Log, Once
-from graph.model import Location, Post
+from graph.model import Location, Post, new_post
 from graph.ownership import Ownership
 from graph.store import Store
 from graph.terms import digest_of
@@ -41,7 +41,9 @@ class Posts:
 
         `archived` are records that came from the archive already: they count unless the store knows better.
         """
-        posts, deleted, absent = await self._store.ask([record(post) for post in ids], partial(told_apart, ids))
+        posts, deleted, absent = await self._store.ask_each(
+            "HMGET", [keys.post(post) for post in ids], COLUMNS, partial(told_apart, ids)
+        )
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
             missing = [id_ for id_ in absent if id_ not in archived]
@@ -122,13 +124,13 @@ def told_apart(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[
     posts: dict[int, Post] = {}
     deleted: list[int] = []
     absent: list[int] = []
-    for id_, row in zip(ids, rows, strict=True):
-        post = as_post(id_, row)
-        if post is not None:
-            posts[id_] = post
-        if row[-1] is not None:
+    for id_, (author, text, platform, latitude, longitude, gone) in zip(ids, rows, strict=True):
+        if author is not None:
+            location = None if latitude is None else Location(float(latitude), float(longitude))
+            posts[id_] = new_post((id_, int(author), text, platform, location))
+        if gone is not None:
             deleted.append(id_)
-        elif post is None:
+        elif author is None:
             absent.append(id_)
     return posts, deleted, absent
 

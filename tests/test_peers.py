@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.__main__ import TINY
 from benchmarks.peers.clients import check, different
+from benchmarks.peers.growth import Effort, grow
 from benchmarks.peers.handwritten import encode, moment
 from benchmarks.peers.measure import bench
 from benchmarks.peers.processes import NODE_VARIANTS, missing
@@ -45,14 +46,14 @@ def test_the_command_measures_variants_and_writes_their_ratios(tmp_path: Path) -
     assert not list(tmp_path.glob("fanline-benchmark-*")), "a folder was left behind"
 
 
-def test_growth_is_measured_with_the_executor_and_without(tmp_path: Path) -> None:
+def test_growth_is_measured_with_the_executor_and_without() -> None:
     """Each step of pages and of depth has a row for both."""
-    done = run(tmp_path, "--growth", "--rounds", "1")
-    assert done.returncode == 0, done.stderr
-    tables = {table["key"]: table for table in json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]}
-    assert {row[1] for row in tables["pages"]["rows"]} == {1, 2, 5, 10, 20, 50, 100}
-    assert {row[1] for row in tables["depth"]["rows"]} == {1, 2, 3, 4, 5}
-    assert {row[0] for row in tables["pages"]["rows"]} == {"fanline", "fanline-executor-off"}
+    pages, depth = grow(Effort(rounds=1, seconds=0.05, warm_up=0.05), TINY, print)
+    assert set(pages.column("posts of a page")) == {1, 2, 5, 10, 20, 50, 100}
+    assert {row[1] for row in depth.rows} == {1, 2, 3, 4, 5}
+    for table in (pages, depth):
+        assert set(table.column("variant")) == {"fanline", "fanline-executor-off"}
+        assert len(table.rows) == 2 * len({row[1] for row in table.rows})
 
 
 def test_every_variant_that_can_run_here_answers_alike() -> None:

@@ -54,7 +54,7 @@ class Timelines:
         query of the archive; raises ArchiveUnavailable if it does not answer.
         """
         found: list[Post] = []
-        rest, growing = replace(window, count=window.count + 1), 1
+        rest, growing = Window(window.count + 1, window.forward, window.low, window.high), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
             posts, deleted = await self._posts.hydrate(some.ids, some.archived)
