@@ -1,13 +1,12 @@
 """A dataloader for whole lists of keys: one look-up and one future for a list, instead of one future for each key.
 
 It keeps what was found for as long as it lives, asks for nothing that is already under way, and forgets what failed, as
-dataloaders do. Single keys are collected in one go of the event loop. Callers are independent: each has a future of its
-own, so that one who is cancelled disturbs nobody.
+dataloaders do. Callers are independent: each has a future of its own, so that one who is cancelled disturbs nobody.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -22,8 +21,6 @@ class BulkLoader(Generic[K, V]):
         self._get_many = get_many
         self._found: dict[K, V] = {}
         self._under_way: list[tuple[list[K], LookUp]] = []
-        self._singles: list[K] = []
-        self._beginning: asyncio.Future[None] | None = None
 
     def load_many(self, keys: Iterable[K]) -> Awaitable[list[V]]:
         """Give the values of keys, in their order; in place of a value that failed stands its exception.
@@ -32,19 +29,21 @@ class BulkLoader(Generic[K, V]):
         """
         wanted = list(keys)
         fresh = not self._found and not self._under_way
-        if self._begin(wanted) and fresh:
-            [(missing, look_up)] = self._under_way
-            return answer(look_up, missing, wanted)
-        return self._gather(wanted)
+        look_up = self._begin(wanted)
+        if look_up is None or not fresh:
+            return self._gather(wanted)
+        [(missing, _)] = self._under_way
+        if len(missing) == len(wanted):
+            return answer(look_up, list)
+        return answer(look_up, lambda values: chosen(missing, values, wanted))
 
-    async def load(self, key: K) -> V:
-        """Give the value of one key. Raises what its look-up failed with."""
-        if key not in self._found:
-            await self._collect(key)
-        [value] = await self._gather([key])
-        if isinstance(value, Exception):
-            raise value
-        return value
+    def load(self, key: K) -> Awaitable[V]:
+        """Give the value of one key, or fail with what its look-up failed with. The look-up begins at once."""
+        look_up = self._begin([key])
+        return self._one(key) if look_up is None else answer(look_up, first)
+
+    async def _one(self, key: K) -> V:
+        return cast("V", first(await self._gather([key])))
 
     def prime(self, values: Mapping[K, V]) -> None:
         """Take note of values that came in another way."""
@@ -72,29 +71,11 @@ class BulkLoader(Generic[K, V]):
                 self._found.update({key: value for key, value in found if not isinstance(value, Exception)})
         self._under_way = [each for each in self._under_way if not each[1].done()]
 
-    async def _collect(self, key: K) -> None:
-        """Let the single keys of one go of the loop become one look-up."""
-        self._singles.append(key)
-        if self._beginning is None:
-            loop = asyncio.get_running_loop()
-            self._beginning = loop.create_future()
-            loop.call_soon(self._begin_singles, self._beginning)
-        await asyncio.shield(self._beginning)
-
-    def _begin_singles(self, beginning: "asyncio.Future[None]") -> None:
-        keys, self._singles, self._beginning = self._singles, [], None
-        try:
-            self._begin(keys)
-        except Exception as error:
-            beginning.set_exception(error)
-        else:
-            beginning.set_result(None)
-
     async def _gather(self, wanted: Sequence[K]) -> list[V]:
         """Wait for all look-ups that may bring these keys."""
         known: dict[K, Any] = dict(self._found)
         for keys, look_up in list(self._under_way):
-            known.update(zip(keys, await answer(look_up, keys, keys), strict=True))
+            known.update(zip(keys, await answer(look_up, list), strict=True))
         return [known[key] for key in wanted]
 
 
@@ -102,21 +83,32 @@ class LookUpCancelled(Exception):
     """A look-up was cancelled while it ran, so its keys have no values; a later one asks again."""
 
 
-def answer(look_up: LookUp, keys: Sequence[Any], wanted: Sequence[Any]) -> "asyncio.Future[list[Any]]":
-    """Give a future of the values that some keys have among those that are being looked up."""
-    future: asyncio.Future[list[Any]] = look_up.get_loop().create_future()
+def answer(look_up: LookUp, pick: Callable[[Sequence[Any]], Any]) -> "asyncio.Future[Any]":
+    """Give a future of what is picked of the values that a look-up brings."""
+    future: asyncio.Future[Any] = look_up.get_loop().create_future()
 
     def settle(done: LookUp) -> None:
         if future.done():
             return
-        error = LookUpCancelled() if done.cancelled() else done.exception()
-        if error is not None:
+        try:
+            future.set_result(pick(done.result()))
+        except asyncio.CancelledError:
+            future.set_exception(LookUpCancelled())
+        except Exception as error:
             future.set_exception(error)
-        elif len(keys) == len(wanted):
-            future.set_result(done.result())
-        else:
-            values = dict(zip(keys, done.result(), strict=True))
-            future.set_result([values[key] for key in wanted])
 
     look_up.add_done_callback(settle)
     return future
+
+
+def first(values: Sequence[Any]) -> Any:
+    """Give the only value. Raises it, if it is an exception."""
+    if isinstance(values[0], Exception):
+        raise values[0]
+    return values[0]
+
+
+def chosen(keys: Sequence[Any], values: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """Give the values of wanted keys, among those of the keys."""
+    found = dict(zip(keys, values, strict=True))
+    return [found[key] for key in wanted]

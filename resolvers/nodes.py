@@ -1,7 +1,7 @@
 """Anything by its global id, for clients that refetch what their cache holds."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import strawberry
@@ -12,6 +12,7 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 
 MAX_NODES = 100
+PEOPLE = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.RELATIONSHIP)
 
 Found: TypeAlias = User | Post | Timeline | Relationship | None
 
@@ -23,9 +24,12 @@ async def node(
 ) -> Found:
     """Find what an id stands for; None if there is no such thing, or none that concerns the viewer.
 
-    At most two round trips. Raises BadInput for a malformed id.
+    One round trip. Raises BadInput for a malformed id.
     """
-    return await find(context, ids.decode(id))
+    [found] = await find(context, [ids.decode(id)])
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 async def nodes(
@@ -35,40 +39,60 @@ async def nodes(
         list[strawberry.ID],
         strawberry.argument(name="ids", description="The global ids to look up, at most 100."),
     ],
-) -> Sequence[Found | BadInput]:
+) -> Sequence[Found | Exception]:
     """Find what many ids stand for, in their order; a malformed one fails alone.
 
-    At most two round trips. Raises BadInput for more than 100.
+    One round trip. Raises BadInput for more than 100.
     """
     if len(keys) > MAX_NODES:
         raise BadInput(f"'ids' takes at most {MAX_NODES} ids, not {len(keys)}.")
-    return await asyncio.gather(*(find_or_refuse(context, key) for key in keys))
+    decoded = [decode_or_refuse(key) for key in keys]
+    found = iter(await find(context, [each for each in decoded if isinstance(each, ids.GlobalId)]))
+    return [next(found) if isinstance(each, ids.GlobalId) else each for each in decoded]
 
 
-async def find_or_refuse(context: Context, text: str) -> Found | BadInput:
-    """Find what an id stands for, with a malformed id's error as a value."""
+def decode_or_refuse(text: str) -> ids.GlobalId | BadInput:
+    """Decode an id, with a malformed one's error as a value."""
     try:
-        return await find(context, ids.decode(text))
+        return ids.decode(text)
     except BadInput as error:
         return error
 
 
-async def find(context: Context, key: ids.GlobalId) -> Found:
-    """Find what a decoded id stands for, if it concerns the viewer."""
+async def find(context: Context, keys: Sequence[ids.GlobalId]) -> list[Found | Exception]:
+    """Find what decoded ids stand for, as far as it concerns the viewer; what cannot be told fails alone."""
+    known = [key.numbers[-1] for key in keys if key.kind in PEOPLE]
+    posts = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
+    related = [key.numbers[1] for key in keys if _relates(context, key)]
+    loaders = context.loaders
+    users, found, relations = await asyncio.gather(
+        loaders.users.load_many(known), loaders.posts.load_many(posts), loaders.relationships.load_many(related)
+    )
+    shown = dict(zip(known, users, strict=True)), dict(zip(posts, found, strict=True))
+    return [_shown(context, key, *shown, dict(zip(related, relations, strict=True))) for key in keys]
+
+
+def _shown(
+    context: Context,
+    key: ids.GlobalId,
+    users: Mapping[int, User | None],
+    posts: Mapping[int, Post | None],
+    relationships: Mapping[int, Relationship],
+) -> Found:
     match key.kind, key.numbers:
         case ids.Kind.USER, (user,):
-            return await context.loaders.users.load(user)
+            return users[user]
         case ids.Kind.POST, (post,):
-            return await context.loaders.posts.load(post)
+            return posts[post]
         case ids.Kind.USER_TIMELINE, (owner,):
-            known = await context.loaders.users.load(owner)
-            return None if known is None else Timeline(owner, TimelineKind.USER)
+            return None if users[owner] is None else Timeline(owner, TimelineKind.USER)
         case ids.Kind.HOME_TIMELINE, (owner,) if owner == context.viewer_id:
             return Timeline(owner, TimelineKind.HOME)
-        case ids.Kind.RELATIONSHIP, (viewer, subject) if viewer == context.viewer_id:
-            known, relationship = await asyncio.gather(
-                context.loaders.users.load(subject), context.loaders.relationships.load(subject)
-            )
-            return None if known is None else relationship
+        case ids.Kind.RELATIONSHIP, (_, subject) if _relates(context, key):
+            return None if users[subject] is None else relationships[subject]
         case _:
             return None
+
+
+def _relates(context: Context, key: ids.GlobalId) -> bool:
+    return key.kind is ids.Kind.RELATIONSHIP and key.numbers[0] == context.viewer_id

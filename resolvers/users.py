@@ -18,9 +18,9 @@ from resolvers.times import Moment, moments
 By = Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")]
 
 
-async def viewer(context: Context) -> User | None:
+def viewer(context: Context) -> Awaitable[User | None] | None:
     """Give the person who asks; None if anonymous. One round trip."""
-    return None if context.viewer is None else await context.loaders.users.load(context.viewer.user)
+    return None if context.viewer is None else context.loaders.users.load(context.viewer.user)
 
 
 def viewer_reference(context: Context) -> Reference | None:

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import re
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import orjson
 from starlette.applications import Starlette
@@ -14,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from graph import Graph
 from graph.archive import Archive
@@ -23,7 +22,7 @@ from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
-from server.errors import INTERNAL, Refused
+from server.errors import failed
 from server.execution import Execution
 from server.http import GraphQLEndpoint
 from server.limits import MAX_BODY
@@ -31,15 +30,28 @@ from server.metrics import show_metrics
 from server.playground import Playground
 from server.playground.visitor import Visitor
 from server.posting import Posting
+from server.request_ids import REQUEST_ID, RequestIds
 from server.settings import Settings
 from server.worker import work
 
 PING_SECONDS = 2.0
 WATCH_SECONDS = 1.0
-REQUEST_ID = b"x-request-id"
-HARMLESS = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 
 logger = logging.getLogger("fanline.server")
+
+
+class Application(Starlette):
+    """Starlette's application, which plain posted requests do not have to go through."""
+
+    def __init__(self, posting: Posting, **options: Any) -> None:
+        super().__init__(**options)
+        self._posting = posting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, hold a socket, or live."""
+        scope["app"] = self
+        if not await self._posting.answer(scope, receive, send):
+            await super().__call__(scope, receive, send)
 
 
 def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlette:
@@ -66,7 +78,8 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
                 visitor.graph = graph
             yield
 
-    return Starlette(
+    return Application(
+        Posting(endpoint, "/graphql"),
         routes=[
             Route("/graphql", endpoint),
             WebSocketRoute("/graphql", endpoint),
@@ -76,7 +89,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
             *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],
-        middleware=[Middleware(RequestIds), _cors(settings), Middleware(Posting, endpoint=endpoint, path="/graphql")],
+        middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
         max_body_size=MAX_BODY,
@@ -140,28 +153,6 @@ async def _watch(store: EmbeddedStore) -> None:
             logger.error("The embedded store is down: %s", error)
 
 
-class RequestIds:
-    """Gives every request an id, the client's own if that is harmless, and puts it into the response."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its id."""
-        if scope["type"] == "lifespan":
-            return await self.app(scope, receive, send)
-        given = next((value for name, value in scope["headers"] if name == REQUEST_ID), b"")
-        request_id = given if HARMLESS.fullmatch(given) else secrets.token_hex(8).encode()
-        scope.setdefault("state", {})["request_id"] = request_id.decode()
-
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (REQUEST_ID, request_id)]
-            await send(message)
-
-        return await self.app(scope, receive, send_with_id)
-
-
 async def live(request: Request) -> Response:
     """Answer as long as the process does."""
     return Response(orjson.dumps({"status": "alive"}), media_type="application/json")
@@ -186,5 +177,4 @@ async def print_schema(request: Request) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     """Answer for what nobody expected; the server logs it."""
     request_id = request.state.request_id
-    message = f"Something went wrong here. Its id in the log is {request_id}."
-    return Refused(500, message, INTERNAL).response(request_id)
+    return failed(request_id).response(request_id)

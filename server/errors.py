@@ -41,6 +41,11 @@ class Refused(Exception):
         return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, "application/json")
 
 
+def failed(request_id: str) -> Refused:
+    """Make the answer for what nobody expected."""
+    return Refused(500, f"Something went wrong here. Its id in the log is {request_id}.", INTERNAL)
+
+
 def coded(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:
     """Give every error its code and the request's id; log and mask those that nobody expected.
 

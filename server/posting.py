@@ -1,46 +1,53 @@
 """The short way of a posted request: what nearly all requests are is read and answered without a framework's detours.
 
-It is a middleware in front of the routes. Whatever is not a plain POST of JSON to the endpoint, of known length and
-answered at once, goes the long way, through the endpoint's own handling, and comes out the same.
+It stands before the framework. Whatever is not a plain POST of JSON to the endpoint, of known length, answered at once,
+and from no other origin's page, goes the long way through routes and middleware, and comes out the same.
 """
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from server.errors import Refused
+from server.errors import Refused, failed
 from server.http import GraphQLEndpoint
 from server.limits import MAX_BODY
 from server.messages import choose_media_type, is_json, read_body, render
+from server.request_ids import REQUEST_ID, identify
 from server.streams import EVENT_STREAM
 
 
 class Posting:
-    """Answers plain posted requests to `path`; passes all others on."""
+    """Answers plain posted requests to `path`."""
 
-    def __init__(self, app: ASGIApp, endpoint: GraphQLEndpoint, path: str) -> None:
-        self.app = app
+    def __init__(self, endpoint: GraphQLEndpoint, path: str) -> None:
         self._endpoint = endpoint
         self._path = path
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer a request; False, with nothing read of it, if it is not a plain one."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != self._path:
-            return await self.app(scope, receive, send)
+            return False
         headers = dict(scope["headers"])
         accept = headers.get(b"accept", b"").decode("latin-1")
-        length = headers.get(b"content-length", b"")
         content_type = headers.get(b"content-type", b"").decode("latin-1")
-        plain = length.isdigit() and len(length) < 9 and int(length) <= MAX_BODY
+        length = headers.get(b"content-length", b"")
+        plain = length.isdigit() and len(length) < 9 and int(length) <= MAX_BODY and b"origin" not in headers
         if not plain or EVENT_STREAM in accept.lower() or not is_json(content_type):
-            return await self.app(scope, receive, send)
+            return False
+        request_id = identify(scope, headers.get(REQUEST_ID))
         body = await _body(receive)
         if body is None:
-            return None
+            return True
         authorization = headers.get(b"authorization")
-        token = None if authorization is None else authorization.decode("latin-1")
         try:
-            status, media_type, answer = await self._answer(scope, content_type, body, token, accept)
+            caller = self._endpoint.identify(scope, None if authorization is None else authorization.decode("latin-1"))
+            result = await self._endpoint.execute(caller, read_body(content_type, body), posted=True)
         except Refused as refused:
-            return await refused.response(scope["state"]["request_id"])(scope, receive, send)
+            await self._respond(scope, receive, send, refused)
+            return True
+        except Exception:
+            await self._respond(scope, receive, send, failed(request_id.decode()))
+            raise
+        media_type = choose_media_type(accept)
+        status, answer = render(result, media_type)
         await send(
             {
                 "type": "http.response.start",
@@ -48,31 +55,29 @@ class Posting:
                 "headers": [
                     (b"content-length", b"%d" % len(answer)),
                     (b"content-type", media_type.encode()),
+                    (REQUEST_ID, request_id),
                 ],
             }
         )
-        return await send({"type": "http.response.body", "body": answer})
+        await send({"type": "http.response.body", "body": answer})
+        return True
 
-    async def _answer(
-        self, scope: Scope, content_type: str, body: bytes, token: str | None, accept: str
-    ) -> tuple[int, str, bytes]:
-        endpoint = self._endpoint
-        caller = endpoint.identify(scope, token)
-        result = await endpoint.execute(caller, read_body(content_type, body), posted=True)
-        media_type = choose_media_type(accept)
-        status, answer = render(result, media_type)
-        return status, media_type, answer
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+        request_id = scope["state"]["request_id"]
+        response = refused.response(request_id)
+        response.raw_headers.append((REQUEST_ID, request_id.encode()))
+        await response(scope, receive, send)
 
 
 async def _body(receive: Receive) -> bytes | None:
     """Read the whole body; None if the client has left."""
-    message = await receive()
-    if not message.get("more_body", False):
-        return message.get("body", b"") if message["type"] == "http.request" else None
-    parts = [message["body"]]
-    while message.get("more_body", False):
+    parts: list[bytes] = []
+    while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
+        if not parts and not message.get("more_body", False):
+            return bytes(message.get("body", b""))
         parts.append(message.get("body", b""))
-    return b"".join(parts)
+        if not message.get("more_body", False):
+            return b"".join(parts)
