@@ -73,6 +73,7 @@ class Run:
         self.selections: dict[int, tuple[Row, Selection]] = {}
         self._steps: list[Step] = []
         self._tasks: list[asyncio.Future[Any]] = []
+        self._loop = asyncio.get_running_loop()
 
     async def finish(self) -> None:
         """Await the steps, layer after layer, until there are none. If cancelled, end what was begun."""
@@ -143,7 +144,7 @@ class Run:
     def _future(self, awaitable: Any) -> "asyncio.Future[Any]":
         if isinstance(awaitable, asyncio.Future):
             return awaitable
-        task: asyncio.Future[Any] = asyncio.ensure_future(awaitable)
+        task: asyncio.Future[Any] = asyncio.ensure_future(awaitable, loop=self._loop)
         self._tasks.append(task)
         return task
 

@@ -83,7 +83,7 @@ class LookUpCancelled(Exception):
     """A look-up was cancelled while it ran, so its keys have no values; a later one asks again."""
 
 
-def answer(look_up: LookUp, pick: Callable[[Sequence[Any]], Any]) -> "asyncio.Future[Any]":
+def answer(look_up: LookUp, pick: Callable[[Any], Any]) -> "asyncio.Future[Any]":
     """Give a future of what is picked of the values that a look-up brings."""
     future: asyncio.Future[Any] = look_up.get_loop().create_future()
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from executor.fields import Batches
 from graph import Graph
 from graph.model import Session
+from resolvers.bulk import answer
 from resolvers.errors import Unauthenticated
 from resolvers.loaders import Loaders
 
@@ -68,7 +69,7 @@ class Context:
         """
         if self._drained is None:
             self._drained = self.graph.log.drained()
-        return asyncio.shield(self._drained)
+        return answer(self._drained, int)
 
     def forget(self) -> None:
         """Drop all that was loaded: after a write, and before each event of a subscription."""

@@ -1,7 +1,7 @@
 """Timelines: a person's own posts, and the viewer's home timeline."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window
@@ -46,14 +46,12 @@ async def posts(
     drained = context.drained()
     if not context.graph.store.in_order:
         await drained
-    homes = context.loaders.home_timelines.load_many((each.owner, window) for each in timelines if is_home(each))
-    others = context.loaders.user_timelines.load_many((each.owner, window) for each in timelines if not is_home(each))
-    home_pages, other_pages, mark = await asyncio.gather(homes, others, drained)
-    of_homes, of_others = iter(home_pages), iter(other_pages)
-    pages: list[Page[Post] | Exception] = [next(of_homes if is_home(each) else of_others) for each in timelines]
-    return [page if isinstance(page, Exception) else PostPage(page, mark) for page in pages]
-
-
-def is_home(timeline: Timeline) -> bool:
-    """Tell a home timeline from a person's own."""
-    return timeline.kind is TimelineKind.HOME
+    loaders = {TimelineKind.HOME: context.loaders.home_timelines, TimelineKind.USER: context.loaders.user_timelines}
+    kinds = {timeline.kind for timeline in timelines}
+    asked = [
+        loaders[kind].load_many([(each.owner, window) for each in timelines if each.kind is kind]) for kind in kinds
+    ]
+    found = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)
+    pages: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, found), strict=True))
+    mark, in_order = await drained, [next(pages[timeline.kind]) for timeline in timelines]
+    return [page if isinstance(page, Exception) else PostPage(page, mark) for page in in_order]
