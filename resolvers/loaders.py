@@ -7,6 +7,7 @@ else asks for, or a layer would need two trips.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from graph import Graph
@@ -70,89 +71,90 @@ class Loaders:
     @lazy
     def posts(self) -> BulkLoader[int, Post | None]:
         """Find posts by id; None for those that never were or are deleted."""
-        return BulkLoader(apart_while_down(self._graph.posts.get_many))
+        return BulkLoader(Apart(self._graph.posts.get_many))
 
     @lazy
     def relationships(self) -> BulkLoader[int, Relationship]:
-        """How the viewer and other people stand to each other, by the others' ids. Needs a viewer."""
-        return BulkLoader(self._load_relationships)
+        """How the viewer and others stand to each other, by the others' ids. Raises ValueError without a viewer."""
+        if self._viewer is None:
+            raise ValueError("There is no viewer to relate to.")
+        return BulkLoader(partial(self._graph.relationships.between, self._viewer))
 
     @lazy
     def followers(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of followers, by person and window."""
-        return BulkLoader(by_window(self._graph.follows.followers))
+        return BulkLoader(partial(by_window, self._graph.follows.followers))
 
     @lazy
     def following(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of those whom people follow, by person and window."""
-        return BulkLoader(by_window(self._graph.follows.following))
+        return BulkLoader(partial(by_window, self._graph.follows.following))
 
     @lazy
     def home_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of home timelines, by owner and window; their posts are primed."""
-        return BulkLoader(apart_while_down(self._load_home_timelines))
+        return BulkLoader(Apart(partial(home_pages, self._graph, self.posts)))
 
     @lazy
     def user_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of people's own posts, by author and window; the posts are primed."""
-        return BulkLoader(apart_while_down(self._load_user_timelines))
-
-    def _load_relationships(self, subjects: Sequence[int]) -> Awaitable[list[Relationship]]:
-        if self._viewer is None:
-            raise ValueError("There is no viewer to relate to.")
-        return self._graph.relationships.between(self._viewer, subjects)
-
-    async def _load_home_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
-        read = self._graph.timelines.home
-        alone = len(asked) == 1
-        return self._primed(
-            [await read(*asked[0])] if alone else await asyncio.gather(*(read(*each) for each in asked))
-        )
-
-    async def _load_user_timelines(self, asked: Sequence[Asked]) -> list[Page[Post]]:
-        return self._primed(await by_window(self._graph.timelines.user)(asked))
-
-    def _primed(self, pages: list[Page[Post]]) -> list[Page[Post]]:
-        for page in pages:
-            self.posts.prime({post.id: post for post in page.items})
-        return pages
+        return BulkLoader(Apart(partial(user_pages, self._graph, self.posts)))
 
 
-def by_window(
-    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]],
-) -> Callable[[Sequence[Asked]], Awaitable[list[Page[V]]]]:
-    """Turn a look-up of people's pages of one window into one of any windows: a call for each."""
-
-    async def load_all(asked: Sequence[Asked]) -> list[Page[V]]:
-        people: dict[Window, list[int]] = {}
-        for person, window in asked:
-            people.setdefault(window, []).append(person)
-        answers = await asyncio.gather(*(load(ids, window) for window, ids in people.items()))
-        pages = {
-            (person, window): page
-            for (window, ids), found in zip(people.items(), answers, strict=True)
-            for person, page in zip(ids, found, strict=True)
-        }
-        return [pages[key] for key in asked]
-
-    return load_all
+async def home_pages(graph: Graph, posts: BulkLoader[int, Post | None], asked: Sequence[Asked]) -> list[Page[Post]]:
+    """Read pages of home timelines."""
+    read = graph.timelines.home
+    if len(asked) == 1:
+        return primed(posts, [await read(*asked[0])])
+    return primed(posts, await asyncio.gather(*(read(*each) for each in asked)))
 
 
-def apart_while_down(
-    load: Callable[[Sequence[K]], Awaitable[Sequence[V]]],
-) -> Callable[[Sequence[K]], Awaitable[Sequence[V | Exception]]]:
-    """Look keys up together; while the archive is down, each alone, so that none fails for another's older posts."""
+async def user_pages(graph: Graph, posts: BulkLoader[int, Post | None], asked: Sequence[Asked]) -> list[Page[Post]]:
+    """Read pages of people's own posts."""
+    return primed(posts, await by_window(graph.timelines.user, asked))
 
-    async def load_alone(key: K) -> V | Exception:
+
+def primed(posts: BulkLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
+    """Take note of the posts of pages."""
+    for page in pages:
+        posts.prime({post.id: post for post in page.items})
+    return pages
+
+
+async def by_window(
+    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]], asked: Sequence[Asked]
+) -> list[Page[V]]:
+    """Look up people's pages of any windows: with a call for each window."""
+    people: dict[Window, list[int]] = {}
+    for person, window in asked:
+        people.setdefault(window, []).append(person)
+    if len(people) == 1:
+        [(window, everybody)] = people.items()
+        return await load(everybody, window)
+    answers = await asyncio.gather(*(load(ids, window) for window, ids in people.items()))
+    pages = {
+        (person, window): page
+        for (window, ids), found in zip(people.items(), answers, strict=True)
+        for person, page in zip(ids, found, strict=True)
+    }
+    return [pages[key] for key in asked]
+
+
+class Apart(Generic[K, V]):
+    """A look-up that asks for each key alone while the archive is down, so that none fails for another's old posts."""
+
+    def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V]]]) -> None:
+        self._load = load
+
+    async def __call__(self, keys: Sequence[K]) -> Sequence[V | Exception]:
+        """Look keys up together, or apart."""
         try:
-            return (await load([key]))[0]
+            return await self._load(keys)
+        except ArchiveUnavailable as outage:
+            return [outage] if len(keys) == 1 else await asyncio.gather(*map(self._alone, keys))
+
+    async def _alone(self, key: K) -> V | Exception:
+        try:
+            return (await self._load([key]))[0]
         except ArchiveUnavailable as outage:
             return outage
-
-    async def load_all(keys: Sequence[K]) -> Sequence[V | Exception]:
-        try:
-            return await load(keys)
-        except ArchiveUnavailable as outage:
-            return [outage] if len(keys) == 1 else await asyncio.gather(*map(load_alone, keys))
-
-    return load_all

@@ -21,7 +21,7 @@ PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of
 PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
 START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
 UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
-COLLECT_AFTER = (20_000, 20, 50)  # new objects, collections of those, and of the ones that outlived them
+COLLECT_AFTER = (100_000, 20, 50)  # new objects, more than many requests at once have; collections; older ones
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
