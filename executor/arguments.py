@@ -36,7 +36,12 @@ class Arguments:
 
     def of(self, run: "Run") -> Mapping[str, Any]:
         """Give the arguments of a run. Raises GraphQLError for what cannot be coerced."""
-        return self._read(run.variables) if self._constant is None else self._constant
+        if self._constant is not None:
+            return self._constant
+        known = run.arguments.get(self)
+        if known is None:
+            known = run.arguments[self] = self._read(run.variables)
+        return known
 
     def _read(self, variables: VariableValues) -> Mapping[str, Any]:
         values = get_argument_values(self._definition, self._node, variables, hide_suggestions=self._hide_suggestions)

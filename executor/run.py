@@ -18,6 +18,7 @@ from graphql.execution import default_field_resolver, default_type_resolver
 from graphql.execution.values import VariableValues
 from graphql.pyutils import Path
 
+from executor.arguments import Arguments
 from executor.outputs import Object, share
 from executor.plan import Ahead, Column, Field, Paths, Plan, Row, Selection
 from executor.settling import Unsettled, depth_of, end, settle
@@ -70,10 +71,10 @@ class Run:
         self.root = root
         self.variables = variables
         self.failed = False
+        self.arguments: dict[Arguments, Mapping[str, Any]] = {}
         self.selections: dict[int, tuple[Row, Selection]] = {}
         self._steps: list[Step] = []
         self._tasks: list[asyncio.Future[Any]] = []
-        self._loop = asyncio.get_running_loop()
 
     async def finish(self) -> None:
         """Await the steps, layer after layer, until there are none. If cancelled, end what was begun."""
@@ -98,7 +99,7 @@ class Run:
         columns: list[Column] = []
         steps: list[Step] = []
         for field in selection.fields:
-            column = self._begin(field, parents, _below(selection, field, paths))
+            column = self._begin(field, parents, _below(selection, field, paths) if selection.located else None)
             if type(column) is Step:
                 steps.append(column)
                 columns.append([None] * len(parents))
@@ -144,7 +145,7 @@ class Run:
     def _future(self, awaitable: Any) -> "asyncio.Future[Any]":
         if isinstance(awaitable, asyncio.Future):
             return awaitable
-        task: asyncio.Future[Any] = asyncio.ensure_future(awaitable, loop=self._loop)
+        task: asyncio.Future[Any] = asyncio.ensure_future(awaitable)
         self._tasks.append(task)
         return task
 
@@ -245,9 +246,7 @@ class Run:
 
 
 def _below(selection: Selection, field: Field, paths: Paths) -> Paths:
-    """Give the paths of a field for all parents, if anybody beneath wants them."""
-    if not selection.located:
-        return None
+    """Give the paths of a field for all parents."""
     if paths is None:
         return [Path(None, field.key, selection.type.name)]
     return [path.add_key(field.key, selection.type.name) for path in paths]

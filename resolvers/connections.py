@@ -61,7 +61,8 @@ class PostPage:
     @property
     def page_info(self) -> PageEnds:
         """The ends of the page, with post cursors."""
-        return ends(self.page, CursorKind.POST, [post.id for post in self.page.items])
+        items = self.page.items
+        return ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
     @property
     def live_cursor(self) -> str:
@@ -85,12 +86,13 @@ class FollowPage:
     @property
     def page_info(self) -> PageEnds:
         """The ends of the page, with follow cursors."""
-        return ends(self.page, CursorKind.FOLLOW, [follow.number for follow in self.page.items])
+        items = self.page.items
+        return ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
 
 
 def ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Describe the ends of a page whose entries have these numbers."""
-    cursors = encode_cursors(kind, [*numbers[:1], *numbers[-1:]])
+    """Describe the ends of a page whose first and last entries have these numbers."""
+    cursors = encode_cursors(kind, numbers)
     start, end = cursors if cursors else (None, None)
     return PageEnds(page.has_next, page.has_previous, start, end)
 

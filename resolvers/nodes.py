@@ -1,8 +1,8 @@
 """Anything by its global id, for clients that refetch what their cache holds."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeAlias
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
 
 import strawberry
 
@@ -65,11 +65,13 @@ async def find(context: Context, keys: Sequence[ids.GlobalId]) -> list[Found | E
     posts = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
     related = [key.numbers[1] for key in keys if _relates(context, key)]
     loaders = context.loaders
-    users, found, relations = await asyncio.gather(
-        loaders.users.load_many(known), loaders.posts.load_many(posts), loaders.relationships.load_many(related)
-    )
+    begun: list[Awaitable[list[Any]]] = [loaders.users.load_many(known), loaders.posts.load_many(posts)]
+    if related:
+        begun.append(loaders.relationships.load_many(related))
+    users, found, *rest = await asyncio.gather(*begun)
+    relations: dict[int, Relationship] = dict(zip(related, rest[0], strict=True)) if rest else {}
     shown = dict(zip(known, users, strict=True)), dict(zip(posts, found, strict=True))
-    return [_shown(context, key, *shown, dict(zip(related, relations, strict=True))) for key in keys]
+    return [_shown(context, key, *shown, relations) for key in keys]
 
 
 def _shown(

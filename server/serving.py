@@ -98,5 +98,6 @@ def configure(app: Starlette | str, **options: Any) -> uvicorn.Config:
         ws_ping_timeout=PONG_SECONDS,
         ws_per_message_deflate=False,
         server_header=False,
+        access_log=False,
         **{"timeout_graceful_shutdown": GRACE_SECONDS, **options},
     )

@@ -93,7 +93,8 @@ def is_sequence(hint: Any) -> bool:
 def answered(resolver: Any) -> Any:
     hint = get_type_hints(resolver)["return"]
     if any(get_origin(each) is Awaitable for each in get_args(hint)):  # or what it would give, at once
-        [hint] = {get_args(each)[0] if get_origin(each) is Awaitable else each for each in get_args(hint)}
+        given = [get_args(each)[0] if get_origin(each) is Awaitable else each for each in get_args(hint)]
+        hint = Union[tuple(given)]  # noqa: UP007 - computed
     if get_origin(hint) is Awaitable:
         [hint] = get_args(hint)
     return hint
