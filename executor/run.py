@@ -124,12 +124,14 @@ class Run:
             if field.ahead is not None:
                 self._begin_ahead(field.ahead, step, parents)
             return step
-        return self._complete(field, [values] if lone else list(values), len(parents), paths)
+        return self._complete(field, [values] if lone else _listed(values, len(parents)), len(parents), paths)
 
     def _begin_ahead(self, ahead: Ahead, step: Step, parents: Sequence[Any]) -> None:
         """Begin what of the selection needs no more than stand-ins; without these it begins with the values."""
         stand_ins = ahead.references(self, parents)
-        distinct = list(dict.fromkeys(each for each in stand_ins or () if each is not None))
+        distinct = list(dict.fromkeys(stand_ins or ()))
+        if None in distinct:
+            distinct.remove(None)
         if stand_ins is None or not distinct:
             return
         columns = [self._begin(field, distinct, None) for field in ahead.selection.fields if field.early]
@@ -152,7 +154,7 @@ class Run:
     def _arrive(self, step: Step, values: Any) -> None:
         """Complete what has come, and put it into the rows that wait for it."""
         failed = isinstance(values, Exception)
-        values = [values] * step.count if failed or step.lone else list(values)
+        values = [values] * step.count if failed or step.lone else _listed(values, step.count)
         if step.early is None:
             column = self._complete(step.field, values, step.count, step.paths)
         else:
@@ -243,6 +245,14 @@ class Run:
             default_type_resolver,
             default_field_resolver,
         )
+
+
+def _listed(values: Any, count: int) -> Column:
+    """Make a column of what a batch resolver gave, be it an error."""
+    try:
+        return values if type(values) is list else list(values)
+    except Exception as error:
+        return [error] * count
 
 
 def _below(selection: Selection, field: Field, paths: Paths) -> Paths:

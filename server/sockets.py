@@ -204,7 +204,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         async with aclosing(results):
             async for result in results:
                 if _ends_session(result):
-                    return await self.websocket.close(FORBIDDEN, "The session has ended.")
+                    return self._session_ended()
                 if was_executed(result):
                     await operation.send_next(result)
                 else:

@@ -24,20 +24,22 @@ class Visitor:
         self._tokens = tokens
         self._login = login
         self._session: Session | None = None
+        self._token: str | None = None
         self._renew_at = datetime.max.replace(tzinfo=UTC)
 
     async def token(self) -> str | None:
         """Give the visitor's token, or None while there is no such person."""
         sessions, session = self.graph.sessions, self._session
         if session and datetime.now(UTC) < self._renew_at and await sessions.is_live(session.user, session.id):
-            return self._tokens.issue(session)
+            return self._token
         [user] = await self.graph.users.ids_of_logins([self._login])
         if user is None:
             return None
         self._session = session = await sessions.start(user)
         now = datetime.now(UTC)
         self._renew_at = now + (session.expires_at - now) / 2
-        return self._tokens.issue(session)
+        self._token = self._tokens.issue(session)
+        return self._token
 
     async def variables(self) -> dict[str, str]:
         """Give variables, as JSON, for the examples that need ids: somebody to follow."""

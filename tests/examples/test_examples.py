@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from graphql import OperationDefinitionNode, parse
 
+from executor import Executor, Operation
 from graph import Graph
 from graph.model import Session
 from resolvers import ids
@@ -18,6 +19,7 @@ from server.world import World
 from tests.worlds import settle_small_world
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
+REQUIRED = {"follow": {"userIds": [ids.encode(ids.Kind.USER, 1)]}}
 
 
 class Alice:
@@ -70,6 +72,13 @@ def test_an_example_is_one_named_operation_with_a_comment(name: str) -> None:
     [operation] = parse(text).definitions
     assert isinstance(operation, OperationDefinitionNode)
     assert operation.name is not None
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_never_falls_back(name: str) -> None:
+    """Queries, mutations and the events of subscriptions are executed breadth first."""
+    prepared = Executor(schema._schema).prepare(parse(EXAMPLES[name].read_text("utf-8")), REQUIRED.get(name))
+    assert isinstance(prepared, Operation)
 
 
 async def test_home(alice: Alice) -> None:

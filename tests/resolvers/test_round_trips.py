@@ -1,12 +1,19 @@
 """What queries cost the store: round trips do not grow with the page, and relations are two commands."""
 
+import asyncio
+import gc
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
+from graphql import parse
 
+from executor import Executor
 from graph.model import User
 from graph.paging import Window
-from tests.resolvers.conftest import World, user_id
+from resolvers.context import Context
+from schema import schema
+from tests.resolvers.conftest import Answer, World, errors_of, issue_token, user_id
 
 HOME = """query Home($first: Int!) { viewer { homeTimeline { posts(first: $first) {
     liveCursor
@@ -24,6 +31,11 @@ FOLLOWERS = """query Followers($by: UserBy!, $first: Int!) { user(by: $by) {
         pageInfo { hasNextPage endCursor }
     }
 } }"""
+
+
+parsed = cache(parse)
+TURNS = 20
+NEARLY_NONE = 50
 
 
 async def crowd(world: World, people: int) -> tuple[User, User, Sequence[User]]:
@@ -129,3 +141,91 @@ async def test_many_timelines_share_round_trips(world: World) -> None:
 
     assert [len(n["timeline"]["posts"]["nodes"]) for n in ten.data["user"]["followers"]["nodes"]] == [1] * 10
     assert ten.round_trips == one.round_trips
+
+
+async def ask_breadth_first(
+    executor: Executor, world: World, document: str, by: User, /, **variables: object
+) -> Answer:
+    """Execute a query breadth first, as the server does: the session is checked beside it."""
+    viewer = await world.viewer(by)
+    assert viewer is not None
+    store = world.graph.store
+    trips, commands = store.round_trips, store.commands
+    live = world.graph.sessions.is_live(viewer.user, viewer.session)
+    context = Context(world.graph, viewer, issue_token)
+    result = await executor.execute(parsed(document), context_value=context, variable_values=variables)
+    assert await live
+    return Answer(result.data, errors_of(result.errors), store.round_trips - trips, store.commands - commands)
+
+
+@pytest.fixture
+def executor() -> Executor:
+    """Give an executor of the schema, which must not hand anything to ordinary execution."""
+    return Executor(schema._schema)
+
+
+@pytest.mark.parametrize("first", [30, 100])
+async def test_home_breadth_first_takes_three_trips(world: World, executor: Executor, first: int) -> None:
+    """Session, viewer and ids; the posts; their authors, with counts and relations: whatever the size of the page."""
+    alice, _, others = await crowd(world, 25)
+    for n in range(110):
+        await world.post(others[n % len(others)], f"post {n}")
+    await world.ask(HOME, alice, first=first)
+    await world.graph.timelines.settle()
+    expected = await world.ask(HOME, alice, first=first)
+
+    answer = await ask_breadth_first(executor, world, HOME, alice, first=first)
+
+    assert answer.errors == []
+    assert answer.data == expected.data
+    assert answer.round_trips == 3
+    assert executor.fallen_back == 0
+
+
+@pytest.mark.parametrize("by_login", [False, True])
+async def test_followers_breadth_first_take_two_trips(world: World, executor: Executor, by_login: bool) -> None:
+    """The page comes beside the person, by id or by a login met before; then its people, with their relations."""
+    alice, bob, _ = await crowd(world, 25)
+    by = {"login": "bob"} if by_login else {"id": user_id(bob)}
+    expected = await world.ask(FOLLOWERS, alice, by=by, first=25)
+
+    answer = await ask_breadth_first(executor, world, FOLLOWERS, alice, by=by, first=25)
+
+    assert answer.errors == []
+    assert answer.data == expected.data
+    assert answer.round_trips == 2
+    assert executor.fallen_back == 0
+
+
+async def test_relations_breadth_first_are_two_commands(world: World, executor: Executor) -> None:
+    """They cost no trip of their own either, though the people are only being looked up."""
+    alice, bob, _ = await crowd(world, 10)
+    page = "query ($id: ID!) { user(by: {id: $id}) { followers(first: 10) { edges { node { login %s } } } } }"
+
+    without = await ask_breadth_first(executor, world, page % "", alice, id=user_id(bob))
+    related = await ask_breadth_first(executor, world, page % "relationship { state }", alice, id=user_id(bob))
+
+    assert related.commands - without.commands == 2
+    assert related.round_trips == without.round_trips == 2
+
+
+async def test_a_query_breadth_first_leaves_no_reference_cycles(world: World, executor: Executor) -> None:
+    """What a request has made goes with it, so that there is nothing for the garbage collector to find."""
+    alice, _, others = await crowd(world, 10)
+    for person in others:
+        await world.post(person, f"by {person.login}")
+    await world.ask(HOME, alice, first=30)
+    await world.graph.timelines.settle()
+    await ask_breadth_first(executor, world, HOME, alice, first=30)
+    await asyncio.sleep(0)
+
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(TURNS):
+            assert (await ask_breadth_first(executor, world, HOME, alice, first=30)).errors == []
+        found = gc.collect()
+    finally:
+        gc.enable()
+
+    assert found < NEARLY_NONE
