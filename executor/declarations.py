@@ -1,7 +1,7 @@
 """How the fields of a schema are declared: what the executor can make of each, by its definition alone."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,9 +41,10 @@ class Declaration:
 
 
 class Declarations:
-    """The declarations of one schema, read as they are needed."""
+    """The declarations of one schema, read as they are needed. `planned_fields` counts what its planners have made."""
 
     def __init__(self, schema: core.GraphQLSchema) -> None:
+        self.planned_fields = 0
         self._schema = schema
         self._known: dict[int, Declaration] = {}
 
@@ -100,6 +101,13 @@ class Declarations:
         return False
 
     @cached_property
+    def any_test_is_async(self) -> bool:
+        """Whether any type of the schema is recognised by a coroutine function, which the executor leaves to others."""
+        types = self._schema.type_map.values()
+        tests = [getattr(each, test, None) for each in types for test in ("is_type_of", "resolve_type")]
+        return any(map(inspect.iscoroutinefunction, tests))
+
+    @cached_property
     def any_asks_for_place(self) -> bool:
         """Whether any field of the schema has to be told of its place in the response, or any type of a value's."""
         objects = [type_ for type_ in self._schema.type_map.values() if isinstance(type_, core.GraphQLObjectType)]
@@ -107,11 +115,6 @@ class Declarations:
         return any(
             self.of(field).is_ordinary or self.asks_for_place(core.get_named_type(field.type)) for field in fields
         )
-
-
-def is_async_test(test: Callable[..., Any] | None) -> bool:
-    """Tell whether a type resolver or `is_type_of` is a coroutine function, which the executor leaves to others."""
-    return inspect.iscoroutinefunction(test)
 
 
 def _decides_by_record(origin: type[OfRecord]) -> bool:

@@ -10,14 +10,14 @@ from graphql.execution.values import VariableValues, get_variable_values
 
 from executor.arguments import NO_VARIABLES
 from executor.declarations import Declarations
-from executor.plan import Plan, Row, Selection
-from executor.planner import Planner, Uncovered
+from executor.plan import Plan, Row
+from executor.planner import Planner, Uncovered, only
 from executor.propagation import Propagation
 from executor.run import Run
 from executor.survey import Survey
 
 KEPT_DOCUMENTS = 1000
-KEPT_PLANS = 64  # of one document, for the choices of its conditions
+KEPT_FIELDS = 20_000  # of all plans: a field takes nearly 2 KB, and a document has a plan for each choice of conditions
 
 
 class Kept:
@@ -49,7 +49,7 @@ class Executor:
 
     `planned` counts the runs of plans, `slow` those of them that needed the pass over errors, and `fallen_back` the
     operations that were handed to graphql-core. Documents are known by identity: keep what is parsed, so that its plan
-    is found again. The last thousand stay planned.
+    is found again. The last thousand stay planned, as long as their plans are not too large in all.
     """
 
     def __init__(self, schema: core.GraphQLSchema, *, hide_suggestions: bool = False) -> None:
@@ -113,7 +113,13 @@ class Executor:
                 return coerced
             variables = coerced
         plan = self._plan(kept, chosen, operation_name, variables)
+        if plan is not None and chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.located:
+            variables = only(variables, kept.survey.beneath_roots(chosen))  # a filter may be large, and live for days
         return None if plan is None else Operation(self, plan, variables)
+
+    def forget(self, document: core.DocumentNode) -> None:
+        """Drop the plans of a document that will not be executed again."""
+        self._kept.pop(id(document), None)
 
     def _keep(self, document: core.DocumentNode) -> Kept:
         kept = self._kept.get(id(document))
@@ -146,15 +152,16 @@ class Executor:
             plan = planner.plan()
         except (Uncovered, core.GraphQLError):  # the latter is an error at the places where fields are collected
             plan = None
-        if len(kept.plans) >= KEPT_PLANS:
-            kept.plans.clear()
         kept.plans[choice] = plan
+        if self._declarations.planned_fields > KEPT_FIELDS:
+            self._declarations.planned_fields = 0
+            self._kept.clear()
         return plan
 
     async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> core.ExecutionResult:
         self.planned += 1
         run = Run(self._schema, plan, context, root, variables)
-        if plan.serial:
+        if plan.parts:
             return await self._run_serially(plan, run)
         [row] = run.select(plan.root, [run.root], None)
         await run.finish()
@@ -168,8 +175,7 @@ class Executor:
         """Run root fields one after another, each with all that is beneath it, until one fails the whole."""
         row: Row = {}
         propagation = Propagation(run)
-        for field in plan.root.fields:
-            alone = Selection(plan.root.type, [field], plan.root.located)
+        for alone in plan.parts:
             [part] = run.select(alone, [run.root], None)
             await run.finish()
             data: Any = part

@@ -42,6 +42,12 @@ class Failure:
         self.error = error
 
 
+def fail(run: "Run", error: Exception) -> Failure:
+    """Make a failure of an error, and let the run know. The error is not raised again: it may stand at many places."""
+    run.failed = True
+    return Failure(error)
+
+
 class Leaf:
     """Completes scalars and enums. What their Python type vouches for passes as it is."""
 
@@ -80,13 +86,12 @@ class Leaf:
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
+        if isinstance(value, Exception):
+            return fail(run, value)
         try:
-            if isinstance(value, Exception):
-                raise value
             return CoreExecutor.complete_leaf_value(self._type, value)
         except Exception as error:
-            run.failed = True
-            return Failure(error)
+            return fail(run, error)
 
 
 class List:
@@ -135,15 +140,13 @@ class List:
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
-        try:
-            if isinstance(value, Exception):
-                raise value
-            if is_iterable(value):
-                return drained(value)
-            raise core.GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
-        except Exception as error:
-            run.failed = True
-            return Failure(error)
+        if isinstance(value, Exception):
+            return fail(run, value)
+        if is_iterable(value):
+            return drained(value)
+        return fail(
+            run, core.GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
+        )
 
 
 class Object:
@@ -187,8 +190,7 @@ class Object:
             if value is None or value is Undefined:
                 run.failed |= not self._nullable
             elif error := self._refusal(run, value, paths[index] if paths else None):
-                run.failed = True
-                cells[index] = Failure(error)
+                cells[index] = fail(run, error)
             else:
                 present.append(index)
         return cells, present
@@ -235,11 +237,13 @@ class Abstract:
             if value is None or value is Undefined:
                 run.failed |= not self._nullable
                 continue
+            if isinstance(value, Exception):
+                cells[index] = fail(run, value)
+                continue
             try:
                 groups.setdefault(self._type_of(run, value, paths[index] if paths else None).name, []).append(index)
             except Exception as error:
-                run.failed = True
-                cells[index] = Failure(error)
+                cells[index] = fail(run, error)
         for name, members in groups.items():
             selection = self._selections[name]
             where = None if paths is None else [paths[index] for index in members]
@@ -249,8 +253,6 @@ class Abstract:
         return cells
 
     def _type_of(self, run: "Run", value: Any, path: Path | None) -> core.GraphQLObjectType:
-        if isinstance(value, Exception):
-            raise value
         found = self._records.get(type(value)) or self._resolve_type(run, value, path)
         if found.name not in self._selections:
             self._selections[found.name] = self._select(found)

@@ -8,7 +8,6 @@ parent, and has a cell for each field of the selection.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType, GraphQLOutputType, OperationDefinitionNode
@@ -99,15 +98,17 @@ class Selection:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """How one operation of a document is executed, for one choice of what `@skip` and `@include` leave in."""
+    """How one operation of a document is executed, for one choice of what `@skip` and `@include` leave in.
+
+    A mutation has `parts`, one for each root field, which run one after another.
+    """
 
     operation: OperationDefinitionNode
     fragments: dict[str, FragmentDetails]
     root: Selection
-    serial: bool
+    parts: list[Selection]
 
 
-@lru_cache(maxsize=1000)
 def row_maker(keys: tuple[str, ...]) -> RowMaker:
     """Make a function from columns to rows: one comprehension, which builds a dictionary faster than any loop.
 

@@ -11,7 +11,7 @@ from graphql.execution.collect_fields import FieldDetailsList, collect_fields, c
 from graphql.execution.values import VariableValues
 
 from executor.arguments import Arguments
-from executor.declarations import Declaration, Declarations, is_async_test
+from executor.declarations import Declaration, Declarations
 from executor.outputs import Abstract, Leaf, List, Object
 from executor.plan import Ahead, Field, Output, Plan, Selection, Source
 from executor.sources import Attribute, Batch, Each, Event, Single, TypeName
@@ -42,20 +42,25 @@ class Planner:
         self._declarations = declarations
         self._survey = survey
         self._operation = operation
-        self._variables = _only(variables, survey.conditions)
+        self._variables = only(variables, survey.conditions)
         self._hide_suggestions = hide_suggestions
 
     def plan(self) -> Plan:
         """Make the plan. Raises Uncovered."""
         kind = self._operation.operation
         type_ = self._schema.get_root_type(kind)
+        if self._declarations.any_test_is_async:
+            raise Uncovered("a schema with types that are recognised asynchronously")
         if type_ is None:
             raise Uncovered(f"a {kind.value}, which the schema does not have")
         collected = collect_fields(
             self._schema, self._survey.fragments, self._variables, type_, self._operation, self._hide_suggestions
         )
         root = self._selection(type_, collected.grouped_field_set.items())
-        return Plan(self._operation, self._survey.fragments, root, kind is core.OperationType.MUTATION)
+        parts = []
+        if kind is core.OperationType.MUTATION:
+            parts = [Selection(type_, [field], root.located) for field in root.fields]
+        return Plan(self._operation, self._survey.fragments, root, parts)
 
     def _selection(self, type_: core.GraphQLObjectType, grouped: Iterable[tuple[str, FieldDetailsList]]) -> Selection:
         fields = [field for key, details in grouped if (field := self._field(type_, key, details))]
@@ -78,6 +83,7 @@ class Planner:
         definition = self._schema.get_field(parent, node.name.value)
         if definition is None:
             return None
+        self._declarations.planned_fields += 1
         declared = self._declarations.of(definition)
         arguments = Arguments(definition, node, declared.convert, hide_suggestions=self._hide_suggestions)
         field = Field(key, details, definition, parent, self._source(parent, definition, declared, arguments))
@@ -106,8 +112,6 @@ class Planner:
         if isinstance(type_, core.GraphQLList):
             return List(field, self._output(field, type_.of_type), nullable=nullable)
         if isinstance(type_, core.GraphQLObjectType):
-            if is_async_test(type_.is_type_of):
-                raise Uncovered("an asynchronous is_type_of")
             field.selection = self._beneath(type_, field.details)
             return Object(field, field.selection, self._declarations.record_of(type_), nullable=nullable)
         if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
@@ -115,9 +119,6 @@ class Planner:
         return Leaf(type_, nullable=nullable)
 
     def _abstract(self, field: Field, type_: core.GraphQLAbstractType, *, nullable: bool) -> Abstract:
-        tests = [each.is_type_of for each in self._schema.get_possible_types(type_)]
-        if any(map(is_async_test, [type_.resolve_type, *tests])):
-            raise Uncovered("an asynchronous type resolver")
         records = self._declarations.records_of(type_)
         return Abstract(field, type_, records, lambda chosen: self._beneath(chosen, field.details), nullable=nullable)
 
@@ -149,8 +150,8 @@ class Planner:
         return core.is_abstract_type(named) and self._declarations.any_asks_for_place
 
 
-def _only(variables: VariableValues, names: Sequence[str]) -> VariableValues:
-    """Keep of a request's variables only those that shape the plan, which outlives the request."""
+def only(variables: VariableValues, names: Sequence[str]) -> VariableValues:
+    """Keep only some of a request's variables, for what outlives the request."""
     return VariableValues(
         {name: variables.sources[name] for name in names if name in variables.sources},
         {name: variables.coerced[name] for name in names if name in variables.coerced},

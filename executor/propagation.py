@@ -18,6 +18,14 @@ from executor.settling import BrokenOff
 Key = str | int
 
 
+class Failed(Exception):
+    """Carries an error up. The error itself is not raised: it may stand at many places, and remembers each raising."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class Propagation:
     """Turns rows into a response. `errors` are in the order of the document."""
 
@@ -29,8 +37,8 @@ class Propagation:
         """Give the data of an operation; None if a null went up to its root."""
         try:
             return self._object(selection, row, [])
-        except GraphQLError as error:
-            self.errors.append(error)
+        except Failed as failed:
+            self.errors.append(located_error(failed.error))
             return None
 
     def _object(self, selection: Selection, row: Row, path: list[Key]) -> dict[str, Any]:
@@ -44,22 +52,22 @@ class Propagation:
         """Complete the cell at a place; what fails there is null there, unless it must go up."""
         try:
             return self._cell(field, type_, cell, path)
-        except BrokenOff:
-            raise
-        except Exception as raw:
-            error = located_error(raw, field.nodes, path)
+        except Failed as failed:
+            if isinstance(failed.error, BrokenOff):
+                raise
+            error = located_error(failed.error, field.nodes, path)
             if isinstance(type_, GraphQLNonNull):
-                raise error from None
+                raise Failed(error) from None
             self.errors.append(error)
             return None
 
     def _cell(self, field: Field, type_: GraphQLOutputType, cell: Any, path: list[Key]) -> Any:
         if isinstance(cell, Failure):
-            raise cell.error
+            raise Failed(cell.error)
         if isinstance(type_, GraphQLNonNull):
             cell = self._cell(field, type_.of_type, cell, path)
             if cell is None:
-                raise TypeError(f"Cannot return null for non-nullable field {place(field)}.")
+                raise Failed(TypeError(f"Cannot return null for non-nullable field {place(field)}."))
             return cell
         if cell is None:
             return None
@@ -71,8 +79,10 @@ class Propagation:
     def _list(self, field: Field, type_: GraphQLOutputType, items: Column, path: list[Key]) -> Column:
         try:
             return [self._nullable(field, type_, item, [*path, index]) for index, item in enumerate(items)]
-        except BrokenOff as broken:
-            raise broken.error from None
+        except Failed as failed:
+            if isinstance(failed.error, BrokenOff):
+                raise Failed(failed.error.error) from None
+            raise
 
     def _selection_of(self, field: Field, cell: Any) -> Selection | None:
         """Find what was selected of a row; None for a leaf."""

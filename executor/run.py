@@ -78,6 +78,7 @@ class Run:
 
     async def finish(self) -> None:
         """Await the steps, layer after layer, until there are none. If cancelled, end what was begun."""
+        layer: list[Step] = []
         try:
             while self._steps:
                 layer, self._steps = self._steps, []
@@ -90,12 +91,17 @@ class Run:
                 self._tasks.clear()
                 for step, values in zip(reversed(layer), reversed(arrived), strict=True):
                     self._arrive(step, values)
-        finally:
+        except BaseException:
+            for step in (*layer, *self._steps):
+                step.future.cancel()
             if self._tasks:
                 await end(self._tasks)
+            raise
 
     def select(self, selection: Selection, parents: Sequence[Any], paths: Paths) -> list[Row]:
         """Begin all fields of a selection; make a row for each parent, with what is there already."""
+        if not parents:
+            return []
         columns: list[Column] = []
         steps: list[Step] = []
         for field in selection.fields:
@@ -129,10 +135,10 @@ class Run:
     def _begin_ahead(self, ahead: Ahead, step: Step, parents: Sequence[Any]) -> None:
         """Begin what of the selection needs no more than stand-ins; without these it begins with the values."""
         stand_ins = ahead.references(self, parents)
-        distinct = list(dict.fromkeys(stand_ins or ()))
-        if None in distinct:
-            distinct.remove(None)
-        if stand_ins is None or not distinct:
+        if stand_ins is None or len(stand_ins) != len(parents):
+            return
+        distinct = [each for each in dict.fromkeys(stand_ins) if each is not None]
+        if not distinct:
             return
         columns = [self._begin(field, distinct, None) for field in ahead.selection.fields if field.early]
         for index, column in enumerate(columns):
@@ -196,9 +202,12 @@ class Run:
         cells, present = output.admit(self, values, None)
         found = {stand_ins[index]: values[index] for index in present if stand_ins[index] is not None}
         rows = self._rows_of(step.field, early, {each: found[each] for each in early.distinct if each in found})
+        alone = [index for index in present if stand_ins[index] is None]
+        for index, row in zip(alone, share(self, output.selection, [values[i] for i in alone], None), strict=True):
+            cells[index] = row
         for index in present:
-            row = rows.get(stand_ins[index])
-            cells[index] = share(self, output.selection, [values[index]], None)[0] if row is None else row
+            if stand_ins[index] is not None:
+                cells[index] = rows[stand_ins[index]]
         return cells
 
     def _rows_of(self, field: Field, early: Early, parents: Mapping[Any, Any]) -> dict[Any, Row]:
@@ -211,13 +220,13 @@ class Run:
         columns: list[Column] = []
         waiting: list[Step] = []
         for each in selection.fields:
-            column = next(begun) if each.early else self._begin(each, those, None)
+            column = next(begun) if each.early else self._begin(each, those, None) if those else []
             if isinstance(column, Step):
                 waiting.append(column)
                 columns.append([None] * len(those))
             else:
                 columns.append([column[index] for index in kept] if each.early and kept is not None else column)
-        rows = dict(zip(parents, selection.make_rows(columns), strict=True))
+        rows = dict(zip(parents, selection.make_rows(columns), strict=True)) if those else {}
         for step in waiting:
             step.place = None
             step.rows = [rows.get(each, {}) for each in early.distinct] if step.field.early else list(rows.values())

@@ -51,6 +51,14 @@ class Survey:
             return self.operations[0] if len(self.operations) == 1 else None
         return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
 
+    def beneath_roots(self, operation: OperationDefinitionNode) -> list[str]:
+        """Name the variables that the root fields' own arguments are not the only ones to use."""
+        fields = [node.selection_set for node in operation.selection_set.selections if isinstance(node, FieldNode)]
+        others = [node for node in operation.selection_set.selections if not isinstance(node, FieldNode)]
+        fragments = [fragment.definition for fragment in self.fragments.values()]
+        parts = [part for node in (*fields, *others, *fragments) if node for part in nodes_of(node)]
+        return sorted({part.name.value for part in parts if isinstance(part, VariableNode)})
+
 
 def nodes_of(node: Node) -> Iterator[Node]:
     """Walk through a part of a document."""

@@ -6,7 +6,7 @@ dataloaders do. Callers are independent: each has a future of its own, so that o
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -40,10 +40,7 @@ class BulkLoader(Generic[K, V]):
     def load(self, key: K) -> Awaitable[V]:
         """Give the value of one key, or fail with what its look-up failed with. The look-up begins at once."""
         look_up = self._begin([key])
-        return self._one(key) if look_up is None else answer(look_up, first)
-
-    async def _one(self, key: K) -> V:
-        return cast("V", first(await self._gather([key])))
+        return alone(self._gather([key])) if look_up is None else answer(look_up, first)
 
     def prime(self, values: Mapping[K, V]) -> None:
         """Take note of values that came in another way."""
@@ -71,12 +68,26 @@ class BulkLoader(Generic[K, V]):
                 self._found.update({key: value for key, value in found if not isinstance(value, Exception)})
         self._under_way = [each for each in self._under_way if not each[1].done()]
 
-    async def _gather(self, wanted: Sequence[K]) -> list[V]:
-        """Wait for all look-ups that may bring these keys."""
-        known: dict[K, Any] = dict(self._found)
-        for keys, look_up in list(self._under_way):
-            known.update(zip(keys, await answer(look_up, list), strict=True))
-        return [known[key] for key in wanted]
+    def _gather(self, wanted: Sequence[K]) -> Awaitable[list[Any]]:
+        """Give the values of keys that are known or under way."""
+        distinct = set(wanted)
+        found = {key: self._found[key] for key in distinct if key in self._found}
+        coming = [(keys, answer(look_up, list)) for keys, look_up in self._under_way if not distinct.isdisjoint(keys)]
+        return joined(wanted, found, coming)
+
+
+async def joined(
+    wanted: Sequence[Any], found: dict[Any, Any], coming: Sequence[tuple[Sequence[Any], Awaitable[list[Any]]]]
+) -> list[Any]:
+    """Wait for the look-ups that bring what is wanted and not found yet."""
+    for keys, values in coming:
+        found.update(zip(keys, await values, strict=True))
+    return [found[key] for key in wanted]
+
+
+async def alone(gathered: Awaitable[list[Any]]) -> Any:
+    """Wait for the value of one key. Raises it, if it is an exception."""
+    return first(await gathered)
 
 
 class LookUpCancelled(Exception):
@@ -89,6 +100,7 @@ def answer(look_up: LookUp, pick: Callable[[Any], Any]) -> "asyncio.Future[Any]"
 
     def settle(done: LookUp) -> None:
         if future.done():
+            look_at(done)
             return
         try:
             future.set_result(pick(done.result()))
@@ -98,7 +110,14 @@ def answer(look_up: LookUp, pick: Callable[[Any], Any]) -> "asyncio.Future[Any]"
             future.set_exception(error)
 
     look_up.add_done_callback(settle)
+    future.add_done_callback(look_at)
     return future
+
+
+def look_at(done: LookUp) -> None:
+    """Take note of how a look-up ended: nobody may be left who waits for it."""
+    if not done.cancelled():
+        done.exception()
 
 
 def first(values: Sequence[Any]) -> Any:

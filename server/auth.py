@@ -63,20 +63,19 @@ class Tokens:
         """
         if authorization is None:
             return None
-        known = self._read.get(authorization) if isinstance(authorization, str) else None
-        if known is not None and known.expires_at.timestamp() > time.time():
-            return known
-        viewer = self._verified(authorization)
-        self._read[str(authorization)] = viewer
-        while len(self._read) > REMEMBERED:
-            del self._read[next(iter(self._read))]
-        return viewer
-
-    def _verified(self, authorization: object) -> Viewer:
+        if isinstance(authorization, str) and len(authorization) > MAX_TOKEN + len("Bearer "):
+            raise BadToken("The access token is malformed.")
         words = authorization.split() if isinstance(authorization, str) else []
         if len(words) != 2 or words[0].lower() != "bearer":
             raise BadToken("Authorization must be 'Bearer' and an access token.")
-        return self.verify(words[1])
+        token = words[1]
+        known = self._read.get(token)
+        if known is not None and known.expires_at.timestamp() > time.time():
+            return known
+        viewer = self._read[token] = self.verify(token)
+        while len(self._read) > REMEMBERED:
+            del self._read[next(iter(self._read))]
+        return viewer
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:

@@ -6,6 +6,7 @@ it is read. Fragments are counted once and reused, so the
 time is linear in the document.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,6 +91,8 @@ class Cost:
 
 def size_of(given: object) -> int:
     """Read the size that a variable's value stands for; 0 for what is none."""
+    if isinstance(given, float):
+        return int(given) if math.isfinite(given) else 0
     return len(given) if isinstance(given, list) else given if isinstance(given, int) else 0
 
 

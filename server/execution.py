@@ -41,7 +41,8 @@ class Execution:
     ) -> None:
         self.schema = schema
         self.executor = Executor(schema._schema, hide_suggestions=not introspection) if breadth_first else None
-        self._documents = Documents(schema._schema, max_depth, introspection=introspection)
+        forget = self.executor.forget if self.executor else None
+        self._documents = Documents(schema._schema, max_depth, introspection=introspection, forget=forget)
         self._max_cost = max_cost
         self._hide_suggestions = not introspection
 
@@ -59,6 +60,7 @@ class Execution:
         lives. A mutation waits for the check. Raises CannotGetOperationTypeError if the document has no such operation,
         and InvalidOperationTypeError if it is of a kind that is not allowed.
         """
+        operation_name = operation_name or None
         try:
             prepared = self._documents.prepare(query)
         except GraphQLSyntaxError as error:
@@ -105,14 +107,14 @@ class Execution:
     ) -> CoreResult:
         if self.executor:
             return await self.executor.execute(
-                document, context_value=context, variable_values=variables, operation_name=operation_name or None
+                document, context_value=context, variable_values=variables, operation_name=operation_name
             )
         result = core.execute(
             self.schema._schema,
             document,
             context_value=context,
             variable_values=dict(variables or {}),
-            operation_name=operation_name or None,
+            operation_name=operation_name,
             hide_suggestions=self._hide_suggestions,
         )
         return await result if isawaitable(result) else result
@@ -130,6 +132,7 @@ class Execution:
         What keeps it from being executed, or ends it before its time, is the last result: one without data. Raises like
         `execute` on the first step.
         """
+        operation_name = operation_name or None
         try:
             prepared = self._documents.prepare(query)
         except GraphQLSyntaxError as error:
@@ -168,7 +171,13 @@ class Execution:
             release = caller.hold_stream()
             context = caller.context()
             source = CoreExecutor.build(
-                self.schema._schema, document, None, context, dict(variables or {}), operation_name or None
+                self.schema._schema,
+                document,
+                None,
+                context,
+                dict(variables or {}),
+                operation_name,
+                hide_suggestions=self._hide_suggestions,
             )
             events = source if isinstance(source, list) else await _events_of(source)
             if isinstance(events, list) or isinstance(source, list):
@@ -195,7 +204,7 @@ class Execution:
         context: Context,
     ) -> Complete:
         """Give what completes an event of a subscription."""
-        operation = self.executor and self.executor.prepare(document, variables, operation_name or None)
+        operation = self.executor and self.executor.prepare(document, variables, operation_name)
         if isinstance(operation, Operation):
             return partial(operation.run, context_value=context)
         return partial(_complete_alone, source)

@@ -21,7 +21,7 @@ from server.auth import BadToken, Tokens
 from server.errors import UNAUTHENTICATED, Refused
 from server.execution import Execution
 from server.limits import MAX_TOKENS
-from server.messages import Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
+from server.messages import CHALLENGE, Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
 from server.operation import Caller, Resumption
 from server.playground import Playground
 from server.quotas import Quota
@@ -90,7 +90,8 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         result = await self.execute(caller, await _read(request), posted=request.method == "POST")
         media_type = choose_media_type(request.headers.get("accept", ""))
         status, body = render(result, media_type)
-        return Response(body, status, media_type=media_type)
+        headers = {"WWW-Authenticate": CHALLENGE} if status == 401 else None
+        return Response(body, status, headers, media_type)
 
     async def _stream(self, request: Request) -> EventStream:
         """Stream any operation, but mutations only if posted, to who asks for that first.
@@ -168,8 +169,7 @@ async def _read(request: Request) -> Asked:
 
 
 def _unauthenticated(bad: BadToken) -> Refused:
-    challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-    return Refused(401, str(bad), UNAUTHENTICATED, challenge)
+    return Refused(401, str(bad), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})
 
 
 def _mutates(query: str, operation_name: str | None) -> bool:

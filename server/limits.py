@@ -5,7 +5,7 @@ visits every fragment once, however often it is spread, so its time is linear in
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -94,13 +94,24 @@ class Prepared:
 
 
 class Documents:
-    """Prepares the documents of one schema; those last used stay prepared, unless there was anything wrong."""
+    """Prepares the documents of one schema; those last used stay prepared, unless there was anything wrong.
 
-    def __init__(self, schema: GraphQLSchema, max_depth: int, *, introspection: bool) -> None:
+    `forget` is told of those that no longer do.
+    """
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        max_depth: int,
+        *,
+        introspection: bool,
+        forget: Callable[[DocumentNode], None] | None = None,
+    ) -> None:
         self._schema = schema
         self._limits = Size(max_depth, MAX_SELECTIONS, MAX_ALIASES, MAX_DIRECTIVES)
         self._introspection = introspection
         self._rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
+        self._forget = forget
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
         self._kept_length = 0
 
@@ -115,8 +126,10 @@ class Documents:
             self._kept[text] = prepared
             self._kept_length += len(text)
             while self._kept_length > KEPT_LENGTH:
-                oldest, _ = self._kept.popitem(last=False)
+                oldest, dropped = self._kept.popitem(last=False)
                 self._kept_length -= len(oldest)
+                if self._forget:
+                    self._forget(dropped.document)
         return prepared
 
     def _prepare(self, text: str) -> Prepared:

@@ -13,6 +13,8 @@ from server.execution import was_executed
 
 JSON = "application/json"
 GRAPHQL_JSON = "application/graphql-response+json"
+REMEMBERED_LENGTH = 200  # characters of a header
+CHALLENGE = 'Bearer error="invalid_token"'
 KINDS: dict[str, type] = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
 
 
@@ -36,7 +38,7 @@ def read(data: object) -> Asked:
             raise Refused(400, f"'{name}' must be {article}.")
     if not data.get("query"):
         raise Refused(400, "The request has no 'query'.")
-    return Asked(data["query"], data.get("variables"), data.get("operationName"))
+    return Asked(data["query"], data.get("variables"), data.get("operationName") or None)
 
 
 def read_parameters(parameters: Mapping[str, Any]) -> Asked:
@@ -65,16 +67,24 @@ def read_body(content_type: str, body: bytes) -> Asked:
     return read(data)
 
 
-@lru_cache(maxsize=256)
 def is_json(content_type: str) -> bool:
     """Tell whether a body of this type is JSON in UTF-8."""
+    return _is_json(content_type) if len(content_type) <= REMEMBERED_LENGTH else _is_json.__wrapped__(content_type)
+
+
+@lru_cache(maxsize=256)
+def _is_json(content_type: str) -> bool:
     name, parameters = parse_media_type(content_type)
     return name == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8")
 
 
-@lru_cache(maxsize=256)
 def choose_media_type(accept: str) -> str:
     """Give the media type that the client likes best: JSON, unless it names the other and likes it as much."""
+    return _choose(accept) if len(accept) <= REMEMBERED_LENGTH else _choose.__wrapped__(accept)
+
+
+@lru_cache(maxsize=256)
+def _choose(accept: str) -> str:
     liking = {JSON: 0.0, GRAPHQL_JSON: 0.0}
     for part in accept.split(","):
         name, parameters = parse_media_type(part)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphql import GraphQLError
 
 from graph import Graph
+from resolvers.bulk import look_at
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import RATE_LIMITED
@@ -77,7 +78,10 @@ class Caller:
     def context(self) -> Context:
         """Make the context of an operation."""
         resumption = self.resumption
-        drained = None if self.graph.store.in_order else self.graph.log.drained()
+        drained = None
+        if not self.graph.store.in_order:
+            drained = self.graph.log.drained()
+            drained.add_done_callback(look_at)
         after = resumption.after if resumption else None
         context = Context(self.graph, self.viewer, self.tokens.issue, drained, resume_after=after)
         if resumption:

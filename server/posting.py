@@ -1,7 +1,7 @@
 """The short way of a posted request: what nearly all requests are is read and answered without a framework's detours.
 
 It stands before the framework. Whatever is not a plain POST of JSON to the endpoint, of known length, answered at once,
-and from no other origin's page, goes the long way through routes and middleware, and comes out the same.
+without an origin and with no header twice, goes the long way through routes and middleware, and comes out the same.
 """
 
 from starlette.types import Receive, Scope, Send
@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from server.errors import Refused, failed
 from server.http import GraphQLEndpoint
 from server.limits import MAX_BODY
-from server.messages import choose_media_type, is_json, read_body, render
+from server.messages import CHALLENGE, choose_media_type, is_json, read_body, render
 from server.request_ids import REQUEST_ID, identify
 from server.streams import EVENT_STREAM
 
@@ -29,43 +29,43 @@ class Posting:
         accept = headers.get(b"accept", b"").decode("latin-1")
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         length = headers.get(b"content-length", b"")
-        plain = length.isdigit() and len(length) < 9 and int(length) <= MAX_BODY and b"origin" not in headers
-        if not plain or EVENT_STREAM in accept.lower() or not is_json(content_type):
+        plain = length.isdigit() and len(length) < 9 and int(length) <= MAX_BODY
+        if not plain or b"origin" in headers or len(headers) < len(scope["headers"]):
+            return False
+        if EVENT_STREAM in accept.lower() or not is_json(content_type):
             return False
         request_id = identify(scope, headers.get(REQUEST_ID))
         body = await _body(receive)
         if body is None:
             return True
         authorization = headers.get(b"authorization")
+        media_type = choose_media_type(accept)
         try:
             caller = self._endpoint.identify(scope, None if authorization is None else authorization.decode("latin-1"))
             result = await self._endpoint.execute(caller, read_body(content_type, body), posted=True)
+            status, answer = render(result, media_type)
         except Refused as refused:
             await self._respond(scope, receive, send, refused)
             return True
         except Exception:
             await self._respond(scope, receive, send, failed(request_id.decode()))
             raise
-        media_type = choose_media_type(accept)
-        status, answer = render(result, media_type)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (b"content-length", b"%d" % len(answer)),
-                    (b"content-type", media_type.encode()),
-                    (REQUEST_ID, request_id),
-                ],
-            }
-        )
+        answered = [
+            (b"content-length", b"%d" % len(answer)),
+            (b"content-type", media_type.encode()),
+            (b"vary", b"Origin"),
+            (REQUEST_ID, request_id),
+        ]
+        if status == 401:
+            answered.append((b"www-authenticate", CHALLENGE.encode()))
+        await send({"type": "http.response.start", "status": status, "headers": answered})
         await send({"type": "http.response.body", "body": answer})
         return True
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
         request_id = scope["state"]["request_id"]
         response = refused.response(request_id)
-        response.raw_headers.append((REQUEST_ID, request_id.encode()))
+        response.raw_headers += [(b"vary", b"Origin"), (REQUEST_ID, request_id.encode())]
         await response(scope, receive, send)
 
 
