@@ -152,6 +152,8 @@ class Run:
 
     def _future(self, awaitable: Any) -> "asyncio.Future[Any]":
         if isinstance(awaitable, asyncio.Future):
+            if isinstance(awaitable, asyncio.Task):
+                self._tasks.append(awaitable)
             return awaitable
         task: asyncio.Future[Any] = asyncio.ensure_future(awaitable)
         self._tasks.append(task)

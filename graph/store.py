@@ -97,7 +97,7 @@ class Store:
         no answer for five seconds, or if too many reads wait already. A read may be sent more than once, so it must
         not write. Cancelling the future disturbs nobody else.
         """
-        loop = self._running_loop()
+        loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()
         try:
             if self.single_slot:
@@ -114,12 +114,12 @@ class Store:
         """Do what `ask` does, for the command `name key word…` on each of many keys: the same, but cheaper to pack."""
         if self.single_slot or not self.in_order:
             return self.ask([(name, key, *words) for key in keys], answer)
-        loop = self._running_loop()
+        loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()
         self._queue(loop, Read.of_each(name, keys, words, answer, future))
         return future
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
+    def running_loop(self) -> asyncio.AbstractEventLoop:
         """Give the running loop: the one of the lane, as long as it runs, since to ask for it is a system call."""
         loop = self._loop
         return loop if loop is not None and loop.is_running() else asyncio.get_running_loop()

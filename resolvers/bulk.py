@@ -15,10 +15,18 @@ LookUp: TypeAlias = asyncio.Future[Any]
 
 
 class BulkLoader(Generic[K, V]):
-    """Looks keys up with `get_many(keys)`, which answers in the order of the keys, exceptions for those that fail."""
+    """Looks keys up with `get_many(keys)`, which answers in the order of the keys, exceptions for those that fail.
 
-    def __init__(self, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> None:
+    `loop` is the running one, if that is known: to ask for it is a system call.
+    """
+
+    def __init__(
+        self,
+        get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self._get_many = get_many
+        self._loop = loop
         self._found: dict[K, V] = {}
         self._under_way: list[tuple[list[K], LookUp]] = []
 
@@ -54,7 +62,7 @@ class BulkLoader(Generic[K, V]):
         if not missing:
             return None
         values = self._get_many(missing)
-        look_up = values if isinstance(values, asyncio.Future) else asyncio.ensure_future(values)
+        look_up = values if isinstance(values, asyncio.Future) else asyncio.ensure_future(values, loop=self._loop)
         self._under_way.append((missing, look_up))
         return look_up
 

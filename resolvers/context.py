@@ -1,9 +1,10 @@
 """What resolvers know of the request they answer: who asks, the social graph, and what was loaded so far."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
 from executor.fields import Batches
 from graph import Graph
@@ -11,6 +12,8 @@ from graph.model import Session
 from resolvers.bulk import answer
 from resolvers.errors import Unauthenticated
 from resolvers.loaders import Loaders
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return self.viewer
+
+    def start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
+        """Begin work as a task."""
+        return self.graph.store.running_loop().create_task(work)
 
     def drained(self) -> Awaitable[int]:
         """Give a drained mark older than every page that this request has read: ask before asking for one.

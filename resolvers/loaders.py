@@ -83,22 +83,22 @@ class Loaders:
     @lazy
     def followers(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of followers, by person and window."""
-        return BulkLoader(partial(by_window, self._graph.follows.followers))
+        return BulkLoader(partial(by_window, self._graph.follows.followers), self._graph.store.running_loop())
 
     @lazy
     def following(self) -> BulkLoader[Asked, Page[Follow]]:
         """Pages of those whom people follow, by person and window."""
-        return BulkLoader(partial(by_window, self._graph.follows.following))
+        return BulkLoader(partial(by_window, self._graph.follows.following), self._graph.store.running_loop())
 
     @lazy
     def home_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of home timelines, by owner and window; their posts are primed."""
-        return BulkLoader(Apart(partial(home_pages, self._graph, self.posts)))
+        return BulkLoader(Apart(partial(home_pages, self._graph, self.posts)), self._graph.store.running_loop())
 
     @lazy
     def user_timelines(self) -> BulkLoader[Asked, Page[Post]]:
         """Pages of people's own posts, by author and window; the posts are primed."""
-        return BulkLoader(Apart(partial(user_pages, self._graph, self.posts)))
+        return BulkLoader(Apart(partial(user_pages, self._graph, self.posts)), self._graph.store.running_loop())
 
 
 async def home_pages(graph: Graph, posts: BulkLoader[int, Post | None], asked: Sequence[Asked]) -> list[Page[Post]]:

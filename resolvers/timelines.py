@@ -1,7 +1,7 @@
 """Timelines: a person's own posts, and the viewer's home timeline."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window
@@ -28,7 +28,7 @@ def global_ids(timelines: Sequence[Timeline], context: Context) -> list[str]:
     return [ids.encode(KINDS[timeline.kind], timeline.owner) for timeline in timelines]
 
 
-async def posts(
+def posts(
     timelines: Sequence[Timeline],
     context: Context,
     *,
@@ -36,13 +36,18 @@ async def posts(
     after: After = None,
     last: Last = None,
     before: Before = None,
-) -> list[PostPage | Exception]:
+) -> Awaitable[list[PostPage | Exception]]:
     """Page through timelines of both kinds, newest first; the posts come with the page.
 
     Two round trips for a cached home timeline and for people's own; on a cluster one before them for the drained mark,
     if the server has not begun to read it. Raises BadPaging; a page that the archive keeps back fails alone.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    return context.start(pages_of(timelines, context, window))
+
+
+async def pages_of(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
+    """Read the pages of timelines, and before them the drained mark."""
     drained = context.drained()
     if not context.graph.store.in_order:
         await drained

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import strawberry
 
-from graph.model import Follow, User
+from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
 from resolvers import ids
+from resolvers.bulk import BulkLoader
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
+from resolvers.loaders import Asked
 from resolvers.references import Identified, Reference, refer
 from resolvers.times import Moment, moments
 
@@ -77,7 +79,7 @@ def posts_counts(users: Sequence[Identified], context: Context) -> Awaitable[lis
     return context.loaders.posts_counts.load_many([user.id for user in users])
 
 
-async def followers(
+def followers(
     users: Sequence[Identified],
     context: Context,
     *,
@@ -85,14 +87,13 @@ async def followers(
     after: After = None,
     last: Last = None,
     before: Before = None,
-) -> list[FollowPage]:
+) -> Awaitable[list[FollowPage]]:
     """Page through people's followers, newest first. One round trip; raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    pages = await context.loaders.followers.load_many([(user.id, window) for user in users])
-    return [FollowPage(user.id, True, page) for user, page in zip(users, pages, strict=True)]
+    return context.start(pages_of(context.loaders.followers, users, window, incoming=True))
 
 
-async def following(
+def following(
     users: Sequence[Identified],
     context: Context,
     *,
@@ -100,11 +101,18 @@ async def following(
     after: After = None,
     last: Last = None,
     before: Before = None,
-) -> list[FollowPage]:
+) -> Awaitable[list[FollowPage]]:
     """Page through those whom people follow, newest first. One round trip; raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    pages = await context.loaders.following.load_many([(user.id, window) for user in users])
-    return [FollowPage(user.id, False, page) for user, page in zip(users, pages, strict=True)]
+    return context.start(pages_of(context.loaders.following, users, window, incoming=False))
+
+
+async def pages_of(
+    loader: BulkLoader[Asked, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
+) -> list[FollowPage]:
+    """Read a page of each person's list."""
+    pages = await loader.load_many([(user.id, window) for user in users])
+    return [FollowPage(user.id, incoming, page) for user, page in zip(users, pages, strict=True)]
 
 
 def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
