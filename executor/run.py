@@ -134,11 +134,12 @@ class Run:
 
     def _begin_ahead(self, ahead: Ahead, step: Step, parents: Sequence[Any]) -> None:
         """Begin what of the selection needs no more than stand-ins; without these it begins with the values."""
-        stand_ins = ahead.references(self, parents)
-        if stand_ins is None or len(stand_ins) != len(parents):
+        try:
+            stand_ins = list(ahead.references(self, parents) or ())
+            distinct = [each for each in dict.fromkeys(stand_ins) if each is not None]
+        except TypeError:  # they cannot be listed, or not be told apart
             return
-        distinct = [each for each in dict.fromkeys(stand_ins) if each is not None]
-        if not distinct:
+        if not distinct or len(stand_ins) != len(parents):
             return
         columns = [self._begin(field, distinct, None) for field in ahead.selection.fields if field.early]
         for index, column in enumerate(columns):

@@ -1,8 +1,8 @@
 """The dataloaders of one request: every look-up in the social graph goes through one of these.
 
-Each is fresh with its `Context`. What is asked for in one go of the event loop leaves as one call of the graph, and
-the graph sends the calls of one go in one round trip; so all resolvers go through a loader, even for a key that nobody
-else asks for, or a layer would need two trips.
+Each is fresh with its `Context`. A list of keys is one call of the graph, which sends the calls of a few goes of the
+event loop in one round trip. All resolvers go through a loader, so that what one has found or begun to look up, no
+other asks for again.
 """
 
 import asyncio

@@ -45,6 +45,28 @@ async def test_nobody_is_asked_for_nothing() -> None:
     assert calls == [2]
 
 
+@pytest.mark.parametrize("stand_ins", [[[]], [], ["one", "too many"], 7, None, [None]], ids=repr)
+async def test_references_that_make_no_sense_are_done_without(stand_ins: Any) -> None:
+    """Unhashable ones, too few or too many, or none at all: the fields wait for the values themselves."""
+
+    async def friends(parents: Sequence[Any], context: Any) -> list[str]:
+        return ["bob"] * len(parents)
+
+    name = GraphQLField(
+        GraphQLString,
+        extensions={"batch": lambda parents, context: [str(each) for each in parents], "needs_only_reference": True},
+    )
+    friend = GraphQLField(
+        GraphQLObjectType("Friend", {"name": name}),
+        extensions={"batch": friends, "references": lambda parents, context: stand_ins},
+    )
+    result = await Executor(GraphQLSchema(GraphQLObjectType("Query", {"friend": friend}))).execute(
+        parse("{ friend { name } }")
+    )
+    assert result.errors is None
+    assert result.data == {"friend": {"name": "bob"}}
+
+
 async def test_plans_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """One document with many choices of what to include cannot keep a plan for each."""
     monkeypatch.setattr(executor.execution, "KEPT_FIELDS", 50)
