@@ -36,6 +36,9 @@ class InterceptedStore(Store):
         self._reads.append((list(commands), answer, future))
         return future
 
+    def ask_each(self, name: str, keys: Sequence[str], words: tuple[str, ...], answer: Answer) -> "asyncio.Future[Any]":
+        return self.ask([(name, key, *words) for key in keys], answer)
+
     async def _answer(self) -> None:
         reads, self._reads = self._reads, []
         try:
