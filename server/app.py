@@ -21,11 +21,11 @@ from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
+from server.documents import MAX_BODY
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import failed
 from server.execution import Execution
 from server.http import GraphQLEndpoint
-from server.limits import MAX_BODY
 from server.metrics import show_metrics
 from server.playground import Playground
 from server.playground.visitor import Visitor

@@ -19,10 +19,10 @@ from strawberry.types.graphql import OperationType
 from executor import Executor, Operation
 from resolvers.context import Context
 from server.auth import BadToken
+from server.caller import SESSION_ENDED, Caller
 from server.cost import cost_error
+from server.documents import Documents, Prepared
 from server.errors import coded
-from server.limits import Documents, Prepared
-from server.operation import SESSION_ENDED, Caller
 
 EVERYTHING = frozenset(OperationType)
 KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}

@@ -18,11 +18,11 @@ from strawberry.types.graphql import OperationType
 
 from graph.errors import StoreUnavailable
 from server.auth import BadToken, Tokens
+from server.caller import Caller, Resumption
+from server.documents import MAX_TOKENS
 from server.errors import UNAUTHENTICATED, Refused
 from server.execution import Execution
-from server.limits import MAX_TOKENS
 from server.messages import CHALLENGE, Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
-from server.operation import Caller, Resumption
 from server.playground import Playground
 from server.quotas import Quota
 from server.sockets import SocketAdapter, SocketHandler

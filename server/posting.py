@@ -6,9 +6,9 @@ without an origin and with no header twice, goes the long way through routes and
 
 from starlette.types import Receive, Scope, Send
 
+from server.documents import MAX_BODY
 from server.errors import Refused, failed
 from server.http import GraphQLEndpoint
-from server.limits import MAX_BODY
 from server.messages import CHALLENGE, choose_media_type, is_json, read_body, render
 from server.request_ids import REQUEST_ID, identify
 from server.streams import EVENT_STREAM

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from server.app import create_app
-from server.limits import MAX_BODY
+from server.documents import MAX_BODY
 from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings, SettingsError
 

@@ -26,9 +26,9 @@ from strawberry.types.execution import ExecutionResult
 
 from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
+from server.caller import Caller
 from server.errors import RATE_LIMITED, coded
 from server.execution import was_executed
-from server.operation import Caller
 from server.quotas import QuotaExceeded
 
 if TYPE_CHECKING:

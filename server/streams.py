@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 from strawberry.http import GraphQLHTTPResponse
 from strawberry.types import ExecutionResult
 
+from server.caller import Caller
 from server.errors import UNAUTHENTICATED
 from server.execution import was_executed
-from server.operation import Caller
 from server.protocols import BREAK_OFF
 
 EVENT_STREAM = "text/event-stream"

@@ -16,7 +16,7 @@ import pytest
 
 from graph.facts import PostPublished
 from server.auth import Tokens
-from server.operation import Caller
+from server.caller import Caller
 from server.protocols import HttpProtocol, SocketProtocol
 from server.sockets import SocketHandler, SocketOperation
 from server.streams import EventStream

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from server.auth import MAX_TOKEN
-from server.limits import Documents
+from server.documents import Documents
 from tests.server.conftest import Api
 
 LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
