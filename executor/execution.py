@@ -48,15 +48,19 @@ class Executor:
     """Executes validated documents of one schema, breadth first.
 
     `planned` counts the runs of plans, `slow` those of them that needed the pass over errors, and `fallen_back` the
-    operations that were handed to graphql-core. Documents are known by identity: keep what is parsed, so that its plan
-    is found again. The last thousand stay planned, as long as their plans are not too large in all.
+    operations that were handed to graphql-core. Only the first `max_errors` errors are reported, since each takes time
+    and memory. Documents are known by identity: keep what is parsed, so that its plan is found again. The last thousand
+    stay planned, as long as their plans are not too large in all.
     """
 
-    def __init__(self, schema: core.GraphQLSchema, *, hide_suggestions: bool = False) -> None:
+    def __init__(
+        self, schema: core.GraphQLSchema, *, hide_suggestions: bool = False, max_errors: int | None = None
+    ) -> None:
         core.assert_valid_schema(schema)
         self._schema = schema
         self._declarations = Declarations(schema)
         self._hide_suggestions = hide_suggestions
+        self._max_errors = max_errors
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         self.planned = 0
         self.slow = 0
@@ -107,6 +111,7 @@ class Executor:
                 self._schema,
                 chosen.variable_definitions,
                 dict(variable_values or {}),
+                self._max_errors,
                 hide_suggestions=self._hide_suggestions,
             )
             if isinstance(coerced, list):
@@ -168,13 +173,13 @@ class Executor:
         if not run.failed:
             return core.ExecutionResult(row, None)
         self.slow += 1
-        propagation = Propagation(run)
+        propagation = Propagation(run, self._max_errors)
         return core.ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
 
     async def _run_serially(self, plan: Plan, run: Run) -> core.ExecutionResult:
         """Run root fields one after another, each with all that is beneath it, until one fails the whole."""
         row: Row = {}
-        propagation = Propagation(run)
+        propagation = Propagation(run, self._max_errors)
         for alone in plan.parts:
             [part] = run.select(alone, [run.root], None)
             await run.finish()

@@ -5,6 +5,7 @@ that its outcome is what depth-first execution would have given. Rows that are s
 several places, are walked once for each place. Nothing of this costs a run in which nothing failed.
 """
 
+import math
 from typing import Any
 
 from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType
@@ -27,10 +28,11 @@ class Failed(Exception):
 
 
 class Propagation:
-    """Turns rows into a response. `errors` are in the order of the document."""
+    """Turns rows into a response. `errors` are in the order of the document, the first `max_errors` of them."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, max_errors: int | None = None) -> None:
         self._run = run
+        self._max_errors = math.inf if max_errors is None else max_errors
         self.errors: list[GraphQLError] = []
 
     def data(self, selection: Selection, row: Row) -> dict[str, Any] | None:
@@ -55,6 +57,10 @@ class Propagation:
         except Failed as failed:
             if isinstance(failed.error, BrokenOff):
                 raise
+            if len(self.errors) >= self._max_errors:
+                if isinstance(type_, GraphQLNonNull):
+                    raise
+                return None
             error = located_error(failed.error, field.nodes, path)
             if isinstance(type_, GraphQLNonNull):
                 raise Failed(error) from None

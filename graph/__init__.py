@@ -22,6 +22,7 @@ from graph.log import Log, Once
 from graph.ownership import Ownership
 from graph.posts import Posts
 from graph.projections import Projections
+from graph.rates import Rates
 from graph.relationships import Relationships
 from graph.repair import Repair
 from graph.sessions import Sessions
@@ -80,6 +81,7 @@ class Graph:
         self.posts = Posts(store, self.log, self.commit, self.ownership)
         self.follows = Follows(store, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
+        self.rates = Rates(store)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
         self.timelines = Timelines(store, self.ownership, self.posts, cache)
         reach = Reach(store, cache, tuning.push_limit)

@@ -20,6 +20,7 @@ key                            type            content
 `{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `attempts:{<login>}`           string, TTL     failed log-ins in a row
+`rate:{<holder>}`              hash, TTL       rate → the time, in microseconds, at which its bucket is full again
 `user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field;
                                                `may:<permission>` → the number that granted it, or, negative, revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
@@ -66,6 +67,11 @@ def login(login: str) -> str:
 def attempts(login: str) -> str:
     """Name the counter of failed log-ins in a row."""
     return f"attempts:{{{login}}}"
+
+
+def rate(holder: str) -> str:
+    """Name the rates of a holder: a viewer, or an address."""
+    return f"rate:{{{holder}}}"
 
 
 def user(user: int) -> str:

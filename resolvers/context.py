@@ -31,8 +31,9 @@ class Context:
     `issue_token` makes the access token of a session. `drained` will give the drained mark: a
     server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
     needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
-    subscription prefers to the `after` of its document; `position` is the cursor of the event under way. Build it
-    inside a running event loop.
+    subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
+    `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. Build it inside a
+    running event loop.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class Context:
         drained: "asyncio.Future[int] | None" = None,
         *,
         resume_after: str | None = None,
+        read_rate_limit: Callable[[], Awaitable[Any]] | None = None,
     ) -> None:
         self.graph = graph
         self.viewer = viewer
         self.issue_token = issue_token
         self.resume_after = resume_after
+        self.read_rate_limit = read_rate_limit
         self.position: str | None = None
         self._drained = drained
         self.loaders = Loaders(graph, self.viewer_id)

@@ -3,9 +3,10 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import nodes, posts, users
+from resolvers import nodes, posts, rates, users
 from schema.node import Node
 from schema.post import Post
+from schema.rate_limit import RateLimit
 from schema.user import User
 
 
@@ -27,3 +28,6 @@ class Query:
         users.user, references=users.user_reference, description="A person by id or login; null if there is none."
     )
     post: Post | None = single(posts.post, description="A post; null if there is none or it was deleted.")
+    rate_limit: RateLimit | None = single(
+        rates.rate_limit, description="The points that are left to spend; null while the server does not limit rates."
+    )

@@ -21,10 +21,9 @@ from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
-from server.documents import MAX_BODY
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import failed
-from server.execution import Execution
+from server.execution import Execution, OperationLimits
 from server.http import GraphQLEndpoint
 from server.metrics import show_metrics
 from server.playground import Playground
@@ -61,12 +60,19 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     playground = Playground(visitor) if settings.shows_playground else None
     execution = Execution(
         schema,
-        max_depth=settings.max_depth,
-        max_cost=settings.max_cost,
+        settings.document_limits,
+        OperationLimits(
+            settings.max_cost,
+            settings.max_event_cost,
+            settings.max_response,
+            settings.deadline,
+            settings.operations_at_once,
+        ),
         introspection=settings.shows_schema,
+        locations=not settings.production,
         breadth_first=settings.executor,
     )
-    endpoint = GraphQLEndpoint(execution, tokens, playground, settings.allowed_origins, settings.max_streams)
+    endpoint = GraphQLEndpoint(execution, tokens, playground, settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -92,7 +98,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
         middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
-        max_body_size=MAX_BODY,
+        max_body_size=settings.max_body,
     )
 
 

@@ -12,7 +12,9 @@ from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import RATE_LIMITED
 from server.quotas import Quota, QuotaExceeded, holder_of
+from server.rates import Meter, RatePolicy
 
+EVENTS_AT_ONCE = 4
 SESSION_ENDED = "The session has ended: log in again."
 
 
@@ -33,23 +35,44 @@ class Resumption:
 class Caller:
     """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
 
-    `sockets` and `streams` count what callers hold open; `resumption` is only for event streams.
+    `sockets`, `streams` and `anonymous_streams` count what callers hold open; `resumption` is only for event streams.
     """
 
     graph: Graph
     tokens: Tokens
     sockets: Quota
     streams: Quota
+    anonymous_streams: Quota
     request_id: str
     address: str
     viewer: Viewer | None = None
     authorization: str | None = None
     resumption: Resumption | None = None
+    policy: RatePolicy | None = None
+    meter: Meter | None = None
+    _event_turns: asyncio.Semaphore | None = None
 
     @property
-    def holder(self) -> int | str:
-        """Whose quota counts: the viewer's, or the address's if anonymous."""
-        return self.viewer.user if self.viewer else holder_of(self.address)
+    def event_turns(self) -> asyncio.Semaphore:
+        """Lets few events of one socket or stream be completed at once."""
+        self._event_turns = self._event_turns or asyncio.Semaphore(EVENTS_AT_ONCE)
+        return self._event_turns
+
+    @property
+    def holder(self) -> str:
+        """Whose quota counts: the viewer's, or the network's if anonymous."""
+        return f"user:{self.viewer.user}" if self.viewer else self.network
+
+    @property
+    def network(self) -> str:
+        """The network that the caller's address belongs to."""
+        return holder_of(self.address)
+
+    def begin(self) -> Meter | None:
+        """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
+        policy = self.policy
+        self.meter = Meter(policy, self.graph.rates, self.holder, self.network) if policy else None
+        return self.meter
 
     async def check_session(self) -> None:
         """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""
@@ -69,13 +92,14 @@ class Caller:
 
     def hold_stream(self) -> Callable[[], None]:
         """Count a live subscription in. Returns what counts it out. Raises GraphQLError if there are too many."""
+        quota = self.streams if self.viewer else self.anonymous_streams
         try:
-            return self.streams.hold(self.holder)
+            return quota.hold(self.holder)
         except QuotaExceeded:
-            message = f"You have {self.streams.most} live subscriptions, as many as one may: end one first."
+            message = f"You have {quota.most} live subscriptions, the most that are allowed. End one first."
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
 
-    def context(self) -> Context:
+    def context(self, meter: Meter | None = None) -> Context:
         """Make the context of an operation."""
         resumption = self.resumption
         drained = None
@@ -83,7 +107,14 @@ class Caller:
             drained = self.graph.log.drained()
             drained.add_done_callback(look_at)
         after = resumption.after if resumption else None
-        context = Context(self.graph, self.viewer, self.tokens.issue, drained, resume_after=after)
+        context = Context(
+            self.graph,
+            self.viewer,
+            self.tokens.issue,
+            drained,
+            resume_after=after,
+            read_rate_limit=meter.state if meter else None,
+        )
         if resumption:
             resumption.context = context
         return context

@@ -84,7 +84,7 @@ def serve(
         if workers == 1:
             serve_here(settings, listening)
         else:
-            serve_many(listening, workers)
+            serve_many(settings, listening, workers)
 
 
 @cli.command()

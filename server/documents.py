@@ -1,189 +1,192 @@
-"""Documents: parsed, measured and validated once, then kept; and how large a client's may be.
+"""The document cache: documents are parsed, measured and validated once; refusals are remembered, too, for a while.
 
-A document is measured before it is validated, because validation itself takes long on hostile ones. Measuring
-visits every fragment once, however often it is spread, so its time is linear in the text.
+A document is measured before it is validated, because validation takes long on hostile documents.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from graphql import (
     DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
-    InlineFragmentNode,
+    GraphQLSyntaxError,
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
-    SelectionSetNode,
-    parse,
+    Source,
+    Token,
     specified_rules,
     validate,
 )
+from graphql.language.parser import Parser
 
-from server.cost import Cost, size_of
+from server.cost import Cost, Demand, size_of
+from server.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
+from server.errors import COST_LIMIT, shortened
+from server.weights import Weights
 
-MAX_BODY = 256 * 1024  # bytes of a request, or of a socket's message
-MAX_TOKENS = 3_000
-MAX_SELECTIONS = 500
-MAX_ALIASES = 100
-MAX_DIRECTIVES = 100
 MAX_ERRORS = 20
-COUNTED_TO = 1_000_000
-KEPT_LENGTH = 500_000  # characters of all documents that stay prepared
-KEPT_COSTS = 100  # of one document, by sizes
-TOO_LARGE = "COST_LIMIT"
+KEPT_TOKENS = 50_000  # of all documents that stay prepared; with its plan a token takes about 700 bytes
+CHARACTERS_A_TOKEN = 500  # that take as much memory as a token
+OVERHEAD = 20  # tokens that take as much memory as the least document
+KEPT_DEMANDS = 100  # of one document, by the sizes that its variables ask for
+KEPT_REFUSALS = 200
+LONGEST_REFUSAL = 5_000  # characters of a document whose refusal is remembered
 INVALID = "GRAPHQL_VALIDATION_FAILED"
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How large a document is with its fragments counted wherever they are spread."""
+class DocumentRefused(Exception):
+    """A document that is not executed: a syntax error, too large, or invalid. Carries at most 20 coded errors."""
 
-    levels: int = 0
-    selections: int = 0
-    aliases: int = 0
-    directives: int = 0
-
-    def __add__(self, other: "Size") -> "Size":
-        return Size(
-            max(self.levels, other.levels),
-            min(self.selections + other.selections, COUNTED_TO),
-            min(self.aliases + other.aliases, COUNTED_TO),
-            min(self.directives + other.directives, COUNTED_TO),
-        )
+    def __init__(self, errors: Sequence[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = tuple(errors)
 
 
 class Prepared:
-    """A document without syntax errors, what else is wrong with it, and what its operations are and cost."""
+    """A valid document, the kinds of its operations, and what these may take."""
 
-    def __init__(self, document: DocumentNode, errors: tuple[GraphQLError, ...]) -> None:
+    def __init__(self, document: DocumentNode, weights: Weights) -> None:
         self.document = document
-        self.errors = errors
         operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
         self.operations = len(operations)
         self._kinds = {node.name.value if node.name else None: node.operation for node in operations}
+        self._weights = weights
         self._sized_by: frozenset[str] = frozenset()
-        self._costs: dict[Hashable, int] = {}
+        self._demands: dict[Hashable, Demand] = {}
 
     def kind(self, operation_name: str | None) -> OperationType | None:
-        """Tell what kind of operation a request runs; None if it names none of the document's."""
+        """Return the kind of the operation that a request runs; None if the document has no such operation."""
         if not operation_name and self.operations == 1:
             return next(iter(self._kinds.values()))
         return self._kinds.get(operation_name)
 
-    def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> int:
-        """Count the objects that an operation can ask for; with sizes that were met before, it is looked up."""
+    def demand(self, operation_name: str | None, variables: Mapping[str, Any]) -> Demand:
+        """Return what an operation may take at most. It is looked up for page sizes that were met before."""
         sizes = tuple((name, size_of(variables[name])) for name in self._sized_by if name in variables)
-        known = self._costs.get((operation_name, sizes))
+        known = self._demands.get((operation_name, sizes))
         if known is not None:
             return known
-        cost = Cost(self.document, variables)
-        counted = cost.of(operation_name)
-        if not cost.sized_by <= self._sized_by or len(self._costs) >= KEPT_COSTS:
+        cost = Cost(self._weights, self.document, variables)
+        demand = cost.of(operation_name)
+        if not cost.sized_by <= self._sized_by or len(self._demands) >= KEPT_DEMANDS:
             self._sized_by |= cost.sized_by
-            self._costs.clear()
+            self._demands.clear()
         sizes = tuple((name, size_of(variables[name])) for name in self._sized_by if name in variables)
-        self._costs[(operation_name, sizes)] = counted
-        return counted
+        self._demands[(operation_name, sizes)] = demand
+        return demand
 
 
 class Documents:
-    """Prepares the documents of one schema; those last used stay prepared, unless there was anything wrong.
+    """Prepares documents for one schema, and keeps those that were used last.
 
-    `forget` is told of those that no longer do.
+    `forget` is called with each document that is no longer kept. Without `locations`, errors do not say where in the
+    document they are, except syntax errors: prepared documents then take 40% of the memory.
     """
 
     def __init__(
         self,
         schema: GraphQLSchema,
-        max_depth: int,
+        limits: DocumentLimits,
         *,
         introspection: bool,
+        locations: bool = True,
         forget: Callable[[DocumentNode], None] | None = None,
     ) -> None:
         self._schema = schema
-        self._limits = Size(max_depth, MAX_SELECTIONS, MAX_ALIASES, MAX_DIRECTIVES)
+        self._limits = limits
+        self._locations = locations
         self._introspection = introspection
         self._rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
+        self._weights = Weights(schema)
         self._forget = forget
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
-        self._kept_length = 0
+        self._kept_tokens = 0
+        self._refused: OrderedDict[str, tuple[GraphQLError, ...]] = OrderedDict()
+
+    def knows(self, text: str) -> bool:
+        """Return whether a document is prepared, so that to prepare it costs nothing."""
+        return text in self._kept
 
     def prepare(self, text: str) -> Prepared:
-        """Parse a document, measure it and validate it. Raises GraphQLSyntaxError."""
+        """Parse, measure and validate a document. Raises DocumentRefused."""
         prepared = self._kept.get(text)
         if prepared is not None:
             self._kept.move_to_end(text)
             return prepared
-        prepared = self._prepare(text)
-        if not prepared.errors:
-            self._kept[text] = prepared
-            self._kept_length += len(text)
-            while self._kept_length > KEPT_LENGTH:
-                oldest, dropped = self._kept.popitem(last=False)
-                self._kept_length -= len(oldest)
-                if self._forget:
-                    self._forget(dropped.document)
+        refusal = self._refused.get(text)
+        if refusal is not None:
+            raise DocumentRefused(refusal)
+        try:
+            prepared = self._prepare(text)
+        except DocumentRefused as refused:
+            self._remember(text, refused)
+            raise
+        self._keep(text, prepared)
         return prepared
 
     def _prepare(self, text: str) -> Prepared:
-        document = parse(text, max_tokens=MAX_TOKENS)
-        excess = _excess(measure(document), self._limits)
-        if excess is not None:
-            return Prepared(document, (GraphQLError(excess, extensions={"code": TOO_LARGE}),))
+        try:
+            document = parse_document(text, self._limits.tokens, locations=self._locations)
+        except GraphQLSyntaxError as error:
+            raise DocumentRefused([plain(error, "GRAPHQL_PARSE_FAILED")]) from None
+        too_large = excess(measure(document), self._limits.size)
+        if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
+            too_large = f"The document has an alias of over {MAX_ALIAS_LENGTH} characters, the most that are allowed."
+        if too_large is not None:
+            raise DocumentRefused([GraphQLError(too_large, extensions={"code": COST_LIMIT})])
         hide = not self._introspection
         errors = validate(self._schema, document, self._rules, MAX_ERRORS, hide_suggestions=hide)
-        for error in errors:
-            error.extensions = {"code": INVALID}
-        return Prepared(document, tuple(errors))
+        if errors:
+            raise DocumentRefused([plain(error, INVALID) for error in errors[:MAX_ERRORS]])
+        return Prepared(document, self._weights)
+
+    def _keep(self, text: str, prepared: Prepared) -> None:
+        self._kept[text] = prepared
+        self._kept_tokens += weight_of(text, prepared)
+        while self._kept_tokens > KEPT_TOKENS:
+            oldest, dropped = self._kept.popitem(last=False)
+            self._kept_tokens -= weight_of(oldest, dropped)
+            if self._forget:
+                self._forget(dropped.document)
+
+    def _remember(self, text: str, refused: DocumentRefused) -> None:
+        if len(text) <= LONGEST_REFUSAL:
+            self._refused[text] = refused.errors
+            if len(self._refused) > KEPT_REFUSALS:
+                self._refused.popitem(last=False)
 
 
-def measure(document: DocumentNode) -> Size:
-    """Measure all operations of a document together, and the fragments that none of them uses."""
-    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
-    measured: dict[str, Size] = {}
-    total = Size()
-    for node in document.definitions:
-        if isinstance(node, OperationDefinitionNode):
-            total += Size(directives=len(node.directives or ())) + _of(node.selection_set, fragments, measured)
-    for name, fragment in fragments.items():
-        if name not in measured:
-            total += _of(fragment.selection_set, fragments, measured)
-    return total
+def parse_document(text: str, max_tokens: int, *, locations: bool = True) -> DocumentNode:
+    """Parse a document, and break the links between its tokens. Raises GraphQLSyntaxError.
+
+    The library links tokens in both directions, so that each document would stay in memory until a garbage collection.
+    """
+    source = Source(text)
+    parser = Parser(source, no_location=not locations, max_tokens=max_tokens)
+    try:
+        return parser.parse_document()
+    except RecursionError:
+        raise GraphQLSyntaxError(source, 0, "The document is nested too deeply.") from None
+    finally:
+        token: Token | None = parser._lexer.token
+        while token is not None and token.next is not None:
+            token = token.next
+        while token is not None:
+            previous = token.prev
+            token.prev = token.next = None
+            token = previous
 
 
-def _of(
-    selection_set: SelectionSetNode | None,
-    fragments: Mapping[str, FragmentDefinitionNode],
-    measured: dict[str, Size],
-) -> Size:
-    total = Size()
-    for node in selection_set.selections if selection_set else ():
-        total += Size(selections=1, directives=len(node.directives or ()))
-        if isinstance(node, FragmentSpreadNode):
-            name = node.name.value
-            if name not in measured and name in fragments:
-                measured[name] = Size()  # stands while a fragment spreads itself, which validation refuses
-                measured[name] = _of(fragments[name].selection_set, fragments, measured)
-            total += measured.get(name, Size())
-        elif isinstance(node, FieldNode):
-            inner = _of(node.selection_set, fragments, measured)
-            total += inner + Size(levels=inner.levels + 1, aliases=int(node.alias is not None))
-        elif isinstance(node, InlineFragmentNode):
-            total += _of(node.selection_set, fragments, measured)
-    return total
+def weight_of(text: str, prepared: Prepared) -> int:
+    """Return the memory that a prepared document takes, in tokens: its own, and some for a long text."""
+    return int(getattr(prepared.document, "token_count", 0)) + len(text) // CHARACTERS_A_TOKEN + OVERHEAD
 
 
-def _excess(size: Size, limits: Size) -> str | None:
-    for field in fields(Size):
-        found, allowed = getattr(size, field.name), getattr(limits, field.name)
-        if found > allowed:
-            count = "too many" if found >= COUNTED_TO else str(found)
-            return f"The document has {count} {field.name} with its fragments spread; {allowed} are allowed."
-    return None
+def plain(error: GraphQLError, code: str) -> GraphQLError:
+    """Copy an error without its document and traceback, so that it can be kept, and shorten its message."""
+    copy = GraphQLError(shortened(error.message), extensions={"code": code})
+    copy.locations = error.locations
+    return copy

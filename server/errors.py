@@ -5,6 +5,7 @@ Expected failures of mutations are not errors: they are `userErrors` of the payl
 
 import logging
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import orjson
 from graphql import GraphQLError, GraphQLSyntaxError
@@ -18,9 +19,29 @@ BAD_USER_INPUT = "BAD_USER_INPUT"
 UNAUTHENTICATED = "UNAUTHENTICATED"
 INTERNAL = "INTERNAL"
 RATE_LIMITED = "RATE_LIMITED"
-STATUSES = {UNAUTHENTICATED: 401, "STORE_UNAVAILABLE": 503, "ARCHIVE_UNAVAILABLE": 503, INTERNAL: 500}
+COST_LIMIT = "COST_LIMIT"
+DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+STATUSES = {
+    UNAUTHENTICATED: 401,
+    RATE_LIMITED: 429,
+    "STORE_UNAVAILABLE": 503,
+    "ARCHIVE_UNAVAILABLE": 503,
+    DEADLINE_EXCEEDED: 503,
+    INTERNAL: 500,
+}
+MAX_ERRORS = 100  # in one response
+MAX_MESSAGE = 500  # characters, of an error that may quote the client
 
 logger = logging.getLogger("fanline.server")
+
+
+class RateLimited(GraphQLError):
+    """A rate of the caller is used up; after `seconds` the same request may succeed. `rate` is its name."""
+
+    def __init__(self, message: str, seconds: int, rate: str) -> None:
+        super().__init__(message, extensions={"code": RATE_LIMITED, "retryAfter": seconds})
+        self.seconds = seconds
+        self.rate = rate
 
 
 class Refused(Exception):
@@ -47,11 +68,12 @@ def failed(request_id: str) -> Refused:
 
 
 def coded(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:
-    """Give every error its code and the request's id; log and mask those that nobody expected.
+    """Give the first 100 errors their codes and the request's id; log and mask those that nobody expected.
 
     Errors that have both already are left as they are.
     """
-    return [error if "requestId" in (error.extensions or {}) else _coded(error, request_id) for error in errors]
+    shown = islice(errors, MAX_ERRORS)
+    return [error if "requestId" in (error.extensions or {}) else _coded(error, request_id) for error in shown]
 
 
 def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
@@ -60,15 +82,19 @@ def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
         cause = _cause(error) or error
         logger.error("Request %s failed at %s: %r", request_id, error.path, cause, exc_info=cause)
         message = f"Something went wrong here. Its id in the log is {request_id}."
-    return GraphQLError(
-        message,
-        nodes=error.nodes,
-        source=error.source,
-        positions=error.positions,
+    copy = GraphQLError(
+        shortened(message),
         path=error.path,
-        original_error=error.original_error,
         extensions={**(error.extensions or {}), "code": code, "requestId": request_id},
     )
+    copy.original_error = error.original_error
+    copy.locations = error.locations  # copied, since working them out again would scan the document for each error
+    return copy
+
+
+def shortened(message: str) -> str:
+    """Cut a message, which may quote the client, to 500 characters."""
+    return message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
 
 
 def code_for(error: GraphQLError) -> str:

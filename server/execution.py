@@ -1,13 +1,16 @@
 """The schema as it is served: what its documents may be and cost, and how operations are answered or streamed."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
 import graphql as core
-from graphql import DocumentNode, GraphQLError, GraphQLSyntaxError
+from graphql import DocumentNode, GraphQLError
 from graphql.execution import ExecutionResult as CoreResult
 from graphql.execution import Executor as CoreExecutor
 from graphql.execution import create_source_event_stream, execute_subscription_event
@@ -20,14 +23,31 @@ from executor import Executor, Operation
 from resolvers.context import Context
 from server.auth import BadToken
 from server.caller import SESSION_ENDED, Caller
-from server.cost import cost_error
-from server.documents import Documents, Prepared
-from server.errors import coded
+from server.cost import Demand, refusal
+from server.document_size import DocumentLimits
+from server.documents import DocumentRefused, Documents, Prepared
+from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, coded
+from server.rates import SUBSCRIPTION, Meter, preparation_of
+from server.turns import Turns
 
 EVERYTHING = frozenset(OperationType)
 KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 
 Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLimits:
+    """What one operation may take: points, points of an event, bytes of its data, and the time until its answer.
+
+    `at_once` is how many operations of one holder run at once while rates are limited.
+    """
+
+    points: int = 20_000
+    event_points: int = 500
+    response: int = 5_000_000
+    deadline: timedelta = timedelta(seconds=10)
+    at_once: int = 4
 
 
 class Execution:
@@ -37,13 +57,28 @@ class Execution:
     """
 
     def __init__(
-        self, schema: Schema, *, max_depth: int, max_cost: int, introspection: bool, breadth_first: bool = True
+        self,
+        schema: Schema,
+        documents: DocumentLimits,
+        limits: OperationLimits,
+        *,
+        introspection: bool,
+        locations: bool = True,
+        breadth_first: bool = True,
     ) -> None:
         self.schema = schema
-        self.executor = Executor(schema._schema, hide_suggestions=not introspection) if breadth_first else None
+        self.limits = limits
+        self.executor = (
+            Executor(schema._schema, hide_suggestions=not introspection, max_errors=MAX_ERRORS)
+            if breadth_first
+            else None
+        )
         forget = self.executor.forget if self.executor else None
-        self._documents = Documents(schema._schema, max_depth, introspection=introspection, forget=forget)
-        self._max_cost = max_cost
+        self._documents = Documents(
+            schema._schema, documents, introspection=introspection, locations=locations, forget=forget
+        )
+        self._deadline = limits.deadline.total_seconds()
+        self._turns = Turns(limits.at_once)
         self._hide_suggestions = not introspection
 
     async def execute(
@@ -56,47 +91,101 @@ class Execution:
     ) -> ExecutionResult:
         """Execute a query or a mutation; errors are coded.
 
-        A query runs while its session is being checked, in the same round trip, and is answered only if the session
-        lives. A mutation waits for the check. Raises CannotGetOperationTypeError if the document has no such operation,
-        and InvalidOperationTypeError if it is of a kind that is not allowed.
+        A query runs while its session is being checked and its rates are charged, in the same round trip, and is
+        answered only if the session lives and no rate is used up. A mutation waits for both. Raises
+        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if it is of a
+        kind that is not allowed.
         """
         operation_name = operation_name or None
         try:
-            prepared = self._documents.prepare(query)
-        except GraphQLSyntaxError as error:
-            return _result(caller, None, [error])
-        if errors := self._complaints(prepared, operation_name, variables):
-            return _result(caller, None, errors)
-        kind = prepared.kind(operation_name)
-        if kind is None:
-            raise CannotGetOperationTypeError(operation_name)
-        if KINDS[kind] not in allowed:
-            raise InvalidOperationTypeError(KINDS[kind])
+            ready = self._prepare(caller, query, variables, operation_name)
+        except DocumentRefused as refused:
+            return _result(caller, None, refused.errors)
+        _check_kind(ready, operation_name, allowed)
+        return await self._execute(caller, ready, variables, operation_name)
+
+    async def _execute(
+        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> ExecutionResult:
         try:
-            return await self._answer(caller, prepared.document, variables, operation_name, kind)
+            async with asyncio.timeout(self._deadline) as deadline:
+                return await self._answer(caller, ready, variables, operation_name)
+        except TimeoutError as error:
+            return _result(caller, None, [self._too_late() if deadline.expired() else _as_graphql(error)])
         except Exception as error:
             return _result(caller, None, [_as_graphql(error)])
 
-    async def _answer(
-        self,
-        caller: Caller,
-        document: DocumentNode,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-        kind: core.OperationType,
-    ) -> ExecutionResult:
-        checking = caller.ask_session()
-        if checking and kind is core.OperationType.MUTATION and not await checking:
-            raise BadToken(SESSION_ENDED)
+    def _prepare(
+        self, caller: Caller, query: str, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> "Ready":
+        """Prepare a document and begin to meter its operation. Raises DocumentRefused."""
+        meter = caller.begin()
+        preparation = 0
         try:
-            result = await self._run(document, caller.context(), variables, operation_name)
+            if meter:
+                meter.admit()
+                preparation = 0 if self._documents.knows(query) else preparation_of(query)
+            prepared = self._documents.prepare(query)
+            demand = self._check(prepared, operation_name, variables or {})
+        except RateLimited as limited:
+            raise DocumentRefused([limited]) from None
+        except DocumentRefused:
+            if meter:
+                meter.charge_refusal(preparation_of(query))
+            raise
+        return Ready(prepared.document, prepared.kind(operation_name), demand, meter, preparation)
+
+    def _check(self, prepared: Prepared, operation_name: str | None, variables: Mapping[str, Any]) -> Demand:
+        """Return what an operation demands. Raises DocumentRefused if that is too much, or if none is chosen."""
+        if prepared.operations > 1 and not operation_name:
+            message = "The document has several operations: 'operationName' must name one."
+            raise DocumentRefused([GraphQLError(message)])
+        demand = prepared.demand(operation_name, variables)
+        streamed = prepared.kind(operation_name) is core.OperationType.SUBSCRIPTION
+        error = refusal(demand, self.limits.event_points if streamed else self.limits.points, self.limits.response)
+        if error:
+            raise DocumentRefused([error])
+        return demand
+
+    async def _answer(
+        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> ExecutionResult:
+        meter = ready.meter
+        if meter is None:
+            return await self._answer_now(caller, ready, variables, operation_name)
+        holder = caller.holder
+        await self._turns.begin(holder)
+        try:
+            meter.charge(ready.demand, ready.preparation)
+            return await self._answer_now(caller, ready, variables, operation_name)
+        finally:
+            self._turns.end(holder)
+
+    async def _answer_now(
+        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> ExecutionResult:
+        checking, meter = caller.ask_session(), ready.meter
+        try:
+            if ready.kind is core.OperationType.MUTATION:
+                await _admit(checking, meter)
+                result = await self._run(ready.document, caller.context(meter), variables, operation_name)
+            else:
+                result = await self._run(ready.document, caller.context(meter), variables, operation_name)
+                await _admit(checking, meter)
         except BaseException:
             if checking:
                 checking.cancel()
+            if meter:
+                meter.forget()
             raise
-        if checking and not await checking:
-            raise BadToken(SESSION_ENDED)
         return _result(caller, result.data, result.errors)
+
+    def _too_late(self) -> GraphQLError:
+        message = (
+            f"The operation took longer than {self._deadline:g} seconds and was ended. "
+            "Of a mutation, the changes may have been made or not."
+        )
+        return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
     async def _run(
         self,
@@ -130,43 +219,34 @@ class Execution:
         """Run an operation; its only result, or each event of a subscription, comes as it is ready, errors coded.
 
         What keeps it from being executed, or ends it before its time, is the last result: one without data. Raises like
-        `execute` on the first step.
+        `execute`, at once.
         """
         operation_name = operation_name or None
         try:
-            prepared = self._documents.prepare(query)
-        except GraphQLSyntaxError as error:
-            return _once(_result(caller, None, [error]))
-        if prepared.kind(operation_name) is not core.OperationType.SUBSCRIPTION:
-            return self._alone(caller, query, variables, operation_name, allowed)
-        if errors := self._complaints(prepared, operation_name, variables):
-            return _once(_result(caller, None, errors))
-        return self._subscribe(caller, prepared.document, variables, operation_name)
+            ready = self._prepare(caller, query, variables, operation_name)
+        except DocumentRefused as refused:
+            return _once(_result(caller, None, refused.errors))
+        _check_kind(ready, operation_name, allowed)
+        if ready.kind is core.OperationType.SUBSCRIPTION:
+            return self._subscribe(caller, ready, variables, operation_name)
+        return self._alone(caller, ready, variables, operation_name)
 
     async def _alone(self, *asked: Any) -> AsyncGenerator[ExecutionResult, None]:
-        yield await self.execute(*asked)
-
-    def _complaints(
-        self, prepared: Prepared, operation_name: str | None, variables: Mapping[str, Any] | None
-    ) -> list[GraphQLError]:
-        """Say what is wrong with a document, with the choice of its operation, or with what that may cost."""
-        errors = list(prepared.errors)
-        if prepared.operations > 1 and not operation_name:
-            errors.append(GraphQLError("The document has several operations: 'operationName' must name one."))
-        if not errors:
-            error = cost_error(prepared.cost(operation_name, variables or {}), self._max_cost)
-            errors += [error] if error else []
-        return errors
+        yield await self._execute(*asked)
 
     async def _subscribe(
         self,
         caller: Caller,
-        document: DocumentNode,
+        ready: "Ready",
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
     ) -> AsyncGenerator[ExecutionResult, None]:
         release = None
+        document = ready.document
         try:
+            if ready.meter:
+                ready.meter.charge(ready.demand, ready.preparation + SUBSCRIPTION)
+                await ready.meter.settle()
             await caller.check_session()
             release = caller.hold_stream()
             context = caller.context()
@@ -184,10 +264,11 @@ class Execution:
                 yield _result(caller, None, cast("list[GraphQLError]", events))
                 return
             complete = self._completion(source, document, variables, operation_name, context)
-            del document, variables, source  # a filter may be large, and the stream may last for days
+            del document, ready, variables, source  # a filter may be large, and the stream may last for days
             async with aclosing(events):
                 async for event in events:
-                    result = await complete(event)
+                    async with caller.event_turns:
+                        result = await complete(event)
                     yield _result(caller, result.data, result.errors)
         except Exception as error:
             yield _result(caller, None, [_as_graphql(error)])
@@ -208,6 +289,35 @@ class Execution:
         if isinstance(operation, Operation):
             return partial(operation.run, context_value=context)
         return partial(_complete_alone, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An operation that may run: its document, what it demands, and the meter that charges it, if rates are limited.
+
+    `preparation` are the points for the document, if it was new. `kind` is None if there is no such operation.
+    """
+
+    document: DocumentNode
+    kind: core.OperationType | None
+    demand: Demand
+    meter: Meter | None
+    preparation: int
+
+
+def _check_kind(ready: Ready, operation_name: str | None, allowed: Collection[OperationType]) -> None:
+    if ready.kind is None:
+        raise CannotGetOperationTypeError(operation_name)
+    if KINDS[ready.kind] not in allowed:
+        raise InvalidOperationTypeError(KINDS[ready.kind])
+
+
+async def _admit(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
+    """Wait for the session check and the charges. Raises BadToken or RateLimited."""
+    if checking and not await checking:
+        raise BadToken(SESSION_ENDED)
+    if meter:
+        await meter.settle()
 
 
 def was_executed(result: ExecutionResult) -> bool:

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import orjson
 from cross_web import HTTPException
-from graphql import GraphQLSyntaxError, get_operation_ast, parse
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -19,12 +18,13 @@ from strawberry.types.graphql import OperationType
 from graph.errors import StoreUnavailable
 from server.auth import BadToken, Tokens
 from server.caller import Caller, Resumption
-from server.documents import MAX_TOKENS
 from server.errors import UNAUTHENTICATED, Refused
 from server.execution import Execution
 from server.messages import CHALLENGE, Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
 from server.playground import Playground
 from server.quotas import Quota
+from server.rates import RatePolicy
+from server.settings import Settings
 from server.sockets import SocketAdapter, SocketHandler
 from server.streams import EVENT_STREAM, EventStream
 
@@ -46,8 +46,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         execution: Execution,
         tokens: Tokens,
         playground: Playground | None,
-        allowed_origins: tuple[str, ...],
-        max_streams: int,
+        settings: Settings,
     ) -> None:
         super().__init__(
             execution.schema,
@@ -55,13 +54,18 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
             connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
             max_subscriptions_per_connection=MAX_OPERATIONS,
-            allowed_origins=allowed_origins,
+            allowed_origins=settings.allowed_origins,
         )
         self.execution = execution
         self._tokens = tokens
         self._playground = playground
-        self.sockets = Quota(max_streams)
-        self.streams = Quota(max_streams)
+        self._policy = RatePolicy.of(settings)
+        self.max_body = settings.max_body
+        self.sockets = Quota(settings.max_streams)
+        self.streams = Quota(settings.max_streams)
+        self._anonymous_streams = self.streams
+        if self._policy:
+            self._anonymous_streams = Quota(min(settings.max_streams, settings.max_anonymous_streams))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hold one socket."""
@@ -89,9 +93,10 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         caller = self.identify(request.scope, request.headers.get("authorization"))
         result = await self.execute(caller, await _read(request), posted=request.method == "POST")
         media_type = choose_media_type(request.headers.get("accept", ""))
-        status, body = render(result, media_type)
-        headers = {"WWW-Authenticate": CHALLENGE} if status == 401 else None
-        return Response(body, status, headers, media_type)
+        answer = render(result, media_type, self.execution.limits.response, caller.meter)
+        response = Response(answer.body, answer.status, media_type=media_type)
+        response.raw_headers += answer.headers
+        return response
 
     async def _stream(self, request: Request) -> EventStream:
         """Stream any operation, but mutations only if posted, to who asks for that first.
@@ -102,15 +107,16 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         caller = self.identify(request.scope, request.headers.get("authorization"))
         caller.resumption = Resumption(request.headers.get("last-event-id") or None)
         asked = await _read(request)
-        if request.method == "GET" and _mutates(asked.query, asked.operation_name):
-            raise Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
         try:
             with contextlib.suppress(StoreUnavailable):  # the operation checks again and can say so
                 await caller.check_session()
         except BadToken as bad:
             raise _unauthenticated(bad) from None
         allowed = POSTED | STREAMED if request.method == "POST" else GOTTEN | STREAMED
-        results = self.execution.stream(caller, asked.query, asked.variables, asked.operation_name, allowed)
+        try:
+            results = self.execution.stream(caller, asked.query, asked.variables, asked.operation_name, allowed)
+        except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
+            raise _kind_refused(error) from None
         return EventStream(results, caller)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
@@ -135,9 +141,11 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             self._tokens,
             self.sockets,
             self.streams,
+            self._anonymous_streams,
             scope["state"]["request_id"],
             client[0] if client else "",
             authorization=authorization,
+            policy=self._policy,
         )
 
     def decode_json(self, data: str | bytes) -> object:
@@ -153,13 +161,18 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         allowed = POSTED if posted else GOTTEN
         try:
             return await self.execution.execute(caller, asked.query, asked.variables, asked.operation_name, allowed)
-        except CannotGetOperationTypeError as error:
-            raise Refused(400, error.as_http_error_reason()) from None
-        except InvalidOperationTypeError as error:
-            if error.operation_type is OperationType.MUTATION:
-                raise Refused(405, "Mutations must be posted.", headers={"Allow": "POST"}) from None
-            transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"
-            raise Refused(400, f"Subscriptions are served {transports}.") from None
+        except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
+            raise _kind_refused(error) from None
+
+
+def _kind_refused(error: CannotGetOperationTypeError | InvalidOperationTypeError) -> Refused:
+    """Return the refusal of an operation that is not in the document, or whose kind is not served like this."""
+    if isinstance(error, CannotGetOperationTypeError):
+        return Refused(400, error.as_http_error_reason())
+    if error.operation_type is OperationType.MUTATION:
+        return Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
+    transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"
+    return Refused(400, f"Subscriptions are served {transports}.")
 
 
 async def _read(request: Request) -> Asked:
@@ -170,13 +183,3 @@ async def _read(request: Request) -> Asked:
 
 def _unauthenticated(bad: BadToken) -> Refused:
     return Refused(401, str(bad), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})
-
-
-def _mutates(query: str, operation_name: str | None) -> bool:
-    """Tell whether a document asks for a mutation; what else is wrong with it, its execution says."""
-    try:
-        document = parse(query, no_location=True, max_tokens=MAX_TOKENS)
-    except GraphQLSyntaxError:
-        return False
-    operation = get_operation_ast(document, operation_name)
-    return operation is not None and operation.operation.value == OperationType.MUTATION.value

@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 from strawberry.types import ExecutionResult
 
-from server.errors import STATUSES, Refused
+from server.errors import COST_LIMIT, STATUSES, Refused
 from server.execution import was_executed
+from server.rates import Meter
 
 JSON = "application/json"
 GRAPHQL_JSON = "application/graphql-response+json"
@@ -106,16 +107,40 @@ def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
     return name, {key.strip(): value.strip(' "') for key, _, value in pairs}
 
 
-def render(result: ExecutionResult, media_type: str) -> tuple[int, bytes]:
-    """Give the status and the body of a result whose errors are coded.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response: its status, its body, and the headers beside those that every response has."""
+
+    status: int
+    body: bytes
+    headers: list[tuple[bytes, bytes]]
+
+
+def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> Answer:
+    """Return the response for a result whose errors are coded, at most `max_size` bytes of data.
 
     What keeps an operation from being executed has a status of its own, in the newer media type at least.
     """
+    headers = meter.headers() if meter else []
     if result.errors is None:
-        return 200, orjson.dumps({"data": result.data})
+        body = orjson.dumps({"data": result.data})
+        return Answer(200, body, headers) if len(body) <= max_size else _too_large(max_size, headers)
     response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
     if was_executed(result):
         response["data"] = result.data
-        return 200, orjson.dumps(response)
+        body = orjson.dumps(response)
+        return Answer(200, body, headers) if len(body) <= max_size else _too_large(max_size, headers)
+    extensions = response["errors"][0]["extensions"]
     refused = 400 if media_type == GRAPHQL_JSON else 200
-    return STATUSES.get(response["errors"][0]["extensions"]["code"], refused), orjson.dumps(response)
+    status = STATUSES.get(extensions["code"], refused)
+    if status == 401:
+        headers.append((b"www-authenticate", CHALLENGE.encode()))
+    if "retryAfter" in extensions:
+        headers.append((b"retry-after", str(extensions["retryAfter"]).encode()))
+    return Answer(status, orjson.dumps(response), headers)
+
+
+def _too_large(max_size: int, headers: list[tuple[bytes, bytes]]) -> Answer:
+    message = f"The response has more than {max_size:,} bytes, the most that are sent. Request less at once."
+    error = {"message": message, "extensions": {"code": COST_LIMIT}}
+    return Answer(200, orjson.dumps({"errors": [error]}), headers)

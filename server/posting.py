@@ -6,10 +6,9 @@ without an origin and with no header twice, goes the long way through routes and
 
 from starlette.types import Receive, Scope, Send
 
-from server.documents import MAX_BODY
 from server.errors import Refused, failed
 from server.http import GraphQLEndpoint
-from server.messages import CHALLENGE, choose_media_type, is_json, read_body, render
+from server.messages import choose_media_type, is_json, read_body, render
 from server.request_ids import REQUEST_ID, identify
 from server.streams import EVENT_STREAM
 
@@ -29,7 +28,7 @@ class Posting:
         accept = headers.get(b"accept", b"").decode("latin-1")
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         length = headers.get(b"content-length", b"")
-        plain = length.isdigit() and len(length) < 9 and int(length) <= MAX_BODY
+        plain = length.isdigit() and len(length) < 9 and int(length) <= self._endpoint.max_body
         if not plain or b"origin" in headers or len(headers) < len(scope["headers"]):
             return False
         if EVENT_STREAM in accept.lower() or not is_json(content_type):
@@ -43,7 +42,7 @@ class Posting:
         try:
             caller = self._endpoint.identify(scope, None if authorization is None else authorization.decode("latin-1"))
             result = await self._endpoint.execute(caller, read_body(content_type, body), posted=True)
-            status, answer = render(result, media_type)
+            answer = render(result, media_type, self._endpoint.execution.limits.response, caller.meter)
         except Refused as refused:
             await self._respond(scope, receive, send, refused)
             return True
@@ -51,15 +50,14 @@ class Posting:
             await self._respond(scope, receive, send, failed(request_id.decode()))
             raise
         answered = [
-            (b"content-length", b"%d" % len(answer)),
+            (b"content-length", b"%d" % len(answer.body)),
             (b"content-type", media_type.encode()),
             (b"vary", b"Origin"),
             (REQUEST_ID, request_id),
+            *answer.headers,
         ]
-        if status == 401:
-            answered.append((b"www-authenticate", CHALLENGE.encode()))
-        await send({"type": "http.response.start", "status": status, "headers": answered})
-        await send({"type": "http.response.body", "body": answer})
+        await send({"type": "http.response.start", "status": answer.status, "headers": answered})
+        await send({"type": "http.response.body", "body": answer.body})
         return True
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:

@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from server.app import create_app
-from server.documents import MAX_BODY
 from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings, SettingsError
 
@@ -66,7 +65,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
     """Serve in this process until it is told to end."""
-    server = uvicorn.Server(configure(create_app(settings, demo_login=demo_login), log_config=LOGGING))
+    server = uvicorn.Server(
+        configure(create_app(settings, demo_login=demo_login), max_body=settings.max_body, log_config=LOGGING)
+    )
     spare_pauses()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
@@ -74,7 +75,7 @@ def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str 
         sys.exit(1)
 
 
-def serve_many(listening: socket.socket, processes: int) -> None:
+def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
     """Serve in several processes until told to end; one that dies is replaced."""
     listening.set_inheritable(True)
     config = configure(
@@ -82,18 +83,19 @@ def serve_many(listening: socket.socket, processes: int) -> None:
         factory=True,
         workers=processes,
         timeout_worker_healthcheck=START_SECONDS,
+        max_body=settings.max_body,
         log_config=LOGGING,
     )
     Multiprocess(config, sockets=[listening]).run()
 
 
-def configure(app: Starlette | str, **options: Any) -> uvicorn.Config:
+def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:
     """Tell uvicorn how to serve. Without compression: its state takes 45 KB for each WebSocket, events are small."""
     return uvicorn.Config(
         app,
         http=HttpProtocol,
         ws=SocketProtocol,
-        ws_max_size=MAX_BODY,
+        ws_max_size=max_body,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PONG_SECONDS,
         ws_per_message_deflate=False,

@@ -24,12 +24,13 @@ from strawberry.http.websocket_origin import normalize_allowed_origins
 from graph import Tuning
 from graph.database import read_url
 from graph.store import check_url
+from server.document_size import DocumentLimits
 from server.embedded import Durability
 
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-LATER = ("RATE_LIMIT", "TRUSTED_DOCUMENTS")
+LATER = ("TRUSTED_DOCUMENTS",)
 
 
 class SettingsError(Exception):
@@ -121,8 +122,34 @@ class Settings(BaseSettings):
     worker: bool = Field(
         default=True, description="Whether the API's process projects the log too; else run `fanline worker`."
     )
+    max_body: Count = Field(default=100_000, description="Bytes of a request's body, or of a WebSocket message.")
+    max_tokens: Count = Field(default=3000, description="Tokens of a document.")
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
-    max_cost: Count = Field(default=20000, description="The most objects that one operation may ask for.")
+    max_selections: Count = Field(default=500, description="Selections of a document, fragments counted where spread.")
+    max_aliases: Count = Field(default=100, description="Aliases of a document, fragments counted where spread.")
+    max_directives: Count = Field(default=100, description="Directives of a document, fragments counted where spread.")
+    max_cost: Count = Field(default=20000, description="Points that one operation may cost: objects and values.")
+    max_event_cost: Count = Field(default=500, description="Points that one event of a subscription may cost.")
+    max_response: Count = Field(default=5_000_000, description="Bytes that the data of one response may have.")
+    deadline: Duration = Field(default=timedelta(seconds=10), description="How long one operation may take.")
+    rate_limits: bool | None = Field(
+        default=None,
+        description="Whether the rates of viewers and addresses are limited; if not set, in production only.",
+    )
+    points_per_minute: Count = Field(
+        default=60_000, description="While rates are limited: points of a viewer, or of an anonymous address."
+    )
+    writes_per_minute: Count = Field(
+        default=60, description="While rates are limited: entries that a viewer writes, each followed user counted."
+    )
+    log_ins_per_minute: Count = Field(default=10, description="While rates are limited: log-ins from one address.")
+    sign_ups_per_hour: Count = Field(default=5, description="While rates are limited: sign-ups from one address.")
+    operations_at_once: Count = Field(
+        default=4, description="While rates are limited: operations of one viewer or address that run at once."
+    )
+    max_anonymous_streams: Count = Field(
+        default=20, description="While rates are limited: live subscriptions of one anonymous address in a process."
+    )
     max_streams: Count = Field(
         default=1000,
         description="Live subscriptions of one viewer, or anonymous address, in a process, over all transports.",
@@ -225,6 +252,18 @@ class Settings(BaseSettings):
     def shows_playground(self) -> bool:
         """Whether `/playground` is open."""
         return not self.production if self.playground is None else self.playground
+
+    @property
+    def limits_rates(self) -> bool:
+        """Whether the rates of viewers and addresses are limited."""
+        return self.production if self.rate_limits is None else self.rate_limits
+
+    @property
+    def document_limits(self) -> DocumentLimits:
+        """How large a document may be."""
+        return DocumentLimits(
+            self.max_tokens, self.max_depth, self.max_selections, self.max_aliases, self.max_directives
+        )
 
     @property
     def archive(self) -> str:

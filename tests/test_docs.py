@@ -37,6 +37,8 @@ def as_written(default: object) -> str | None:
         return f"`{default.value}`"
     if isinstance(default, timedelta):
         hours = default // timedelta(hours=1)
+        if not hours:
+            return f"`{default // timedelta(seconds=1)}s`"
         return f"`{hours}h`" if hours <= 24 else f"`{default.days}d`"
     return f"`{default}`" if isinstance(default, int) else None
 

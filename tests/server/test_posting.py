@@ -106,8 +106,9 @@ async def test_nothing_passes_the_cost_limit_by(api: Api, asked: dict[str, Any])
     assert [error["extensions"]["code"] for error in answer.json()["errors"]] == ["COST_LIMIT"]
 
 
-async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api) -> None:
+async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plans of many large documents do not pile up."""
+    monkeypatch.setattr("server.documents.KEPT_TOKENS", 1_000)
     executor, documents = api.endpoint.execution.executor, api.endpoint.execution._documents
     assert executor is not None
     assert isinstance(documents, Documents)
