@@ -123,8 +123,8 @@ class Execution:
         preparation = 0
         try:
             if meter:
-                meter.admit()
                 preparation = 0 if self._documents.knows(query) else preparation_of(query)
+                meter.admit(preparation + 1)
             prepared = self._documents.prepare(query)
             demand = self._check(prepared, operation_name, variables or {})
         except RateLimited as limited:

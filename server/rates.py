@@ -64,9 +64,9 @@ class Meter:
         self._charges: list[Charging] = []
         self._points: Decision | None = None
 
-    def admit(self) -> None:
-        """Raise RateLimited if it is certain that the holder has no point left. No round trip."""
-        decisions = self._rates.refusal(self._holder, [(self._policy.points, 1)])
+    def admit(self, points: int) -> None:
+        """Raise RateLimited if it is certain that the holder has fewer points left. No round trip."""
+        decisions = self._rates.refusal(self._holder, [(self._policy.points, points)])
         if decisions is not None:
             self._points = decisions[0]
             raise _refusal(decisions)

@@ -1,0 +1,260 @@
+"""Rates: bursts and refills are exact over all processes, through clock steps, and fair while the store is away."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as profile
+
+from graph import Graph, keys
+from graph.rates import Charge, Decision, Rate, Rates
+from graph.store import Store
+from tests.graph.stores import Fault, HookedStore
+
+SLOW = 1000
+"""Seconds in which a unit refills: so slow that the time which a test takes is no part of its outcome."""
+
+POINTS = Rate("points", limit=1, period=SLOW, burst=10)
+WRITES = Rate("writes", limit=1, period=3 * SLOW, burst=4)
+
+
+@dataclass
+class Bucket:
+    """The plain definition of a rate: a bucket that refills evenly."""
+
+    rate: Rate
+    units: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.units = self.rate.burst
+
+    def has(self, cost: int) -> bool:
+        return self.units >= min(cost, self.rate.burst) - 1e-3
+
+    def take(self, cost: int) -> None:
+        self.units -= min(cost, self.rate.burst)
+
+    def refill(self, seconds: float) -> None:
+        self.units = min(self.rate.burst, self.units + seconds / self.rate.seconds)
+
+
+@dataclass
+class Processes:
+    """Two processes on one store, and time that passes for both when a test says so."""
+
+    stores: Sequence[Store]
+    holder: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        self.rates = [Rates(store) for store in self.stores]
+
+    async def charge(self, process: int, *charges: Charge) -> list[Decision]:
+        return await self.rates[process].charge(self.holder, charges).decisions()
+
+    async def step_clock(self, seconds: float) -> None:
+        """Set the store's clock forward or back, for this holder: what it remembers is older or newer by that."""
+        key = keys.rate(self.holder)
+        names = await self.stores[0].run("HKEYS", key)
+        await self.stores[0].send([("HINCRBY", key, name, round(-seconds * 1e6)) for name in names])
+
+    async def pass_time(self, seconds: float) -> None:
+        await self.step_clock(seconds)
+        for rates in self.rates:
+            for known in rates._full_at:
+                rates._full_at[known] -= seconds
+
+
+CHARGES = st.one_of(
+    st.tuples(st.just(POINTS), st.integers(1, 12)).map(lambda charge: [charge]),
+    st.tuples(st.tuples(st.just(POINTS), st.integers(1, 6)), st.tuples(st.just(WRITES), st.integers(1, 3))).map(list),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("charge"), st.integers(0, 1), CHARGES),
+        st.tuples(st.just("wait"), st.integers(1, 12).map(lambda units: units * SLOW), st.none()),
+    ),
+    min_size=3,
+    max_size=40,
+)
+
+
+async def follow(steps: Sequence[tuple[str, Any, Any]], processes: Processes) -> None:
+    """Take steps beside the plain definition, and compare each decision."""
+    buckets = {POINTS: Bucket(POINTS), WRITES: Bucket(WRITES)}
+    for what, first, charges in steps:
+        if what == "wait":
+            await processes.pass_time(first)
+            for bucket in buckets.values():
+                bucket.refill(first)
+            continue
+        expected = all(buckets[rate].has(cost) for rate, cost in charges)
+        decisions = await processes.charge(first, *charges)
+        assert any(decision.refused for decision in decisions) != expected, (charges, buckets)
+        for rate, cost in charges:
+            if expected:
+                buckets[rate].take(cost)
+        for decision in decisions:
+            left, rate = buckets[decision.rate].units, decision.rate
+            if expected:
+                assert decision.remaining == int(left + 1e-2)
+                assert decision.full_after == pytest.approx((rate.burst - left) * rate.seconds, abs=60)
+            elif decision.refused:  # perhaps by what this process knew, which is never more than the truth
+                assert 0 < decision.retry_after <= (min(decision.cost, rate.burst) - left) * rate.seconds + 60
+
+
+def test_two_processes_count_together_exactly(store_url: str, long_profile: bool) -> None:
+    """Whatever is charged by whom and when: what is admitted is what one bucket holds, and nothing is charged half."""
+
+    @profile(
+        max_examples=5000 if long_profile else 100,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(STEPS)
+    def run(steps: Sequence[tuple[str, Any, Any]]) -> None:
+        asyncio.run(in_two_processes(steps))
+
+    async def in_two_processes(steps: Sequence[tuple[str, Any, Any]]) -> None:
+        stores = [Store(store_url, single_slot=True) for _ in range(2)]
+        try:
+            await follow(steps, Processes(stores))
+        finally:
+            for store in stores:
+                await store.close()
+
+    run()
+
+
+def test_one_process_alone_counts_the_same_way(store_url: str) -> None:
+    """While the store does not answer, the local fallback is the same algorithm."""
+
+    @profile(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(STEPS)
+    def run(steps: Sequence[tuple[str, Any, Any]]) -> None:
+        asyncio.run(follow([(what, 0 if what == "charge" else at, charges) for what, at, charges in steps], Alone([])))
+
+    class Alone(Processes):
+        def __post_init__(self) -> None:
+            self.rates = [Rates(Store(store_url))]
+
+        async def charge(self, process: int, *charges: Charge) -> list[Decision]:
+            return self.rates[0].charge_locally(self.holder, charges)
+
+        async def step_clock(self, seconds: float) -> None:
+            pass
+
+    run()
+
+
+@pytest.fixture
+async def processes(graph: Graph, store_url: str) -> AsyncIterator[Processes]:
+    other = Store(store_url)
+    yield Processes([graph.store, other])
+    await other.close()
+
+
+async def test_many_charges_at_once_admit_no_more_than_the_burst(graph: Graph) -> None:
+    """A hundred concurrent requests of one holder: ten pass."""
+    charges = [graph.rates.charge("user:1", [(POINTS, 1)]) for _ in range(100)]
+    decisions = [(await charging.decisions())[0] for charging in charges]
+    assert sum(not decision.refused for decision in decisions) == 10
+
+
+async def test_holders_do_not_touch_each_other(graph: Graph) -> None:
+    """One who has used everything up is alone with that."""
+    await graph.rates.charge("user:1", [(POINTS, 10)]).decisions()
+    [decision] = await graph.rates.charge("user:2", [(POINTS, 1)]).decisions()
+    assert (decision.refused, decision.remaining) == (False, 9)
+
+
+async def test_a_known_refusal_asks_nobody(processes: Processes) -> None:
+    """What was refused costs no round trip until enough time has passed, and not the store's answer then."""
+    await processes.charge(0, (POINTS, 10))
+    trips = processes.stores[0].round_trips
+    [decision] = await processes.charge(0, (POINTS, 3))
+    assert decision.refused
+    assert decision.retry_after == pytest.approx(3 * SLOW, abs=1)
+    assert processes.stores[0].round_trips == trips
+    await processes.pass_time(3 * SLOW + 1)
+    [decision] = await processes.charge(0, (POINTS, 3))
+    assert not decision.refused
+
+
+async def test_a_charge_shares_the_round_trip_of_other_reads(graph: Graph) -> None:
+    """The session check, or whatever a request looks up first."""
+    await graph.rates.charge("user:1", [(POINTS, 1)]).decisions()  # the script is loaded now
+    trips = graph.store.round_trips
+    charging = graph.rates.charge("user:1", [(POINTS, 1), (WRITES, 1)])
+    checking = graph.sessions.is_live(1, "x")
+    assert not await checking
+    assert [decision.refused for decision in await charging.decisions()] == [False, False]
+    assert graph.store.round_trips == trips + 1
+
+
+async def test_a_clock_that_is_set_back_locks_nobody_out(processes: Processes) -> None:
+    """The store's clock loses a year: the bucket counts as empty at most, and refills in its usual time."""
+    await processes.charge(0, (POINTS, 2))
+    await processes.step_clock(-365 * 86400)
+    [decision] = await processes.charge(1, (POINTS, 1))
+    assert decision.refused
+    assert decision.full_after <= POINTS.patience
+    await processes.pass_time(2 * SLOW)
+    fresh = Processes([processes.stores[1]], processes.holder)
+    assert (await fresh.charge(0, (POINTS, 20)))[0].full_after <= POINTS.patience
+
+
+async def test_a_clock_that_is_set_forward_admits_one_burst_at_most(processes: Processes) -> None:
+    """The store's clock gains a year: the bucket is full, and not fuller."""
+    await processes.charge(0, (POINTS, 10))
+    await processes.step_clock(365 * 86400)
+    admitted = [not (await processes.charge(1, (POINTS, 1)))[0].refused for _ in range(15)]
+    assert sum(admitted) == 10
+
+
+async def test_while_the_store_is_away_each_process_counts_alone_and_goes_on_from_what_it_knew(store_url: str) -> None:
+    """Nobody is let through without limit, and nobody who has units left is refused."""
+    store = HookedStore(store_url)
+    try:
+        processes = Processes([store])
+        await processes.charge(0, (POINTS, 4))
+        Fault(store, lambda command: command[0] == "EVALSHA", times=100)
+        admitted = [not (await processes.charge(0, (POINTS, 1)))[0].refused for _ in range(15)]
+        assert sum(admitted) == 6
+    finally:
+        await store.close()
+
+
+async def test_what_is_stored_expires_with_the_bucket_full(graph: Graph) -> None:
+    """A holder who stays away leaves nothing behind."""
+    rate = Rate("points", limit=100, period=10, burst=100)
+    await graph.rates.charge("a", [(rate, 50), (POINTS, 1)]).decisions()
+    await graph.rates.charge("a", [(rate, 1)]).decisions()
+    ttl = await graph.store.run("PTTL", keys.rate("a"))
+    assert 0.9 * SLOW < ttl / 1000 <= SLOW + 1
+    await graph.rates.charge("b", [(rate, 50)]).decisions()
+    assert 4 < await graph.store.run("PTTL", keys.rate("b")) / 1000 <= 5.1
+
+
+async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million addresses do not fill the memory."""
+    monkeypatch.setattr("graph.rates.REMEMBERED", 50)
+    for start in range(0, 200, 20):
+        await asyncio.gather(
+            *(graph.rates.charge(f"address:{n}", [(POINTS, 1)]).decisions() for n in range(start, start + 20))
+        )
+    assert len(graph.rates._full_at) == 50
+
+
+@pytest.mark.parametrize("cost", [11, 10**9])
+async def test_a_charge_above_the_burst_takes_the_whole_bucket(graph: Graph, cost: int) -> None:
+    """It is not refused for ever, and it leaves nothing."""
+    charge = partial(graph.rates.charge, "user:1")
+    [decision] = await charge([(POINTS, cost)]).decisions()
+    assert (decision.refused, decision.remaining) == (False, 0)
+    assert (await charge([(POINTS, 1)]).decisions())[0].refused
