@@ -24,7 +24,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from server.app import create_app
-from server.serving import LOGGING, bind, configure, spare_pauses
+from server.garbage import freeze
+from server.logs import LOGGING
+from server.serving import bind, configure
 from server.settings import Settings
 
 KEY = "a key for benchmarks that is long enough"
@@ -117,7 +119,7 @@ def main(url: str, folder: str) -> None:
     allow_many_files()
     app = create_app(Settings(store_url=url, data_dir=Path(folder), secret=(KEY,)))
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)
-    spare_pauses()
+    freeze()
     with bind("127.0.0.1", 0) as listening, asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(uvicorn.Server(config), app, listening))
 

@@ -24,6 +24,7 @@ from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import failed
 from server.execution import Execution, OperationLimits
+from server.garbage import collect_when_grown
 from server.http import GraphQLEndpoint
 from server.metrics import show_metrics
 from server.playground import Playground
@@ -76,7 +77,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with running(settings, worker=settings.worker) as graph:
+        async with running(settings, worker=settings.worker) as graph, collecting():
             app.state.graph = graph
             app.state.sockets = endpoint.sockets
             app.state.executor = execution.executor
@@ -134,6 +135,16 @@ async def running(settings: Settings, *, worker: bool) -> AsyncIterator[Graph]:
             yield graph
         finally:
             await end(tasks)
+
+
+@asynccontextmanager
+async def collecting() -> AsyncIterator[None]:
+    """Collect garbage completely whenever the process has grown."""
+    task = asyncio.create_task(collect_when_grown())
+    try:
+        yield
+    finally:
+        await end([task])
 
 
 async def _check_archive(graph: Graph) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import gc
 import socket
 import sys
 from typing import Any
@@ -12,6 +11,8 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from server.app import create_app
+from server.garbage import freeze
+from server.logs import LOGGING
 from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings, SettingsError
 
@@ -20,32 +21,13 @@ PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of
 PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
 START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
 UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
-COLLECT_AFTER = (100_000, 20, 50)  # new objects, more than many requests at once have; collections; older ones
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"level": "INFO", "handlers": ["stderr"]},
-    "loggers": {"uvicorn": {"level": "WARNING"}},
-}
 
 
 def from_environment() -> Starlette:
     """Make the application as the environment has it; each of several processes calls this."""
     app = create_app(Settings.load())
-    spare_pauses()
+    freeze()
     return app
-
-
-def spare_pauses() -> None:
-    """Let garbage collections be rare, and pass over what stays as long as the process: the code and the schema.
-
-    Thousands of sockets are millions of objects; to look through them again and again took a third of the time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -68,7 +50,7 @@ def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str 
     server = uvicorn.Server(
         configure(create_app(settings, demo_login=demo_login), max_body=settings.max_body, log_config=LOGGING)
     )
-    spare_pauses()
+    freeze()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
     if not server.started:

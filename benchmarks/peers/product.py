@@ -5,7 +5,9 @@ from pathlib import Path
 import uvicorn
 
 from server.app import create_app
-from server.serving import LOGGING, configure, spare_pauses
+from server.garbage import freeze
+from server.logs import LOGGING
+from server.serving import configure
 from server.settings import Settings
 
 
@@ -23,5 +25,5 @@ def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -
     settings = Settings.load(environment, store_url=url, data_dir=folder, secret=(key,), worker=False)
     quiet = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
     config = configure(create_app(settings), log_config=quiet, timeout_graceful_shutdown=1)
-    spare_pauses()
+    freeze()
     return config
