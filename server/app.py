@@ -32,6 +32,7 @@ from server.playground.visitor import Visitor
 from server.posting import Posting
 from server.request_ids import REQUEST_ID, RequestIds
 from server.settings import Settings
+from server.trusted_documents import TrustedDocuments
 from server.worker import work
 
 PING_SECONDS = 2.0
@@ -73,7 +74,8 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
         locations=not settings.production,
         breadth_first=settings.executor,
     )
-    endpoint = GraphQLEndpoint(execution, tokens, playground, settings)
+    trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.pin)
+    endpoint = GraphQLEndpoint(execution, tokens, playground, trusted, settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -83,7 +83,8 @@ class Documents:
     """Prepares documents for one schema, and keeps those that were used last.
 
     `forget` is called with each document that is no longer kept. Without `locations`, errors do not say where in the
-    document they are, except syntax errors: prepared documents then take 40% of the memory.
+    document they are, except syntax errors: prepared documents then take 40% of the memory. Pinned documents stay
+    prepared for the life of the process.
     """
 
     def __init__(
@@ -105,10 +106,25 @@ class Documents:
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
         self._kept_tokens = 0
         self._refused: OrderedDict[str, tuple[GraphQLError, ...]] = OrderedDict()
+        self._pinned: dict[str, Prepared] = {}
+
+    def pin(self, text: str) -> Prepared:
+        """Prepare a document for the life of the process. Raises DocumentRefused, whose errors have locations.
+
+        The number and length of pinned documents have no limit here: pin only what the operator trusts.
+        """
+        prepared = self._pinned.get(text)
+        if prepared is None:
+            try:
+                prepared = self._pinned[text] = self._prepare(text, locations=self._locations)
+            except DocumentRefused:
+                self._prepare(text, locations=True)
+                raise
+        return prepared
 
     def knows(self, text: str) -> bool:
         """Return whether a document is prepared, so that to prepare it costs nothing."""
-        return text in self._kept
+        return text in self._kept or text in self._pinned
 
     def prepare(self, text: str) -> Prepared:
         """Parse, measure and validate a document. Raises DocumentRefused."""
@@ -116,20 +132,22 @@ class Documents:
         if prepared is not None:
             self._kept.move_to_end(text)
             return prepared
+        if (prepared := self._pinned.get(text)) is not None:
+            return prepared
         refusal = self._refused.get(text)
         if refusal is not None:
             raise DocumentRefused(refusal)
         try:
-            prepared = self._prepare(text)
+            prepared = self._prepare(text, locations=self._locations)
         except DocumentRefused as refused:
             self._remember(text, refused)
             raise
         self._keep(text, prepared)
         return prepared
 
-    def _prepare(self, text: str) -> Prepared:
+    def _prepare(self, text: str, *, locations: bool) -> Prepared:
         try:
-            document = parse_document(text, self._limits.tokens, locations=self._locations)
+            document = parse_document(text, self._limits.tokens, locations=locations)
         except GraphQLSyntaxError as error:
             raise DocumentRefused([plain(error, "GRAPHQL_PARSE_FAILED")]) from None
         too_large = excess(measure(document), self._limits.size)

@@ -81,6 +81,18 @@ class Execution:
         self._turns = Turns(limits.at_once)
         self._hide_suggestions = not introspection
 
+    def pin(self, text: str) -> list[str]:
+        """Prepare a trusted document for the life of the process. Returns what is wrong with it, as sentences."""
+        try:
+            prepared = self._documents.pin(text)
+            for node in prepared.document.definitions:
+                if isinstance(node, core.OperationDefinitionNode):
+                    least = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
+                    self._check(prepared, node.name.value if node.name else None, least)
+        except DocumentRefused as refused:
+            return [_with_place(error) for error in refused.errors]
+        return []
+
     async def execute(
         self,
         caller: Caller,
@@ -346,6 +358,11 @@ async def _complete_alone(source: "CoreExecutor[Any]", event: Any) -> CoreResult
 
 def _result(caller: Caller, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
     return ExecutionResult(data, coded(errors, caller.request_id) if errors else None)
+
+
+def _with_place(error: GraphQLError) -> str:
+    place = error.locations[0] if error.locations else None
+    return f"{error.message} (line {place.line}, column {place.column})" if place else error.message
 
 
 def _as_graphql(error: Exception) -> GraphQLError:

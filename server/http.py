@@ -27,10 +27,12 @@ from server.rates import RatePolicy
 from server.settings import Settings
 from server.sockets import SocketAdapter, SocketHandler
 from server.streams import EVENT_STREAM, EventStream
+from server.trusted_documents import TrustedDocuments
 
 POSTED = frozenset({OperationType.QUERY, OperationType.MUTATION})
 GOTTEN = frozenset({OperationType.QUERY})
 STREAMED = frozenset({OperationType.SUBSCRIPTION})
+ASKING = {"query", "documentId", "extensions"}  # parameters, of which one names a document
 INIT_SECONDS = 5
 MAX_OPERATIONS = 100  # at once on one socket
 
@@ -46,6 +48,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         execution: Execution,
         tokens: Tokens,
         playground: Playground | None,
+        trusted: TrustedDocuments,
         settings: Settings,
     ) -> None:
         super().__init__(
@@ -57,6 +60,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             allowed_origins=settings.allowed_origins,
         )
         self.execution = execution
+        self.trusted = trusted
         self._tokens = tokens
         self._playground = playground
         self._policy = RatePolicy.of(settings)
@@ -86,7 +90,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         if request.method not in ("GET", "POST"):
             raise Refused(405, "GraphQL is served to GET and POST.", headers={"Allow": "GET, POST"})
         wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
-        if self._playground and wants_page and "query" not in request.query_params:
+        if self._playground and wants_page and not ASKING & request.query_params.keys():
             return self._playground.page()
         if parse_media_type(request.headers.get("accept", "").split(",")[0])[0] == EVENT_STREAM:
             return await self._stream(request)
@@ -107,6 +111,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         caller = self.identify(request.scope, request.headers.get("authorization"))
         caller.resumption = Resumption(request.headers.get("last-event-id") or None)
         asked = await _read(request)
+        query = self.trusted.resolve(asked)
         try:
             with contextlib.suppress(StoreUnavailable):  # the operation checks again and can say so
                 await caller.check_session()
@@ -114,7 +119,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             raise _unauthenticated(bad) from None
         allowed = POSTED | STREAMED if request.method == "POST" else GOTTEN | STREAMED
         try:
-            results = self.execution.stream(caller, asked.query, asked.variables, asked.operation_name, allowed)
+            results = self.execution.stream(caller, query, asked.variables, asked.operation_name, allowed)
         except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
             raise _kind_refused(error) from None
         return EventStream(results, caller)
@@ -159,8 +164,9 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
     async def execute(self, caller: Caller, asked: Asked, *, posted: bool) -> ExecutionResult:
         """Execute a query, or a mutation that was posted. Raises Refused for what is not served like this."""
         allowed = POSTED if posted else GOTTEN
+        query = self.trusted.resolve(asked)
         try:
-            return await self.execution.execute(caller, asked.query, asked.variables, asked.operation_name, allowed)
+            return await self.execution.execute(caller, query, asked.variables, asked.operation_name, allowed)
         except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
             raise _kind_refused(error) from None
 

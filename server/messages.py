@@ -16,16 +16,29 @@ JSON = "application/json"
 GRAPHQL_JSON = "application/graphql-response+json"
 REMEMBERED_LENGTH = 200  # characters of a header
 CHALLENGE = 'Bearer error="invalid_token"'
-KINDS: dict[str, type] = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
+KINDS: dict[str, type] = {
+    "query": str,
+    "documentId": str,
+    "operationName": str,
+    "variables": dict,
+    "extensions": dict,
+}
+MAX_ID = 256  # characters of a document's id
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks to execute. Extensions are let through, and nobody needs any."""
+    """What a request asks to execute: the text of a document, or the id of a trusted one.
+
+    `query` is empty if the request has no text. `sha256` is the hash of Apollo's extension `persistedQuery`: alone it
+    is an id, with a text it should be the text's hash. Other extensions are ignored.
+    """
 
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
+    document_id: str | None = None
+    sha256: str | None = None
 
 
 def read(data: object) -> Asked:
@@ -37,9 +50,41 @@ def read(data: object) -> Asked:
         if value is not None and not isinstance(value, kind):
             article = "a string" if kind is str else "an object"
             raise Refused(400, f"'{name}' must be {article}.")
-    if not data.get("query"):
-        raise Refused(400, "The request has no 'query'.")
-    return Asked(data["query"], data.get("variables"), data.get("operationName") or None)
+    query, document_id, extensions = data.get("query"), data.get("documentId"), data.get("extensions")
+    if document_id is None and not extensions:
+        if not query:
+            raise Refused(400, "The request has no 'query'.")
+        return Asked(query, data.get("variables"), data.get("operationName") or None)
+    sha256 = _hash(extensions) if extensions else None
+    _check_document(query, document_id, sha256)
+    return Asked(query or "", data.get("variables"), data.get("operationName") or None, document_id, sha256)
+
+
+def _check_document(query: str | None, document_id: str | None, sha256: str | None) -> None:
+    """Raise Refused unless a request names exactly one document, by an id of a permitted length."""
+    if document_id is None:
+        if not query and sha256 is None:
+            raise Refused(400, "The request has no 'query'.")
+        return
+    if not 0 < len(document_id) <= MAX_ID:
+        raise Refused(400, f"'documentId' must have 1 to {MAX_ID} characters.")
+    if query:
+        raise Refused(400, "The request has both 'query' and 'documentId'. Send one of them.")
+    if sha256 is not None:
+        raise Refused(400, "The request has both 'documentId' and 'extensions.persistedQuery'. Send one of them.")
+
+
+def _hash(extensions: dict[str, Any]) -> str | None:
+    """Return the hash of Apollo's extension `persistedQuery`, or None without it. Raises Refused."""
+    persisted = extensions.get("persistedQuery")
+    if persisted is None:
+        return None
+    if not isinstance(persisted, dict) or persisted.get("version") != 1:
+        raise Refused(400, "'extensions.persistedQuery' must be an object with the 'version' 1.")
+    sha256 = persisted.get("sha256Hash")
+    if not isinstance(sha256, str) or not 0 < len(sha256) <= MAX_ID:
+        raise Refused(400, f"'extensions.persistedQuery.sha256Hash' must be a string of 1 to {MAX_ID} characters.")
+    return sha256
 
 
 def read_parameters(parameters: Mapping[str, Any]) -> Asked:

@@ -1,7 +1,7 @@
 """Settings: what the environment says, checked once at the start. Every name is prefixed with `FANLINE_`.
 
-`Settings.load` reads any mapping, so a test needs no real environment. A setting that does not exist, that
-belongs to a later version, or that is unsafe in production is an error with a sentence that says what to do.
+`Settings.load` reads any mapping, so a test needs no real environment. A setting that does not exist, or that
+is unsafe in production is an error with a sentence that says what to do.
 """
 
 import difflib
@@ -30,7 +30,6 @@ from server.embedded import Durability
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-LATER = ("TRUSTED_DOCUMENTS",)
 
 
 class SettingsError(Exception):
@@ -53,6 +52,14 @@ class TimelineMode(Enum):
     PUSH = "push"
     PULL = "pull"
     HYBRID = "hybrid"
+
+
+class TrustedDocumentsMode(Enum):
+    """Which documents clients may execute: their own (`off`), their own and trusted ones, or trusted ones only."""
+
+    OFF = "off"
+    ALLOW = "allow"
+    ONLY = "only"
 
 
 def _duration(value: object) -> object:
@@ -167,6 +174,15 @@ class Settings(BaseSettings):
     playground: bool | None = Field(
         default=None, description="Whether the playground is open; if not set, not in production."
     )
+    trusted_documents: Path | None = Field(
+        default=None,
+        description="A manifest of trusted documents, or a folder of manifests and of `.graphql` files.",
+    )
+    trusted_documents_mode: TrustedDocumentsMode | None = Field(
+        default=None,
+        description="`only` executes trusted documents and no others, `allow` executes both, `off` ignores trusted "
+        "documents. If not set: `allow` with trusted documents, `off` without.",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -197,6 +213,11 @@ class Settings(BaseSettings):
     def _expand(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
+    @field_validator("trusted_documents", mode="after")
+    @classmethod
+    def _expand_documents(cls, value: Path | None) -> Path | None:
+        return value and value.expanduser().absolute()
+
     @field_validator("store_url", mode="after")
     @classmethod
     def _known_store(cls, value: str | None) -> str | None:
@@ -223,7 +244,7 @@ class Settings(BaseSettings):
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(normalize_allowed_origins(value)))
 
-    @field_validator("env", "durability", "timeline_mode", mode="before")
+    @field_validator("env", "durability", "timeline_mode", "trusted_documents_mode", mode="before")
     @classmethod
     def _built(cls, value: object) -> object:
         if value == "strict":
@@ -236,6 +257,16 @@ class Settings(BaseSettings):
             raise ValueError("in production, FANLINE_SECRET must be set: `openssl rand -base64 48` makes one")
         if self.production and "*" in self.allowed_origins:
             raise ValueError("in production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
+        return self
+
+    @model_validator(mode="after")
+    def _documents_to_trust(self) -> "Settings":
+        mode = self.trusted_documents_mode
+        if self.trusted_documents is None and mode not in (None, TrustedDocumentsMode.OFF):
+            raise ValueError(
+                f"FANLINE_TRUSTED_DOCUMENTS_MODE={mode.value} needs FANLINE_TRUSTED_DOCUMENTS, the path of a manifest "
+                "or of a folder"
+            )
         return self
 
     @property
@@ -264,6 +295,13 @@ class Settings(BaseSettings):
         return DocumentLimits(
             self.max_tokens, self.max_depth, self.max_selections, self.max_aliases, self.max_directives
         )
+
+    @property
+    def trust(self) -> TrustedDocumentsMode:
+        """Which documents clients may execute."""
+        if self.trusted_documents_mode is not None:
+            return self.trusted_documents_mode
+        return TrustedDocumentsMode.ALLOW if self.trusted_documents else TrustedDocumentsMode.OFF
 
     @property
     def archive(self) -> str:
@@ -330,11 +368,9 @@ def _make_secret(path: Path) -> None:
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
-    """Find misspelt settings, and those that only a later version knows."""
+    """Raise SettingsError for a setting that does not exist."""
     known = [name.upper() for name in Settings.model_fields]
     for name in names:
-        if name in LATER:
-            raise SettingsError(f"{PREFIX}{name} belongs to a later version of Fanline; remove it.")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""

@@ -27,8 +27,9 @@ from strawberry.types.execution import ExecutionResult
 from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
 from server.caller import Caller
-from server.errors import RATE_LIMITED, coded
+from server.errors import RATE_LIMITED, Refused, coded
 from server.execution import was_executed
+from server.messages import Asked, read
 from server.quotas import QuotaExceeded
 
 if TYPE_CHECKING:
@@ -74,11 +75,8 @@ class SocketOperation(BaseOperation[Caller, None]):
 
     __slots__ = ("answered",)
 
-    def __init__(self, handler: "SocketHandler", message: SubscribeMessage) -> None:
-        payload = message["payload"]
-        super().__init__(
-            handler, message["id"], payload["query"], payload.get("variables"), payload.get("operationName")
-        )
+    def __init__(self, handler: "SocketHandler", id: str, query: str, asked: Asked) -> None:
+        super().__init__(handler, id, query, asked.variables, asked.operation_name)
         self.answered = False
 
     async def send_operation_message(self, message: Any) -> None:
@@ -178,12 +176,27 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         elif id in self.operations:
             await self.websocket.close(NOT_UNIQUE, f"Subscriber for {id} already exists")
         elif most is not None and len(self.operations) >= most:
-            text = f"This socket runs {most} operations, as many as one may: end one first."
-            errors = coded([GraphQLError(text, extensions={"code": RATE_LIMITED})], self.context.request_id)
-            await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
+            await self._refuse(
+                id, f"This socket runs {most} operations, as many as one may: end one first.", RATE_LIMITED
+            )
         else:
-            operation = self.operations[id] = SocketOperation(self, message)
+            await self._start(id, message["payload"])
+
+    async def _start(self, id: str, payload: object) -> None:
+        """Start an operation, or refuse it if its document is not one that may be executed."""
+        try:
+            asked = read(payload)
+            query = self.view.trusted.resolve(asked)
+        except Refused as refused:
+            await self._refuse(id, refused.message, refused.code)
+        else:
+            operation = self.operations[id] = SocketOperation(self, id, query, asked)
             operation.task = asyncio.create_task(self._run(operation))
+
+    async def _refuse(self, id: str, message: str, code: str) -> None:
+        """Answer an operation that is not started."""
+        errors = coded([GraphQLError(message, extensions={"code": code})], self.context.request_id)
+        await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
 
     async def _run(self, operation: SocketOperation) -> None:
         """Send what an operation results in. Its errors are its own; only the end of the session ends the socket."""
@@ -268,8 +281,14 @@ def _complaint(message: Any) -> str | None:
     if message["type"] == "complete":
         return None
     payload = message.get("payload")
-    if not isinstance(payload, dict) or not isinstance(payload.get("query"), str) or not payload["query"]:
-        return "An operation needs a payload with a query"
+    if not isinstance(payload, dict) or not (
+        payload.get("query") or "documentId" in payload or payload.get("extensions")
+    ):
+        return "An operation needs a payload with a query or a documentId"
+    if not isinstance(payload.get("query"), str | None) or not isinstance(payload.get("documentId"), str | None):
+        return "The query and the documentId of an operation must be strings"
+    if not isinstance(payload.get("extensions"), dict | None):
+        return "The extensions of an operation must be an object"
     if not isinstance(payload.get("variables"), dict | None):
         return "The variables of an operation must be an object"
     if not isinstance(payload.get("operationName"), str | None):
