@@ -1,0 +1,45 @@
+// The home timeline, page by page.
+import { graphql } from "relay-runtime";
+
+graphql`
+  fragment HomeFeed_viewer on User
+  @refetchable(queryName: "HomeFeedQuery")
+  @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
+    homeTimeline {
+      posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
+        liveCursor
+        edges {
+          ...HomeFeed_edge
+          node {
+            id
+          }
+        }
+      }
+    }
+  }
+`;
+
+graphql`
+  fragment HomeFeed_edge on PostEdge {
+    node {
+      ...PostCard_post
+    }
+  }
+`;
+
+export const live = graphql`
+  subscription HomeFeedSubscription($after: String) {
+    homeTimeline(after: $after) {
+      __typename
+      cursor
+      ... on PostAdded {
+        edge {
+          ...HomeFeed_edge
+        }
+      }
+      ... on PostRemoved {
+        postId
+      }
+    }
+  }
+`;

@@ -1,0 +1,17 @@
+// What a post says, and where it was written.
+import { graphql } from "relay-runtime";
+
+graphql`
+  fragment PostBody_post on Post {
+    ...PostText_post
+    ...PostBody_place
+  }
+`;
+
+graphql`
+  fragment PostBody_place on Post {
+    location {
+      ...MapPin_location
+    }
+  }
+`;

@@ -1,0 +1,11 @@
+// What stands beside the feed.
+import { graphql } from "relay-runtime";
+
+graphql`
+  fragment Sidebar_viewer on User {
+    ...ProfileHeader_user
+    ...FollowersPanel_user
+    ...FollowingPanel_user
+    ...RecentPosts_user
+  }
+`;

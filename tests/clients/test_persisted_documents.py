@@ -1,0 +1,162 @@
+"""Relay, GraphQL Code Generator, Apollo Client and urql send the ids of documents that their own tools listed."""
+
+import asyncio
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from graph import Graph
+from server.cli import issue_token
+from server.seed import demo_source, load
+from server.settings import Env, Settings, TrustedDocumentsMode
+from tests.clients.test_clients import FOLDER, node, run
+from tests.server.conftest import Api, serving, settings
+
+__all__ = ["node", "settings"]
+
+ROOT = FOLDER.parents[1]
+CONFIGS = ("relay.config.json", "codegen.json", "persisted-query-manifest.config.json")
+ALLOW, ONLY = TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
+
+Served: TypeAlias = Callable[[str, TrustedDocumentsMode], AbstractAsyncContextManager[tuple[Api, str]]]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """Make the folder of a front end, without its sources."""
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
+    (tmp_path / "trusted").mkdir()
+    for file in (ROOT / "schema.graphql", *(FOLDER / config for config in CONFIGS)):
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+async def served(settings: Settings, graph: Graph, app: Path) -> Served:
+    """Return what serves a small world in production with a manifest of the front end, and gives a token."""
+    await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
+
+    @asynccontextmanager
+    async def serve(manifest: str, mode: TrustedDocumentsMode) -> AsyncIterator[tuple[Api, str]]:
+        changed = {"env": Env.PRODUCTION, "trusted_documents": app / manifest, "trusted_documents_mode": mode}
+        async with serving(settings.model_copy(update=changed), graph) as api:
+            yield api, await issue_token(graph, settings, "alice")
+
+    return serve
+
+
+async def run_tool(app: Path, *command: str) -> None:
+    """Run a tool of the packages in the folder of the front end."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=app, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Change a configuration."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def manifest_of(app: Path, name: str) -> dict[str, Any]:
+    """Read a manifest that a tool has written."""
+    manifest: dict[str, Any] = json.loads((app / name).read_text())
+    return manifest
+
+
+async def compile_relay(node: str, app: Path) -> dict[str, Any]:
+    """Compile the screen of this folder and return the manifest."""
+    shutil.copytree(FOLDER / "relay", app / "src")
+    (app / "trusted" / "relay.json").write_text("{}")
+    await run_tool(app, node, "node_modules/relay-compiler/cli.js", "relay.config.json")
+    return manifest_of(app, "trusted/relay.json")
+
+
+@pytest.mark.parametrize("algorithm", ["SHA256", "MD5"])
+async def test_a_relay_screen_of_forty_fragments(node: str, app: Path, served: Served, algorithm: str) -> None:
+    """The compiled screen, its next page and its subscription stay within all limits in production."""
+    edit(app / "relay.config.json", "SHA256", algorithm)
+    manifest = await compile_relay(node, app)
+    assert len(manifest) == 3
+    async with served("trusted/relay.json", ONLY) as (api, token):
+        seen = await run(node, "relay.mjs", f"{api.url}/graphql", token, str(app))
+    text = manifest[seen["id"]]
+    assert len(re.findall(r"^fragment ", text, re.M)) >= 40
+    assert len(seen["id"]) == {"SHA256": 64, "MD5": 32}[algorithm]
+    assert seen["text"] is None
+    assert "errors" not in seen["answer"]
+    assert len(seen["answer"]["data"]["viewer"]["homeTimeline"]["posts"]["edges"]) == 10
+    assert seen["posts"] >= 10
+    assert seen["event"] == "Checkpoint"
+
+
+@pytest.mark.parametrize("hashing", ["true", '{ "hashAlgorithm": "sha1" }', '{ "hashAlgorithm": "sha256" }'])
+async def test_documents_of_graphql_code_generator(node: str, app: Path, served: Served, hashing: str) -> None:
+    """The ids of the client preset are sent by fetch, and by urql with GET."""
+    shutil.copytree(FOLDER / "persisted", app / "src")
+    edit(app / "codegen.json", '"persistedDocuments": true', f'"persistedDocuments": {hashing}')
+    await run_tool(app, node, "node_modules/@graphql-codegen/cli/esm/bin.js", "--config", "codegen.json")
+    async with served("gql/persisted-documents.json", ONLY) as (api, token):
+        seen = await run(node, "codegen.mjs", f"{api.url}/graphql", token, str(app))
+    assert list(manifest_of(app, "gql/persisted-documents.json")) == [seen["id"]]
+    assert seen["id"].startswith("sha256:") == ("sha1" not in hashing)
+    assert len(seen["fetch"]["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
+    assert seen["urql"] == {"data": seen["fetch"]["data"]}
+
+
+async def list_for_apollo(node: str, app: Path) -> dict[str, Any]:
+    """Have Apollo's tool list the documents of this folder and return the manifest."""
+    shutil.copytree(FOLDER / "persisted", app / "src")
+    await run_tool(app, node, "node_modules/@apollo/generate-persisted-query-manifest/cli.js")
+    return manifest_of(app, "trusted/apollo.json")
+
+
+async def test_apollo_sends_a_text_after_an_unknown_hash(node: str, app: Path, served: Served) -> None:
+    """In the mode `allow`, a listed document takes one request; one that is not listed takes two each time."""
+    await list_for_apollo(node, app)
+    async with served("trusted", ALLOW) as (api, token):
+        seen = await run(node, "apollo-persisted.mjs", f"{api.url}/graphql", token)
+    page, unlisted, again = seen["results"]
+    assert len(page["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
+    assert unlisted["data"]["viewer"]["login"] == "alice"
+    assert again == page
+    by_hash = {"method": "GET", "status": 200, "text": False, "codes": []}
+    assert seen["sent"] == [
+        by_hash,
+        by_hash | {"codes": ["PERSISTED_QUERY_NOT_FOUND"]},
+        {"method": "POST", "status": 200, "text": True, "codes": []},
+        by_hash,
+    ]
+
+
+async def test_apollo_with_its_manifest(node: str, app: Path, served: Served) -> None:
+    """In the mode `only`, what the manifest does not list is refused once, and later documents go on by id."""
+    manifest = await list_for_apollo(node, app)
+    [operation] = manifest["operations"]
+    assert operation["id"] == hashlib.sha256(operation["body"].encode()).hexdigest()
+    async with served("trusted", ONLY) as (api, token):
+        seen = await run(
+            node, "apollo-persisted.mjs", f"{api.url}/graphql", token, str(app / "trusted" / "apollo.json")
+        )
+    page, unlisted, again = seen["results"]
+    assert len(page["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
+    assert "error" in unlisted
+    assert again == page
+
+
+def test_the_guide_shows_the_configurations_that_are_used_here() -> None:
+    """Every JSON file in it is one of this folder."""
+    shown = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "guide.md").read_text("utf-8"), re.S)
+    assert sorted(shown) == sorted((FOLDER / config).read_text("utf-8") for config in CONFIGS)
