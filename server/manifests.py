@@ -15,8 +15,8 @@ from server.messages import MAX_ID
 from server.settings import SettingsError
 
 APOLLO = "apollo-persisted-query-manifest"
-MAX_DOCUMENTS = 2_000
-MAX_BYTES = 4 * 1024 * 1024  # of all files together
+MAX_DOCUMENTS = 1_000
+MAX_BYTES = 2 * 1024 * 1024  # of all files together
 SHOWN = 80  # characters of an id in an error
 
 Pairs: TypeAlias = list[tuple[str, Any]]

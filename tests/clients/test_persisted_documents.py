@@ -141,19 +141,22 @@ async def test_apollo_sends_a_text_after_an_unknown_hash(node: str, app: Path, s
     ]
 
 
-async def test_apollo_with_its_manifest(node: str, app: Path, served: Served) -> None:
-    """In the mode `only`, what the manifest does not list is refused once, and later documents go on by id."""
+@pytest.mark.parametrize("by_manifest", [False, True])
+async def test_apollo_sends_ids_only(node: str, app: Path, served: Served, by_manifest: bool) -> None:
+    """In the mode `only`, an unknown hash is refused once, without a text, and listed documents still go by id."""
     manifest = await list_for_apollo(node, app)
     [operation] = manifest["operations"]
     assert operation["id"] == hashlib.sha256(operation["body"].encode()).hexdigest()
+    listed = [str(app / "trusted" / "apollo.json")] if by_manifest else []
     async with served("trusted", ONLY) as (api, token):
-        seen = await run(
-            node, "apollo-persisted.mjs", f"{api.url}/graphql", token, str(app / "trusted" / "apollo.json")
-        )
+        seen = await run(node, "apollo-persisted.mjs", f"{api.url}/graphql", token, *listed)
     page, unlisted, again = seen["results"]
     assert len(page["data"]["viewer"]["homeTimeline"]["posts"]["nodes"]) == 3
     assert "error" in unlisted
     assert again == page
+    assert [request["text"] for request in seen["sent"]] == [False] * len(seen["sent"])
+    codes = [request["codes"] for request in seen["sent"]]
+    assert codes == ([[], []] if by_manifest else [[], ["PERSISTED_QUERY_NOT_IN_LIST"], []])
 
 
 def test_the_guide_shows_the_configurations_that_are_used_here() -> None:
