@@ -6,6 +6,7 @@ import { headers, login as folder, url } from "./home.mjs";
 
 const { PageDocument } = await createJiti(import.meta.url).import(`${folder}/gql/graphql.ts`);
 
+/** Send an operation by the id that the client preset gave it. */
 async function send(document, variables) {
   const response = await fetch(url, {
     method: "POST",
@@ -15,20 +16,14 @@ async function send(document, variables) {
   return response.json();
 }
 
-const client = new Client({
-  url,
-  fetchOptions: { headers },
-  preferGetMethod: false,
-  exchanges: [
-    persistedExchange({
-      enforcePersistedQueries: true, // never send the text
-      enableForMutation: true,
-      preferGetForPersistedQueries: "force",
-      generateHash: async (_, document) => document.__meta__.hash,
-    }),
-    fetchExchange,
-  ],
+const exchange = persistedExchange({
+  enforcePersistedQueries: true, // never send the text
+  enableForMutation: true,
+  preferGetForPersistedQueries: "force", // GET for queries, which a CDN can cache
+  generateHash: async (_, document) => document.__meta__.hash,
 });
+
+const client = new Client({ url, fetchOptions: { headers }, exchanges: [exchange, fetchExchange] });
 
 const sent = await send(PageDocument, { first: 3 });
 const { data, error } = await client.query(PageDocument, { first: 3 });

@@ -4,8 +4,6 @@ import relay from "relay-runtime";
 import { headers, login as folder, url } from "./home.mjs";
 
 const { Environment, Network, Observable, RecordSource, Store, fetchQuery, requestSubscription } = relay;
-const answers = [];
-
 const socket = createClient({ url: url.replace("http", "ws"), connectionParams: headers });
 
 async function fetchById({ id }, variables) {
@@ -14,13 +12,10 @@ async function fetchById({ id }, variables) {
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify({ documentId: id, variables }),
   });
-  const answer = await response.json();
-  answers.push(answer);
-  return answer;
+  return response.json();
 }
 
 function subscribeById({ id }, variables) {
-  // graphql-ws requires a query; Fanline takes an empty one for none
   return Observable.create((sink) => socket.subscribe({ query: "", documentId: id, variables }, sink));
 }
 
@@ -31,6 +26,7 @@ const environment = new Environment({
 
 const artifact = async (name) => (await import(`${folder}/src/__generated__/${name}.graphql.js`)).default;
 const screen = await artifact("HomeScreenQuery");
+const answer = await fetchById(screen.params, { count: 10 });
 await fetchQuery(environment, screen, { count: 10 }).toPromise();
 
 const live = await artifact("HomeFeedSubscription");
@@ -44,7 +40,7 @@ console.log(
   JSON.stringify({
     id: screen.params.id,
     text: screen.params.text,
-    answer: answers[0],
+    answer,
     posts: records.filter((record) => record.__typename === "Post").length,
     event: event.homeTimeline.__typename,
   }),
