@@ -58,7 +58,8 @@ def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str 
 
 
 def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
-    """Serve in several processes until told to end; one that dies is replaced."""
+    """Serve in several processes until told to end; one that dies is replaced. Raises SettingsError."""
+    create_app(settings)  # reports wrong settings once: a process that cannot start is replaced again and again
     listening.set_inheritable(True)
     config = configure(
         "server.serving:from_environment",

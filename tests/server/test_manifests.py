@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from schema import schema
-from server.execution import Execution
+from server.document_size import DocumentLimits
+from server.execution import Execution, OperationLimits
 from server.messages import Asked
 from server.settings import Settings, SettingsError, TrustedDocumentsMode
 from server.trusted_documents import TrustedDocuments
@@ -20,7 +21,7 @@ APOLLO = {"format": "apollo-persisted-query-manifest", "version": 1}
 
 def load(path: Path) -> TrustedDocuments:
     """Load trusted documents for the real schema."""
-    execution = Execution(schema, max_depth=20, max_cost=20_000, introspection=False)
+    execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False, locations=False)
     return TrustedDocuments.load(path, ONLY, execution.pin)
 
 

@@ -90,7 +90,6 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL: is not a URL like mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL: must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS: Input should be greater than 0"),
-        ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT belongs to a later version"),
         ("ENV", "production", "in production, FANLINE_SECRET must be set"),
     ],
 )
