@@ -16,13 +16,7 @@ JSON = "application/json"
 GRAPHQL_JSON = "application/graphql-response+json"
 REMEMBERED_LENGTH = 200  # characters of a header
 CHALLENGE = 'Bearer error="invalid_token"'
-KINDS: dict[str, type] = {
-    "query": str,
-    "documentId": str,
-    "operationName": str,
-    "variables": dict,
-    "extensions": dict,
-}
+KINDS: dict[str, type] = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
 MAX_ID = 256  # characters of a document's id
 
 
@@ -60,12 +54,14 @@ def read(data: object) -> Asked:
     return Asked(query or "", data.get("variables"), data.get("operationName") or None, document_id, sha256)
 
 
-def _check_document(query: str | None, document_id: str | None, sha256: str | None) -> None:
+def _check_document(query: str | None, document_id: object, sha256: str | None) -> None:
     """Raise Refused unless a request names exactly one document, by an id of a permitted length."""
     if document_id is None:
         if not query and sha256 is None:
             raise Refused(400, "The request has no 'query'.")
         return
+    if not isinstance(document_id, str):
+        raise Refused(400, "'documentId' must be a string.")
     if not 0 < len(document_id) <= MAX_ID:
         raise Refused(400, f"'documentId' must have 1 to {MAX_ID} characters.")
     if query:
