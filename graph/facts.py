@@ -67,15 +67,13 @@ class PostPublished:
 class PostDeleted:
     """An author deleted a post of theirs.
 
-    `terms` is the digest of what it said (`graph.terms`), and the place is where, for those who filter by them. Facts
-    of older versions have neither.
+    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. Older versions wrote none, and a
+    deletion that is appended again must have none: it would answer guesses about a post that is already gone.
     """
 
     author: int
     post: int
     terms: str | None = None
-    latitude: float | None = None
-    longitude: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +105,8 @@ Event: TypeAlias = (
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+DROPPED = {"PostDeleted": ("latitude", "longitude")}
+"""Fields that older versions wrote, by kind. They are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,9 @@ def decode_event(text: str) -> Event:
     """Read an event back. Raises ValueError for what no version up to this one has written."""
     try:
         kind, values = orjson.loads(text)
+        for field in DROPPED.get(kind, ()):
+            values.pop(field, None)
         event: Event = KINDS[kind](**values)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"Not a fact of this version: {text[:200]}") from error
     return event

@@ -145,6 +145,11 @@ class Log:
         self.seen = max(self.seen, int(reply))
         return int(reply)
 
+    async def end(self) -> int:
+        """Return the number of the newest entry that the log holds, 0 if it holds none. One round trip."""
+        [entries] = await self._store.read([("XREVRANGE", keys.LOG, "+", "-", "COUNT", 1)])
+        return number_of(entries[0][0]) if entries else 0
+
     def drained(self) -> "asyncio.Future[int]":
         """Tell the drained mark: everything up to it is projected. An older value is safe too. One round trip."""
         return self._store.ask([("GET", keys.DRAINED)], self._know_drained)

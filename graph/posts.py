@@ -8,7 +8,7 @@ from graph import keys
 from graph.commands import Command
 from graph.errors import ProblemCode, Rejected
 from graph.facts import PostDeleted, PostPublished
-from graph.log import Commit, Log, Once
+from graph.log import NONCE_SECONDS, Commit, Log, Once
 from graph.model import Location, Post, new_post
 from graph.ownership import Ownership
 from graph.store import Store
@@ -85,8 +85,9 @@ class Posts:
         return published_post(fact.number, event)
 
     async def delete(self, viewer: int, post: int) -> None:
-        """Delete a post of the viewer's; no read shows it from then on. Repeating it is fine while the log remembers.
+        """Permanently delete one of the viewer's posts. Repeating it is fine while the log remembers.
 
+        Deletions of one post that race append one event: a second one would answer guesses about a post that is gone.
         Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips; one more and a query for an archived post.
         """
         [row] = await self._store.read([record(post)])
@@ -101,8 +102,8 @@ class Posts:
             raise not_found()
         if found.author != viewer:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
-        latitude, longitude = (found.location.latitude, found.location.longitude) if found.location else (None, None)
-        await self._commit([PostDeleted(viewer, post, digest_of(found.text), latitude, longitude)])
+        once = Once("-", f"deletion:{post}", NONCE_SECONDS)
+        await self._commit([PostDeleted(viewer, post, digest_of(found.text))], once)
 
 
 def record(post: int) -> Command:

@@ -120,15 +120,17 @@ class EventFilter:
     """Unchecked, with undecoded ids; None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
-        description="Posts of any of these people, and follows with any of them on either side: 1 to 5,000 global ids."
+        description="Posts of any of these people, and follows with any of them on either side: 1 to 3,000 global ids."
     )
     keywords: list[str] | None = strawberry.field(
         description="Posts with any of these, 1 to 400 entries: words that must all occur, in any case "
-        "and order; `#hashtags`; phrases of scripts without spaces, as 北京. At most 25 words of 60 characters each. "
-        "Follows never match."
+        "and order; `#hashtags`; phrases of scripts without spaces, as 北京. At most 25 words of 60 characters each, "
+        "and 2,000 terms in all: a word is one, a phrase has one for each pair of neighbouring characters. Follows never "
+        "match. Deletions that are replayed match all keywords."
     )
     within: BoundingBox | None = strawberry.field(
-        description="Posts whose location lies in this box. Follows never match."
+        description="Posts whose location lies in this box. Follows never match. Deletions always do: they tell no "
+        "location."
     )
     sample: float | None = strawberry.field(
         description="A share of the events, above 0 and at most 1: the same for everybody who asks for the same share, "

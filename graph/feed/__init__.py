@@ -7,9 +7,8 @@ while it catches up costs nobody any memory; one that stays behind later is cut 
 """
 
 import asyncio
-import math
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
@@ -36,6 +35,7 @@ from graph.feed.matching import FilterIndex
 from graph.feed.reader import LogReader
 from graph.feed.source import Source
 from graph.feed.stream import E, Stream, size_of
+from graph.feed.turns import Turn, Turns
 from graph.follows import Follows
 from graph.log import Log
 from graph.model import Permission
@@ -50,6 +50,8 @@ QUIET_SECONDS = 15.0
 DIGEST_SECONDS = 0.02
 MOST_SECONDS_BEHIND = 1.0  # that the reader waits for streams, for each part of the log
 TOLD_AT_ONCE = 100  # facts of the past; with the longest texts they take what a stream may buffer
+TOLD_IN_A_STEP = 10  # facts of the past; with the longest texts and filters that takes a millisecond or two
+BEHIND_SECONDS = 1.0  # that a stream which has to wait for the reader waits until it looks at the log again
 STALE_SECONDS = 1.0  # after which a post that waited is looked at again: it may have been deleted
 
 
@@ -83,6 +85,7 @@ class Feed:
         self._deleted: set[int] = set()
         self._streams: set[Stream[Any]] = set()
         self._crowded: set[Stream[Any]] = set()
+        self._turns = Turns()
         self._sweep: asyncio.Task[None] | None = None
         self.cut_off = 0
 
@@ -95,22 +98,33 @@ class Feed:
         round trips.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
-        return self._stream(HomeSource(viewer, self._follows, self._projections, self._homes), after, claims)
+        source = HomeSource(viewer, self._follows, self._projections, self._homes)
+        return self._stream(source, after, claims, Turn(self._turns, viewer))
 
     def events(
-        self, filter_: EventFilter, after: int | None = None, viewer: int | None = None, session: str | None = None
+        self,
+        filter_: EventFilter,
+        after: int | None = None,
+        viewer: int | None = None,
+        session: str | None = None,
+        *,
+        holder: Hashable = None,
     ) -> AsyncGenerator[StreamEvent]:
         """Stream every fact that passes the filter, exactly once, in log order; the rest is as for `home`.
 
-        Posts that were deleted since are left out. A firehose needs the permission of a viewer: raises NotPermitted
-        if it is not there, or as soon as it is revoked.
+        Posts that were deleted since are left out. Deletions that were appended before the stream began, or that it
+        replays, pass every keyword and every box, so that guesses about a deleted post learn nothing. A firehose needs
+        the permission of a viewer: raises NotPermitted if it is not there, or as soon as it is revoked.
+
+        `holder` is who shares the turns of replays: the viewer if there is one, else by default this stream alone.
         """
         claims: list[Claim] = [] if session is None or viewer is None else [(viewer, session)]
         if filter_.firehose:
             if viewer is None:
                 raise NotPermitted("A firehose needs a viewer with the permission for it.")
             claims.append((viewer, Permission.FIREHOSE))
-        return self._stream(FilterSource(filter_, self._filters), after, claims)
+        turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
+        return self._stream(FilterSource(filter_, self._filters), after, claims, turn)
 
     def __len__(self) -> int:
         """Tell how many streams are live."""
@@ -136,17 +150,20 @@ class Feed:
             self._sweep = asyncio.get_running_loop().create_task(self._endings.sweep(self._quiet))
 
     async def _stream(
-        self, source: Source[E], after: int | None, claims: Sequence[Claim]
+        self, source: Source[E], after: int | None, claims: Sequence[Claim], turn: Turn
     ) -> AsyncGenerator[E | Checkpoint | Gap]:
         stream: Stream[E] = Stream()
+        past: int | None = None
         stops = [self._endings.watch(claim, partial(_send_away, stream, claim)) for claim in claims]
         try:
             while True:
                 joined = await self._join(source, stream, claims)
+                if past is None:
+                    past = await self._log.end() if source.reads_posts else 0
                 stream.position = joined if after is None else after
                 yield Checkpoint(stream.position, _now())
-                async with aclosing(self._catch_up(source, stream, joined)) as past:
-                    async for missed in past:
+                async with aclosing(self._catch_up(source, stream, joined, past, turn)) as events:
+                    async for missed in events:
                         yield missed
                 self._register(source, stream)
                 try:
@@ -189,26 +206,71 @@ class Feed:
                     if isinstance(fact.event, SessionsEnded):
                         self._endings.apply(fact)
 
-    async def _catch_up(self, source: Source[E], stream: Stream[E], joined: int) -> AsyncGenerator[E | Gap]:
-        """Stream the past. When it ends, the stream has reached the reader's head at that very moment."""
+    async def _catch_up(
+        self, source: Source[E], stream: Stream[E], joined: int, past: int, turn: Turn
+    ) -> AsyncGenerator[E | Gap]:
+        """Stream the past: up to the number `past`, then to the reader's head as it is at the very moment this ends.
+
+        A reader behind `past` is waited for: what it passes on live may be matched exactly, and of what was in the log
+        before the stream began, nothing may.
+        """
         if stream.position > joined and stream.position > (last := await self._log.last()):
             stream.position = min(last, await self._log.drained())
             yield Gap(stream.position, _now(), GapReason.RETENTION)
-        async with aclosing(self._reader.replay(min(stream.position, joined), TOLD_AT_ONCE)) as parts:
-            async for part in parts:
-                if part.lost:
-                    await source.look_up()
-                if part.lost and part.upto > stream.position:
-                    stream.position = part.upto
-                    yield Gap(stream.position, _now(), GapReason.RETENTION)
-                events = [event for event in source.replay(part.facts) if event.number > stream.position]
-                async with aclosing(self._withhold_deleted(events, -math.inf)) as living:
-                    async for event in living:
-                        await source.announce(event, self._undrained)
-                        stream.raise_ended()
-                        stream.position = event.number
-                        yield event
-                stream.position = max(stream.position, part.upto)
+        reached = min(stream.position, joined)
+        try:
+            while True:
+                async with aclosing(self._reader.replay(reached, TOLD_AT_ONCE)) as parts:
+                    async for part in parts:
+                        if part.lost:
+                            await source.look_up()
+                        if part.lost and part.upto > stream.position:
+                            stream.position = part.upto
+                            yield Gap(stream.position, _now(), GapReason.RETENTION)
+                        async with aclosing(self._tell(source, stream, part.facts, turn)) as events:
+                            async for event in events:
+                                yield event
+                        reached = part.upto
+                        stream.position = max(stream.position, reached)
+                        turn.queue()
+                if self._reader.head >= past:
+                    return
+                past = min(past, await self._log.end())  # a failover may have undone the newest facts
+                await self._reader.moves(BEHIND_SECONDS)
+                stream.raise_ended()
+        finally:
+            turn.end()
+
+    async def _tell(self, source: Source[E], stream: Stream[E], facts: Sequence[Fact], turn: Turn) -> AsyncGenerator[E]:
+        """Yield the events of facts of the past. Posts that were deleted since are left out before they are matched.
+
+        So neither the events nor the round trips depend on whether a deleted post matches. One round trip if posts
+        were picked.
+        """
+        await turn.step()
+        picked = [fact for fact in source.pick(facts) if fact.number > stream.position]
+        looked_at = asyncio.get_running_loop().time()
+        kept = await self._kept(picked)
+        for start in range(0, len(kept), TOLD_IN_A_STEP):
+            told = source.tell(kept[start : start + TOLD_IN_A_STEP])
+            async with aclosing(self._withhold_deleted(told, looked_at)) as living:
+                async for event in living:
+                    await source.announce(event, self._undrained)
+                    stream.raise_ended()
+                    stream.position = event.number
+                    yield event
+                    await turn.step()
+            await turn.step()
+
+    async def _kept(self, facts: Sequence[Fact]) -> Sequence[Fact]:
+        """Leave out the posts that were deleted since. One round trip if there are posts."""
+        posts = [fact.number for fact in facts if isinstance(fact.event, PublishedFact)]
+        gone = await self._deleted_of(posts)
+        return [fact for fact in facts if fact.number not in gone] if gone else facts
+
+    async def _deleted_of(self, posts: Sequence[int]) -> set[int]:
+        flags = await self._posts.are_deleted(posts) if posts else []
+        return {post for post, deleted in zip(posts, flags, strict=True) if deleted}
 
     async def _go_live(self, source: Source[E], stream: Stream[E]) -> AsyncGenerator[E | Checkpoint]:
         """Stream what the reader passes on, until the stream is cut off."""
@@ -262,17 +324,13 @@ class Feed:
 
     async def _living(self, events: Iterable[E]) -> Iterable[E]:
         """Leave out posts that were deleted since. One round trip if there are posts."""
-        posts = [event.post.id for event in events if isinstance(event, PostAdded | PostPublished)]
-        if not posts:
-            return events
-        deleted = {post for post, gone in zip(posts, await self._posts.are_deleted(posts), strict=True) if gone}
+        deleted = await self._deleted_of([e.post.id for e in events if isinstance(e, PostAdded | PostPublished)])
         return [e for e in events if not (isinstance(e, PostAdded | PostPublished) and e.post.id in deleted)]
 
     async def prepare(self, facts: Sequence[Fact]) -> None:
         """Learn which of the published posts are deleted already. One round trip if somebody listens."""
         posts = [fact.number for fact in facts if isinstance(fact.event, PublishedFact)] if self._streams else []
-        gone = await self._posts.are_deleted(posts) if posts else []
-        self._deleted = {post for post, deleted in zip(posts, gone, strict=True) if deleted}
+        self._deleted = await self._deleted_of(posts)
 
     def receive(self, fact: Fact) -> int:
         """Offer a fact to the streams that it concerns; tell how many they are."""

@@ -38,13 +38,11 @@ class UserAnchors(Generic[V]):
 
     def add(self, filter_: EventFilter, value: V) -> None:
         """Put a value under every user."""
-        for user in filter_.users or ():
-            self._by_user.add(user, value)
+        self._by_user.add_all(filter_.users or (), value)
 
     def remove(self, filter_: EventFilter, value: V) -> None:
         """Take a value from under every user."""
-        for user in filter_.users or ():
-            self._by_user.remove(user, value)
+        self._by_user.remove_all(filter_.users or (), value)
 
     def asking_for(self, user: int) -> Values[V]:
         """Give the values under a user."""
@@ -143,25 +141,30 @@ class KeywordAnchors(Generic[V]):
 
 
 class BoxAnchors(Generic[V]):
-    """Values by the boxes of their filters."""
+    """Values by the boxes of their filters, those that are asked for deletions once more: a deletion has no place."""
 
     def __init__(self) -> None:
         self._grid: Grid[V] = Grid()
+        self._for_deletions: Values[V] = ()
 
     def add(self, filter_: EventFilter, value: V) -> None:
         """Put a value where its box is."""
         if filter_.within is not None:
             self._grid.add(filter_.within, value)
+        if wants_deletions(filter_):
+            self._for_deletions = including(self._for_deletions, value)
 
     def remove(self, filter_: EventFilter, value: V) -> None:
         """Take a value from where its box is."""
         if filter_.within is not None:
             self._grid.remove(filter_.within, value)
+        if wants_deletions(filter_):
+            self._for_deletions = excluding(self._for_deletions, value)
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Find the values near the post's place."""
-        if traits.vague:
-            return self._grid.everything()
+        """Find the values near the post's place; of a deletion, all that ask for deletions."""
+        if traits.kind is EventKind.POST_DELETED:
+            return self._for_deletions
         return () if traits.place is None else self._grid.near(*traits.place)
 
 
@@ -191,6 +194,11 @@ class FirehoseAnchors(Generic[V]):
         if ordered is None:
             return ()
         return (value for _, value in ordered[bisect_right(ordered, traits.share, key=first) :])
+
+
+def wants_deletions(filter_: EventFilter) -> bool:
+    """Return True if a filter lets deletions pass."""
+    return filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds
 
 
 def sample_of(filter_: EventFilter) -> float:

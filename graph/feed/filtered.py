@@ -29,15 +29,29 @@ def stream_event(fact: Fact) -> StreamHappened | None:
 
 
 class FilterSource(Source[StreamHappened]):
-    """What passes one filter: the past as a stream joins, and its place in the index after that."""
+    """What passes one filter: the past as a stream joins, and its place in the index after that.
+
+    Deletions of the past match every keyword and every box. The filter may be a guess at the words or the place of a
+    post that was deleted before the guess was made, and must not be answered.
+    """
 
     def __init__(self, filter_: EventFilter, index: FilterIndex[Stream[StreamHappened]]) -> None:
+        self.reads_posts = filter_.reads_posts
         self._filter = filter_
         self._index = index
 
-    def replay(self, facts: Sequence[Fact]) -> list[StreamHappened]:
-        """Tell which facts of the past pass."""
-        return [event for fact in facts if self._filter.matches(fact) and (event := stream_event(fact)) is not None]
+    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return the facts that pass by what is known of a post even after its deletion."""
+        return [fact for fact in facts if self._filter.may_match(fact)]
+
+    def tell(self, facts: Sequence[Fact]) -> list[StreamHappened]:
+        """Return the events of the picked facts that pass, now that deleted posts are no longer among them."""
+        passed = [
+            fact
+            for fact in facts
+            if not self.reads_posts or isinstance(fact.event, DeletedFact) or self._filter.matches(fact)
+        ]
+        return [event for fact in passed if (event := stream_event(fact)) is not None]
 
     def register(self, stream: Stream[StreamHappened]) -> None:
         """Let the stream hear of everything that passes after the reader's head."""

@@ -10,12 +10,16 @@ from enum import Enum
 
 from graph.errors import BadFilter
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.terms import HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
+from graph.terms import HashedTerms, Keyword, Terms, keyword_of, longest_marks, terms_in, terms_of
 
-MAX_USERS = 5000
+MAX_USERS = 3000
 MAX_KEYWORDS = 400
+MAX_KEYWORD_TERMS = 2000  # of all keywords together
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
+MAX_ENTRY_LENGTH = 1600  # before anything else is looked at
+MAX_MARKS = 30  # in a row, as in Unicode's stream-safe text: folding is quadratic in them
+BOX_TERMS = 16  # the most grid cells that a box takes
 SHOWN_LENGTH = 40
 SHARE_BITS = 53  # as many as a float holds exactly
 
@@ -56,8 +60,8 @@ class Box:
 class Traits:
     """What filters look at in a fact that streams tell of.
 
-    `people` are the author, or both sides of a follow. A deletion from before facts carried digests is `vague`:
-    nobody knows any longer what the post said and where, so it matches every keyword and every box.
+    `people` are the author, or both sides of a follow. A deletion never says where the post was written, so it matches
+    every box. A deletion without a digest, as older versions wrote them, is `vague`: it matches every keyword, too.
     """
 
     __slots__ = ("_event", "_share", "_terms", "drawn_by", "kind", "people", "place", "vague")
@@ -87,7 +91,7 @@ class Traits:
         else:
             return None
         traits._event = event
-        if event.latitude is not None and event.longitude is not None:
+        if isinstance(event, PostPublished) and event.latitude is not None and event.longitude is not None:
             traits.place = (event.latitude, event.longitude)
         return traits
 
@@ -98,6 +102,11 @@ class Traits:
             event = self._event
             self._terms = terms_of(event.text) if isinstance(event, PostPublished) else terms_in(event.terms or "")
         return self._terms
+
+    @property
+    def is_post(self) -> bool:
+        """Whether the fact is about a post, published or deleted."""
+        return self._event is not None
 
     @property
     def share(self) -> float:
@@ -112,8 +121,8 @@ class Traits:
         return self.vague or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
 
     def lies_in(self, box: Box) -> bool:
-        """Tell whether the post was written in this box."""
-        return self.vague or (self.place is not None and box.contains(*self.place))
+        """Tell whether the post was written in this box, as far as that may be told."""
+        return self.kind is EventKind.POST_DELETED or (self.place is not None and box.contains(*self.place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,7 @@ class EventFilter:
     """Which events a stream tells of; a field that is None asks for nothing in particular.
 
     Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion fall into the same
-    samples. `of` checks what clients ask for.
+    samples. A deletion matches every box. `of` checks what clients ask for.
     """
 
     users: frozenset[int] | None = None
@@ -156,28 +165,56 @@ class EventFilter:
             _check_box(within)
         if sample is not None and not 0 < sample <= 1:
             raise BadFilter(f"'sample' must be above 0 and at most 1, not {sample}.")
+        wanted = None if keywords is None else frozenset(map(_checked_keyword, keywords))
+        _check_terms(wanted or ())
         return cls(
             users=None if users is None else frozenset(users),
-            keywords=None if keywords is None else frozenset(map(_checked_keyword, keywords)),
+            keywords=wanted,
             within=within,
             sample=None if sample == 1 else sample,
             firehose=firehose,
             kinds=None if kinds is None or set(kinds) == set(EventKind) else frozenset(kinds),
         )
 
+    @property
+    def terms(self) -> int:
+        """How many entries the filter holds in memory, which is what budgets count.
+
+        The sum of its users, the terms of its keywords (`graph.terms`), 16 for a box, and one.
+        """
+        return len(self.users or ()) + _terms_of(self.keywords or ()) + (BOX_TERMS if self.within else 0) + 1
+
+    @property
+    def reads_posts(self) -> bool:
+        """Whether the filter depends on the content of posts: their words, or their place."""
+        return self.keywords is not None or self.within is not None
+
     def matches(self, fact: Fact) -> bool:
-        """Tell whether a stream with this filter tells of a fact."""
+        """Return True if a live stream with this filter tells of a fact."""
         traits = Traits.of(fact)
         return traits is not None and self.admits(traits)
 
+    def may_match(self, fact: Fact) -> bool:
+        """Return True if the filter matches a fact when the words and places of posts are left aside.
+
+        So the answer tells nothing about them.
+        """
+        traits = Traits.of(fact)
+        return traits is not None and self._selects(traits) and (traits.is_post or not self.reads_posts)
+
     def admits(self, traits: Traits) -> bool:
-        """Tell whether the filter matches a fact with these traits."""
+        """Return True if the filter matches a fact with these traits."""
+        return (
+            self._selects(traits)
+            and (self.within is None or traits.lies_in(self.within))
+            and (self.keywords is None or traits.has_any(self.keywords))
+        )
+
+    def _selects(self, traits: Traits) -> bool:
         return (
             (self.kinds is None or traits.kind in self.kinds)
             and (self.users is None or not self.users.isdisjoint(traits.people))
             and (self.sample is None or traits.share < self.sample)
-            and (self.within is None or traits.lies_in(self.within))
-            and (self.keywords is None or traits.has_any(self.keywords))
         )
 
 
@@ -202,8 +239,12 @@ def _check_length(field: str, given: Sequence[object] | None, most: int | None) 
 
 
 def _checked_keyword(entry: str) -> Keyword:
-    keyword = keyword_of(entry)
     named = f"The entry {shortened(entry)!r} of 'keywords'"
+    if len(entry) > MAX_ENTRY_LENGTH:
+        raise BadFilter(f"{named} has {len(entry):,} characters; at most {MAX_ENTRY_LENGTH:,} are allowed.")
+    if longest_marks(entry) > MAX_MARKS:
+        raise BadFilter(f"{named} has more than {MAX_MARKS} combining marks in a row.")
+    keyword = keyword_of(entry)
     words = keyword.words | keyword.phrases
     if not words:
         raise BadFilter(f"{named} has no word, hashtag or phrase to look for.")
@@ -213,6 +254,19 @@ def _checked_keyword(entry: str) -> Keyword:
     if longest > MAX_WORD_LENGTH:
         raise BadFilter(f"{named} has a word of {longest} characters; at most {MAX_WORD_LENGTH} are allowed.")
     return keyword
+
+
+def _terms_of(keywords: Collection[Keyword]) -> int:
+    return sum(len(keyword.terms()) for keyword in keywords)
+
+
+def _check_terms(keywords: Collection[Keyword]) -> None:
+    terms = _terms_of(keywords)
+    if terms > MAX_KEYWORD_TERMS:
+        raise BadFilter(
+            f"'keywords' has {terms:,} terms; at most {MAX_KEYWORD_TERMS:,} are allowed. A word or hashtag is one; "
+            "a phrase of a script without spaces has a term for each pair of neighbouring characters."
+        )
 
 
 def _check_box(box: Box) -> None:

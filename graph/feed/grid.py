@@ -32,8 +32,7 @@ class Grid(Generic[V]):
         """Put a value, which is not there yet, where the box is."""
         level, cells = covering(box)
         self._levels[level] += 1
-        for cell in cells:
-            self._cells.add(cell, value)
+        self._cells.add_all(cells, value)
 
     def remove(self, box: Box, value: V) -> None:
         """Take a value away from where the box is."""
@@ -41,18 +40,13 @@ class Grid(Generic[V]):
         self._levels[level] -= 1
         if not self._levels[level]:
             del self._levels[level]
-        for cell in cells:
-            self._cells.remove(cell, value)
+        self._cells.remove_all(cells, value)
 
     def near(self, latitude: float, longitude: float) -> Iterator[V]:
         """Find the values whose boxes have the place, and some whose boxes are close by, each once."""
         for level in self._levels:
             columns = 1 << level
             yield from self._cells[level, row(latitude, columns), column(longitude, columns) % columns]
-
-    def everything(self) -> Iterator[V]:
-        """Give all values, some more than once."""
-        return iter(self._cells)
 
 
 def covering(box: Box) -> tuple[int, list[Cell]]:

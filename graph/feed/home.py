@@ -162,15 +162,19 @@ class HomeSource(Source[HomeHappened]):
                 told = [f for f in facts if f.number <= event.number and (self._concerns(f) or _is_by(event.user, f))]
                 await self._projections.catch_up(self._viewer, told)
 
-    def replay(self, facts: Sequence[Fact]) -> list[HomeHappened]:
-        """Tell what facts of the past meant to this viewer."""
-        events = []
+    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return the facts of the past that concern the viewer."""
+        picked = []
         for fact in facts:
             if fact.number > self._known_upto:
                 self.learn([fact])
-            if self._concerns(fact) and (event := home_event(fact)) is not None:
-                events.append(event)
-        return events
+            if self._concerns(fact):
+                picked.append(fact)
+        return picked
+
+    def tell(self, facts: Sequence[Fact]) -> list[HomeHappened]:
+        """Return what picked facts meant to this viewer."""
+        return [event for fact in facts if (event := home_event(fact)) is not None]
 
     def _concerns(self, fact: Fact) -> bool:
         match fact.event:

@@ -41,37 +41,55 @@ def common(some: Values[V], others: Values[V]) -> set[V]:
 
 
 class Postings(Generic[K, V]):
-    """Values by key, each at most once under a key; what was removed leaves nothing behind."""
+    """Values by key, each at most once under a key; what was removed leaves nothing behind.
+
+    A value that is alone under its key stands there by itself, as most do. So values must not be tuples or sets.
+    """
 
     __slots__ = ("_under",)
 
     def __init__(self) -> None:
-        self._under: dict[K, Values[V]] = {}
+        self._under: dict[K, V | Values[V]] = {}
 
     def __getitem__(self, key: K) -> Values[V]:
         """Give the values under a key, perhaps none."""
-        return self._under.get(key, ())
+        found = self._under.get(key, ())
+        return found if isinstance(found, tuple | set) else (found,)
 
     def __contains__(self, key: K) -> bool:
         return key in self._under
 
     def __iter__(self) -> Iterator[V]:
         """Yield the values under all keys."""
-        return chain.from_iterable(self._under.values())
+        return chain.from_iterable(map(self.__getitem__, self._under))
 
     def among(self, keys: Iterable[K]) -> Iterator[V]:
         """Yield the values under any of these keys."""
         present = set(filter(self._under.__contains__, keys))
-        return chain.from_iterable(map(self._under.__getitem__, present))
+        return chain.from_iterable(map(self.__getitem__, present))
 
     def add(self, key: K, value: V) -> None:
         """Put a value under a key."""
-        self._under[key] = including(self[key], value)
+        self.add_all((key,), value)
+
+    def add_all(self, keys: Iterable[K], value: V) -> None:
+        """Put a value under many keys."""
+        put = self._under.setdefault
+        for key in keys:
+            if put(key, value) is not value:
+                self._under[key] = including(self[key], value)
 
     def remove(self, key: K, value: V) -> None:
         """Take a value from a key. Raises KeyError if it is not there."""
-        values = excluding(self[key], value)
-        if values:
-            self._under[key] = values
-        else:
-            del self._under[key]
+        self.remove_all((key,), value)
+
+    def remove_all(self, keys: Iterable[K], value: V) -> None:
+        """Take a value from many keys. Raises KeyError at the first under which it is not."""
+        under = self._under
+        for key in keys:
+            if under[key] is not value:
+                values = excluding(self[key], value)
+                if values:
+                    under[key] = next(iter(values)) if len(values) == 1 else values
+                    continue
+            del under[key]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol
@@ -85,6 +86,7 @@ class LogReader:
         self._recent: Recent | None = None
         self._positioning = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._moved = asyncio.Event()
         self.head = 0
 
     def start(self) -> None:
@@ -102,6 +104,12 @@ class LogReader:
     def remembers_after(self) -> int:
         """The number after which all facts are in memory."""
         return self.head if self._recent is None else self._recent.since
+
+    async def moves(self, seconds: float) -> None:
+        """Wait until the reader has read more of the log, or for so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._moved.wait()
 
     async def replay(self, after: int, most: int | None = None) -> AsyncGenerator[Replayed]:
         """Yield the facts after a number, in parts of `most`, up to the head as it is at the very moment this ends.
@@ -190,6 +198,8 @@ class LogReader:
         if entries:
             self.head = number_of(entries[-1][0])
         self._log.seen = max(self._log.seen, self.head)
+        self._moved.set()
+        self._moved = asyncio.Event()
         return bool(entries)
 
     def _pass_on(self, fact: Fact) -> int:

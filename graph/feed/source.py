@@ -12,6 +12,8 @@ class Source(ABC, Generic[E]):
     """Tells what facts mean to one subscriber. A source that depends on other facts looks them up and `learns` them."""
 
     learns: ClassVar[bool] = False
+    reads_posts: bool = False
+    """Whether the subscriber chose by the content of posts: by words, or by place."""
 
     async def look_up(self) -> None:
         """Read what the meaning of facts depends on, as far as it is projected."""
@@ -33,8 +35,12 @@ class Source(ABC, Generic[E]):
         return
 
     @abstractmethod
-    def replay(self, facts: Sequence[Fact]) -> list[E]:
-        """Tell what facts meant that the subscriber has missed."""
+    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return the facts of the past that may concern the subscriber, whatever the content of posts."""
+
+    @abstractmethod
+    def tell(self, facts: Sequence[Fact]) -> list[E]:
+        """Return what picked facts meant, without those of posts that were deleted since."""
 
     @abstractmethod
     def register(self, stream: Stream[E]) -> None:

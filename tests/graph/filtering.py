@@ -55,7 +55,7 @@ def deleted(post: Fact, number: int = 2000) -> Fact:
     """Delete a post, as the graph does it."""
     event = post.event
     assert isinstance(event, PostPublished)
-    return Fact(number, PostDeleted(event.author, post.number, digest_of(event.text), event.latitude, event.longitude))
+    return Fact(number, PostDeleted(event.author, post.number, digest_of(event.text)))
 
 
 def deleted_long_ago(post: int = 1000, *, author: int = 1, number: int = 2000) -> Fact:

@@ -12,7 +12,7 @@ from graph.errors import NotPermitted, SessionOver
 from graph.events import Checkpoint, Gap, GapReason, PostDeleted, PostPublished, UserFollowed, UserUnfollowed
 from graph.facts import PermissionRevoked
 from graph.feed import Feed
-from graph.feed.filters import EventFilter, EventKind
+from graph.feed.filters import Box, EventFilter, EventKind
 from graph.model import Permission
 from tests.graph.watching import Watcher, feed_of, numbers
 from tests.graph.world import Open, befriend, people, posts, reached
@@ -64,20 +64,41 @@ async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, f
     assert at == sorted(at)
 
 
-async def test_a_deletion_reaches_whom_the_post_reached(graph: Graph, another: Open) -> None:
-    """By its words, though nothing of the post is left, to another process, and after a resume."""
+async def test_a_live_deletion_reaches_whom_the_post_reached(graph: Graph, another: Open) -> None:
+    """By its words, in another process, though nothing of the post is left; every box gets it."""
     elsewhere = await another()
     [alice] = await people(graph, "alice")
     rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
+    async with (
+        feed_of(elsewhere) as feed,
+        following(feed, EventFilter.of(keywords=["Rain berlin"])) as words,
+        following(feed, EventFilter.of(within=Box(0, 0, 1, 1))) as box,
+    ):
+        for post in (sun, rain):
+            await graph.posts.delete(alice, post)
+        [event] = await words.take(1)
+        assert isinstance(event, PostDeleted)
+        assert (event.post, event.author) == (rain, alice)
+        assert await words.silent()
+        assert [event.post for event in await box.take(2)] == [sun, rain]
+
+
+async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph, another: Open) -> None:
+    """As far as users and sample allow: whoever resumes may be guessing at what the post said and where."""
+    elsewhere = await another()
+    [alice] = await people(graph, "alice")
     start = await graph.log.last()
+    rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
     for post in (rain, sun):
         await graph.posts.delete(alice, post)
     await graph.worker().drain()
     await graph.worker().tidy()
-    async with feed_of(elsewhere) as feed, following(feed, EventFilter.of(keywords=["Rain berlin"]), start) as watcher:
-        [event] = await watcher.take(1)
-        assert isinstance(event, PostDeleted)
-        assert (event.post, event.author) == (rain, alice)
+    for filter_ in (EventFilter.of(keywords=["Rain berlin"]), EventFilter.of(within=Box(0, 0, 1, 1))):
+        async with feed_of(elsewhere) as feed, following(feed, filter_, start) as watcher:
+            assert [event.post for event in await watcher.take(2)] == [rain, sun]
+            assert await watcher.silent()
+    nobodys = EventFilter.of(keywords=["rain"], users=[alice + 1])
+    async with feed_of(elsewhere) as feed, following(feed, nobodys, start) as watcher:
         assert await watcher.silent()
 
 

@@ -300,7 +300,7 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
         SessionsEnded(1, ["a", "b"]),
         PostPublished(1, '"\n\t\u0000𝒳', None, -0.5, 1e-7),
         PostDeleted(1, MAX_NUMBER),
-        PostDeleted(1, MAX_NUMBER, "", -0.5, 1e-7),
+        PostDeleted(1, MAX_NUMBER, ""),
         Followed(1, 2),
         Unfollowed(1, 2),
     ],
@@ -308,6 +308,13 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
 def test_events_survive_the_store(event: Event) -> None:
     """What is written is read back equal."""
     assert decode_event(encode_event(event)) == event
+
+
+def test_the_place_in_deletions_of_older_versions_is_ignored() -> None:
+    """It must not come back out of a log that was written before."""
+    text = '["PostDeleted",{"author":1,"post":2,"terms":"abc","latitude":52.5,"longitude":13.4}]'
+
+    assert decode_event(text) == PostDeleted(1, 2, "abc")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "3", '["Followed"]', '["Followed",{}]', '["Liked",{"a":1}]'])
