@@ -125,8 +125,8 @@ class EventFilter:
     keywords: list[str] | None = strawberry.field(
         description="Posts with any of these, 1 to 400 entries: words that must all occur, in any case "
         "and order; `#hashtags`; phrases of scripts without spaces, as 北京. At most 25 words of 60 characters each, "
-        "and 2,000 terms in all: a word is one, a phrase has one for each pair of neighbouring characters. Follows never "
-        "match. Deletions that are replayed match all keywords."
+        "and 2,000 terms in all: a word is one, a phrase has one for each pair of neighbouring characters. Follows "
+        "never match. Deletions that are replayed match all keywords."
     )
     within: BoundingBox | None = strawberry.field(
         description="Posts whose location lies in this box. Follows never match. Deletions always do: they tell no "

@@ -1,7 +1,8 @@
 """The promise of the live feed, for any interleaving of facts, cuts, resumes, slow phases, outages and retention.
 
 A home client that applies every event holds the home timeline; an event client is told every fact that passes its
-filter exactly once, in the order of the log. What retention removed before it was told is announced by one Gap.
+filter exactly once, in the order of the log, and every deletion that was in the log when it subscribed. What retention
+removed before it was told is announced by one Gap.
 """
 
 import asyncio
