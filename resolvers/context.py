@@ -32,8 +32,9 @@ class Context:
     server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
     needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
     subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
-    `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. Build it inside a
-    running event loop.
+    `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. `hold_terms` makes room
+    for an event filter of so many terms, or raises, and returns what gives the room back. `holder` is who shares the
+    turns of replays with other streams. Build it inside a running event loop.
     """
 
     def __init__(
@@ -45,12 +46,16 @@ class Context:
         *,
         resume_after: str | None = None,
         read_rate_limit: Callable[[], Awaitable[Any]] | None = None,
+        hold_terms: Callable[[int], Callable[[], None]] | None = None,
+        holder: str | None = None,
     ) -> None:
         self.graph = graph
         self.viewer = viewer
         self.issue_token = issue_token
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
+        self.hold_terms = hold_terms or _hold_any
+        self.holder = holder
         self.position: str | None = None
         self._drained = drained
         self.loaders = Loaders(graph, self.viewer_id)
@@ -86,3 +91,12 @@ class Context:
         self._drained = None
         self.loaders = Loaders(self.graph, self.viewer_id)
         self.batches = Batches()
+
+
+def _hold_any(terms: int) -> Callable[[], None]:
+    """Make room for a filter of any size."""
+    return _give_nothing_back
+
+
+def _give_nothing_back() -> None:
+    """Have nothing to give back."""

@@ -55,11 +55,14 @@ def events(
     """Stream the events that pass a filter in log order, each once: first what was missed, then live.
 
     Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
-    without the permission, and SessionOver once the viewer has logged out.
+    without the permission, SessionOver once the viewer has logged out, and what `Context.hold_terms` raises if the
+    viewer's filters are too large.
     """
     chosen, viewer = _checked(filter), context.viewer
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
-    return _located(context.graph.feed.events(chosen, _position(context, after), user, session), context)
+    position = _position(context, after)
+    streamed = context.graph.feed.events(chosen, position, user, session, holder=context.holder)
+    return _holding(_located(streamed, context), context, chosen.terms)
 
 
 def _position(context: Context, after: str | None) -> int | None:
@@ -75,6 +78,17 @@ async def _located(events: AsyncGenerator[E, None], context: Context) -> AsyncGe
         async for event in events:
             context.position = encode_cursor(CursorKind.LOG, event.number)
             yield event
+
+
+async def _holding(events: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
+    """Keep room for a filter of so many terms until the stream ends. Raises what `Context.hold_terms` does."""
+    async with aclosing(events):
+        release = context.hold_terms(terms)
+        try:
+            async for event in events:
+                yield event
+        finally:
+            release()
 
 
 def _checked(given: EventFilter) -> filters.EventFilter:

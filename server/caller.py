@@ -35,7 +35,8 @@ class Resumption:
 class Caller:
     """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
 
-    `sockets`, `streams` and `anonymous_streams` count what callers hold open; `resumption` is only for event streams.
+    `sockets`, `streams` and `anonymous_streams` count what callers hold open, `terms` and `anonymous_terms` how large
+    their event filters are; `resumption` is only for event streams.
     """
 
     graph: Graph
@@ -43,6 +44,8 @@ class Caller:
     sockets: Quota
     streams: Quota
     anonymous_streams: Quota
+    terms: Quota
+    anonymous_terms: Quota
     request_id: str
     address: str
     viewer: Viewer | None = None
@@ -99,6 +102,19 @@ class Caller:
             message = f"You have {quota.most} live subscriptions, the most that are allowed. End one first."
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
 
+    def hold_terms(self, terms: int) -> Callable[[], None]:
+        """Count an event filter in by its terms. Returns what counts it out. Raises GraphQLError if it has too many."""
+        quota = self.terms if self.viewer else self.anonymous_terms
+        try:
+            return quota.hold(self.holder, terms)
+        except QuotaExceeded:
+            message = (
+                f"Your event filters hold {quota.held_by(self.holder):,} terms and this one has {terms:,}; "
+                f"the limit is {quota.most:,}{'' if self.viewer else ' for anonymous clients'}. "
+                "End a subscription first, or use a smaller filter."
+            )
+            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
     def context(self, meter: Meter | None = None) -> Context:
         """Make the context of an operation."""
         resumption = self.resumption
@@ -114,6 +130,8 @@ class Caller:
             drained,
             resume_after=after,
             read_rate_limit=meter.state if meter else None,
+            hold_terms=self.hold_terms,
+            holder=self.holder,
         )
         if resumption:
             resumption.context = context

@@ -34,6 +34,7 @@ GOTTEN = frozenset({OperationType.QUERY})
 STREAMED = frozenset({OperationType.SUBSCRIPTION})
 ASKING = {"query", "documentId", "extensions"}  # parameters, of which one names a document
 INIT_SECONDS = 5
+ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a viewer
 MAX_OPERATIONS = 100  # at once on one socket
 
 
@@ -67,6 +68,8 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         self.max_body = settings.max_body
         self.sockets = Quota(settings.max_streams)
         self.streams = Quota(settings.max_streams)
+        self.terms = Quota(settings.max_filter_terms)
+        self.anonymous_terms = Quota(max(1, settings.max_filter_terms // ANONYMOUS_SHARE))
         self._anonymous_streams = self.streams
         if self._policy:
             self._anonymous_streams = Quota(min(settings.max_streams, settings.max_anonymous_streams))
@@ -147,6 +150,8 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             self.sockets,
             self.streams,
             self._anonymous_streams,
+            self.terms,
+            self.anonymous_terms,
             scope["state"]["request_id"],
             client[0] if client else "",
             authorization=authorization,

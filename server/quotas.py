@@ -13,26 +13,33 @@ class QuotaExceeded(Exception):
 
 
 class Quota:
-    """Counts what is held open, of one kind, by whom; lets nobody hold more than `most`."""
+    """Counts what is held open, of one kind, by whom; lets nobody hold more than `most`.
+
+    What counts for more than one has a weight.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._held: Counter[Hashable] = Counter()
 
-    def hold(self, holder: Hashable) -> Callable[[], None]:
-        """Count one more. Returns what counts it out again, to be called once. Raises QuotaExceeded."""
-        if self._held[holder] >= self.most:
+    def hold(self, holder: Hashable, weight: int = 1) -> Callable[[], None]:
+        """Count something in, by its weight. Returns what counts it out, to be called once. Raises QuotaExceeded."""
+        if self.held_by(holder) + weight > self.most:
             raise QuotaExceeded
-        self._held[holder] += 1
-        return partial(self._release, holder)
+        self._held[holder] += weight
+        return partial(self._release, holder, weight)
+
+    def held_by(self, holder: Hashable) -> int:
+        """Return how much one holder holds."""
+        return self._held.get(holder, 0)
 
     @property
     def held(self) -> int:
-        """How many are held by all together."""
+        """How much is held by all together."""
         return self._held.total()
 
-    def _release(self, holder: Hashable) -> None:
-        self._held[holder] -= 1
+    def _release(self, holder: Hashable, weight: int) -> None:
+        self._held[holder] -= weight
         if not self._held[holder]:
             del self._held[holder]
 

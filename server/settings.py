@@ -161,6 +161,10 @@ class Settings(BaseSettings):
         default=1000,
         description="Live subscriptions of one viewer, or anonymous address, in a process, over all transports.",
     )
+    max_filter_terms: Count = Field(
+        default=50_000,
+        description="Terms in the event filters of one viewer in a process; an anonymous address may hold a hundredth.",
+    )
     executor: bool = Field(
         default=True, description="Whether operations are executed breadth first; else graphql-core does it."
     )

@@ -141,6 +141,18 @@ def test_a_quota_is_each_holders_own() -> None:
     assert quota.held == 2
 
 
+def test_what_is_held_may_weigh_more_than_one() -> None:
+    """A weight fits or is refused as a whole, and is given back as a whole."""
+    quota = Quota(10)
+    release = quota.hold("a", 7)
+    with pytest.raises(QuotaExceeded):
+        quota.hold("a", 4)
+    assert quota.held_by("a") == 7
+    quota.hold("a", 3)
+    release()
+    assert (quota.held_by("a"), quota.held_by("b"), quota.held) == (3, 0, 3)
+
+
 @pytest.mark.parametrize(
     ("host", "holder"),
     [
