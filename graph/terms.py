@@ -47,10 +47,13 @@ HASHTAGS = regex.compile(rf"(?V1)(?<![[{LETTERS}]--{UNSPACED}])(#[{BEGINNING}][{
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """What one entry of a filter looks for: every one of these words, hashtags and phrases."""
+    """What one entry of a filter looks for: every one of these words, hashtags and phrases.
 
-    words: frozenset[str]
-    phrases: frozenset[str]
+    They are distinct and sorted, in tuples, which take a tenth of the memory of sets.
+    """
+
+    words: tuple[str, ...]
+    phrases: tuple[str, ...]
 
     def terms(self) -> set[str]:
         """Give the terms of every text that has this keyword."""
@@ -93,12 +96,16 @@ class HashedTerms:
 
 def fold(text: str) -> str:
     """Write a text in the one way in which all that look or mean the same are equal (NFKC, case-folded)."""
+    if text.isascii():
+        return text.lower()
     seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     return unicodedata.normalize("NFKC", seen.casefold())
 
 
 def longest_marks(text: str) -> int:
     """Return how many combining marks of a text follow each other, at most. Linear, unlike `fold`."""
+    if text.isascii():
+        return 0
     return max(map(len, MARKS.findall(UNSEEN.sub("", text))), default=0)
 
 
@@ -115,11 +122,12 @@ def terms_of(text: str) -> Terms:
 def keyword_of(entry: str) -> Keyword:
     """Read an entry of a filter; its hashtags are looked for as hashtags only. It may turn out to have no word."""
     folded = fold(entry)
-    rest = HASHTAGS.sub(GAP, folded)
-    return Keyword(
-        frozenset([*HASHTAGS.findall(folded), *WORDS.findall(rest)]),
-        frozenset(RUNS.findall(rest)),
-    )
+    hashtags = HASHTAGS.findall(folded) if "#" in folded else []
+    rest = HASHTAGS.sub(GAP, folded) if hashtags else folded
+    plain = folded.isascii()
+    words = (PLAIN_WORDS if plain else WORDS).findall(rest)
+    phrases = () if plain else RUNS.findall(rest)
+    return Keyword(tuple(sorted({*hashtags, *words})), tuple(sorted({*phrases})))
 
 
 def digest_of(text: str) -> str:

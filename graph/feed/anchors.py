@@ -75,7 +75,7 @@ class KeywordAnchors(Generic[V]):
     """
 
     def __init__(self) -> None:
-        self._shared: dict[Keyword, Shared[V]] = {}
+        self._shared: Postings[Keyword, Shared[V]] = Postings()
         self._anchored: Postings[str, Shared[V]] = Postings()
         self._by_code: Postings[str, str] = Postings()
         self._users: UserAnchors[V] = UserAnchors()
@@ -84,7 +84,7 @@ class KeywordAnchors(Generic[V]):
         """Put a value under every keyword, and under every user."""
         self._users.add(filter_, value)
         for keyword in filter_.keywords or ():
-            shared = self._shared.get(keyword) or self._anchor(keyword)
+            [shared] = self._shared[keyword] or (self._anchor(keyword),)
             if filter_.users is None:
                 shared.values = including(shared.values, value)
             else:
@@ -94,8 +94,10 @@ class KeywordAnchors(Generic[V]):
         anchor = min(keyword.terms(), key=lambda term: (len(self._anchored[term]), -len(term), term))
         if anchor not in self._anchored:
             self._by_code.add(code_of(anchor), anchor)
-        shared: Shared[V] = Shared(keyword, anchor, tuple((keyword.words | keyword.phrases) - {anchor}))
-        self._shared[keyword] = shared
+        shared: Shared[V] = Shared(
+            keyword, anchor, tuple(part for part in (*keyword.words, *keyword.phrases) if part != anchor)
+        )
+        self._shared.add(keyword, shared)
         self._anchored.add(anchor, shared)
         return shared
 
@@ -103,7 +105,7 @@ class KeywordAnchors(Generic[V]):
         """Take a value from under every keyword and user, and forget the keywords that nobody asks for any more."""
         self._users.remove(filter_, value)
         for keyword in filter_.keywords or ():
-            shared = self._shared[keyword]
+            [shared] = self._shared[keyword]
             if filter_.users is None:
                 shared.values = excluding(shared.values, value)
             else:
@@ -112,7 +114,7 @@ class KeywordAnchors(Generic[V]):
                 self._release(shared)
 
     def _release(self, shared: Shared[V]) -> None:
-        del self._shared[shared.keyword]
+        self._shared.remove(shared.keyword, shared)
         self._anchored.remove(shared.anchor, shared)
         if shared.anchor not in self._anchored:
             self._by_code.remove(code_of(shared.anchor), shared.anchor)
@@ -129,7 +131,7 @@ class KeywordAnchors(Generic[V]):
     def _occurring(self, traits: Traits) -> Iterable[Shared[V]]:
         """Find the keywords that the post has."""
         if traits.vague:
-            return self._shared.values()
+            return self._shared
         terms = traits.terms if self._shared else None
         if terms is None:
             return ()

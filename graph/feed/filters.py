@@ -245,7 +245,7 @@ def _checked_keyword(entry: str) -> Keyword:
     if longest_marks(entry) > MAX_MARKS:
         raise BadFilter(f"{named} has more than {MAX_MARKS} combining marks in a row.")
     keyword = keyword_of(entry)
-    words = keyword.words | keyword.phrases
+    words = (*keyword.words, *keyword.phrases)
     if not words:
         raise BadFilter(f"{named} has no word, hashtag or phrase to look for.")
     if len(words) > MAX_WORDS:

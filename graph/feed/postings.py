@@ -8,6 +8,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Hashable)
 
 FEW = 32
+SPARE_ROOM = 8
+"""How many times as many keys as there are a dictionary may have room for: it does not shrink by itself."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
 """Distinct values: a tuple of few, which takes a fifth of a set's memory, or a set of many."""
@@ -46,15 +48,20 @@ class Postings(Generic[K, V]):
     A value that is alone under its key stands there by itself, as most do. So values must not be tuples or sets.
     """
 
-    __slots__ = ("_under",)
+    __slots__ = ("_most", "_under")
 
     def __init__(self) -> None:
         self._under: dict[K, V | Values[V]] = {}
+        self._most = 0
 
     def __getitem__(self, key: K) -> Values[V]:
         """Give the values under a key, perhaps none."""
         found = self._under.get(key, ())
         return found if isinstance(found, tuple | set) else (found,)
+
+    def __len__(self) -> int:
+        """Return how many keys have values."""
+        return len(self._under)
 
     def __contains__(self, key: K) -> bool:
         return key in self._under
@@ -92,4 +99,7 @@ class Postings(Generic[K, V]):
                 if values:
                     under[key] = next(iter(values)) if len(values) == 1 else values
                     continue
+            self._most = max(self._most, len(under))
             del under[key]
+        if not under or self._most > SPARE_ROOM * max(len(under), FEW):
+            self._under, self._most = dict(under), len(under)
