@@ -125,7 +125,10 @@ def live(resolver: LiveResolver, *, description: str, **options: Any) -> Any:
 
     async def resolve(root: Any, info: strawberry.Info[Any, Any], **arguments: Any) -> AsyncIterator[Any]:
         context: BatchContext = info.context
-        async with aclosing(resolver(context, **given(arguments))) as events:
+        streamed = resolver(context, **given(arguments))
+        arguments.clear()
+        del info  # both may hold large arguments, and the stream may last for days
+        async with aclosing(streamed) as events:
             async for event in events:
                 yield event
                 context.forget()

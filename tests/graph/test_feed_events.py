@@ -25,9 +25,10 @@ async def following(
     after: int | None = None,
     viewer: int | None = None,
     session: str | None = None,
+    holder: str | None = None,
 ) -> AsyncIterator[Watcher]:
     """Subscribe to what passes a filter, and take the checkpoint that comes first; without a cursor, be live."""
-    stream = feed.events(filter_, after, viewer, session)
+    stream = feed.events(filter_, after, viewer, session, holder=holder)
     watcher = Watcher(stream)
     try:
         assert isinstance(await watcher.next(), Checkpoint)
