@@ -1,5 +1,6 @@
 """How large the event filters of one viewer, or one anonymous address, may be together."""
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -7,6 +8,7 @@ import pytest
 
 from graph import Graph
 from graph.errors import StoreUnavailable
+from resolvers.inputs import EventFilter
 from server.settings import Settings
 from tests.server.conftest import Api, serving, until
 from tests.server.test_quotas import begun, first_streamed, refused
@@ -40,6 +42,14 @@ async def test_a_viewers_filters_share_a_budget_over_all_transports(tight: Api) 
         )
         assert refused((await first_streamed(tight, stack, alice, filtering(1))).data["errors"])
         assert "data" in (await first_streamed(tight, stack, bob, filtering(200))).data
+
+
+async def test_a_stream_keeps_no_arguments(tight: Api) -> None:
+    """Only the filter that they became: they may be as large as a request, and the stream may last for days."""
+    async with tight.socket(await tight.token("alice")) as socket:
+        assert (await begun(socket, "1", filtering(100)))["type"] == "next"
+        gc.collect()
+        assert not [held for held in gc.get_objects() if isinstance(held, EventFilter)]
 
 
 async def test_an_anonymous_address_has_a_hundredth(tight: Api) -> None:
