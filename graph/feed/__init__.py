@@ -235,8 +235,8 @@ class Feed:
                         turn.queue()
                 if self._reader.head >= past:
                     return
-                past = min(past, await self._log.end())  # a failover may have undone the newest facts
-                await self._reader.moves(BEHIND_SECONDS)
+                if not await self._reader.moves(BEHIND_SECONDS):
+                    past = min(past, await self._log.end())  # a failover may have undone the newest entries
                 stream.raise_ended()
         finally:
             turn.end()

@@ -105,11 +105,13 @@ class LogReader:
         """The number after which all facts are in memory."""
         return self.head if self._recent is None else self._recent.since
 
-    async def moves(self, seconds: float) -> None:
-        """Wait until the reader has read more of the log, or for so many seconds."""
+    async def moves(self, seconds: float) -> bool:
+        """Wait until the reader has read more of the log. Return False if it has not in so many seconds."""
+        moved = self._moved
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._moved.wait()
+                await moved.wait()
+        return moved.is_set()
 
     async def replay(self, after: int, most: int | None = None) -> AsyncGenerator[Replayed]:
         """Yield the facts after a number, in parts of `most`, up to the head as it is at the very moment this ends.
@@ -198,8 +200,9 @@ class LogReader:
         if entries:
             self.head = number_of(entries[-1][0])
         self._log.seen = max(self._log.seen, self.head)
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if entries:
+            self._moved.set()
+            self._moved = asyncio.Event()
         return bool(entries)
 
     def _pass_on(self, fact: Fact) -> int:

@@ -1,5 +1,6 @@
 """Event streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +14,9 @@ from graph.events import Checkpoint, Gap, GapReason, PostDeleted, PostPublished,
 from graph.facts import PermissionRevoked
 from graph.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
+from graph.log import entry_id
 from graph.model import Permission
+from tests.graph.stores import Stop, sends
 from tests.graph.watching import Watcher, feed_of, numbers
 from tests.graph.world import Open, befriend, people, posts, reached
 
@@ -101,6 +104,34 @@ async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph
     nobodys = EventFilter.of(keywords=["rain"], users=[alice + 1])
     async with feed_of(elsewhere) as feed, following(feed, nobodys, start) as watcher:
         assert await watcher.silent()
+
+
+async def test_a_stream_does_not_wait_for_what_the_log_has_lost(
+    graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for a reader that is behind the newest entry; a failover may undo that entry before it is read."""
+    monkeypatch.setattr("graph.feed.BEHIND_SECONDS", 0.05)
+    process = await another()
+    [alice] = await people(graph, "alice")
+    async with feed_of(process) as feed:
+        await feed._reader.ready()
+        stop = Stop(process.store, sends("XREAD"))
+        feed._reader.start()
+        await stop.reached.wait()
+        [lost] = await posts(graph, alice, "rain")
+        stream = feed.events(EventFilter.of(keywords=["rain"]))
+        watcher = Watcher(stream)
+        assert isinstance(await watcher.next(), Checkpoint)
+        step = asyncio.ensure_future(watcher.next())
+        await asyncio.sleep(0.2)
+        assert len(feed) == 0
+        await raw.xdel(keys.LOG, entry_id(lost))
+        stop.resume()
+        assert isinstance(await step, Checkpoint)
+        assert len(feed) == 1
+        live = await posts(graph, alice, "more rain")
+        assert numbers(await watcher.take(1)) == live
+        await stream.aclose()
 
 
 async def test_resuming_tells_what_was_missed_once(graph: Graph, feed: Feed) -> None:

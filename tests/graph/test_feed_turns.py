@@ -80,6 +80,7 @@ async def test_one_holder_leaves_room_for_others() -> None:
 async def test_a_turn_is_lost_by_who_does_not_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that take nothing hold nobody up; they queue again when they come back."""
     monkeypatch.setattr("graph.feed.turns.IDLE_SECONDS", 0.01)
+    monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 60.0)
     turns = Turns()
     asking, steps = await queued(turns, *map(str, range(AT_ONCE + 1)))
     async with asyncio.timeout(PATIENCE):
