@@ -26,7 +26,7 @@ from server.errors import failed
 from server.execution import Execution, OperationLimits
 from server.garbage import collect_when_grown
 from server.http import GraphQLEndpoint
-from server.metrics import show_metrics
+from server.metrics import Metrics
 from server.playground import Playground
 from server.playground.visitor import Visitor
 from server.posting import Posting
@@ -94,7 +94,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             WebSocketRoute("/graphql", endpoint),
             Route("/health/live", live),
             Route("/health/ready", ready),
-            Route("/metrics", show_metrics),
+            *([Route("/metrics", Metrics(settings.metrics_token).show)] if settings.shows_metrics else []),
             *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
             *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
         ],

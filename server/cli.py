@@ -22,10 +22,12 @@ from graph.model import Permission
 from schema import sdl
 from server.app import running
 from server.auth import Tokens
+from server.checks import UnsafeStart
 from server.demo import PASSWORD, SEVEN
 from server.embedded import EmbeddedStore, EmbeddedStoreError
+from server.process import create_private_files, start_safely
 from server.repair import repair_with_progress, show
-from server.seed import SeedRefused, Source, demo_source, load
+from server.seed import SeedRefused, Source, demo_source, holds_demo, load
 from server.serving import bind, serve_here, serve_many
 from server.settings import Settings, SettingsError
 from server.sources import seed_source
@@ -34,7 +36,8 @@ from server.worker import work
 T = TypeVar("T")
 
 DEMO_VIEWER = "alice"
-EXPECTED = (SettingsError, EmbeddedStoreError, SeedRefused, SchemaTooNew, WrongArchive)
+DEMO_CHECK_SECONDS = 5.0
+EXPECTED = (SettingsError, UnsafeStart, EmbeddedStoreError, SeedRefused, SchemaTooNew, WrongArchive)
 HOME = (
     "{ viewer { login homeTimeline { posts(first: 3) { "
     "edges { node { text author { login relationship { state } } } } } } } }"
@@ -61,6 +64,7 @@ def demo(
     settings = load_settings(data)
     if settings.production:
         raise SettingsError("The demo has known passwords: it does not run with FANLINE_ENV=production.")
+    start_safely(settings, print_warning, "127.0.0.1")
     listening = bind("127.0.0.1", port)
     with store_of(settings):
         token = run(settings, lambda graph: prepare_demo(graph, settings))
@@ -76,11 +80,12 @@ def serve(
 ) -> None:
     """Serve the API, with an embedded store too if no FANLINE_STORE_URL is set."""
     settings = load_settings()
-    if settings.production and settings.store_url is None:
-        console.print("[yellow]Warning:[/] in production, with the embedded store: one machine, one copy of the data.")
+    start_safely(settings, print_warning, host)
     listening = bind(host, port)
     console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Ctrl-C ends it.")
     with store_of(settings):
+        if settings.production:
+            asyncio.run(refuse_demo(settings))
         if workers == 1:
             serve_here(settings, listening)
         else:
@@ -94,6 +99,7 @@ def worker(
 ) -> None:
     """Project the log, in a process of its own. Several may run."""
     settings = load_settings()
+    start_safely(settings, print_warning)
     task: Callable[[Graph], Awaitable[None]] = _list_dead_letters if dead_letters else _drain if once else _work
     with store_of(settings):
         run(settings, task)
@@ -210,6 +216,29 @@ def run(settings: Settings, task: Callable[[Graph], Awaitable[T]]) -> T:
     return asyncio.run(main())
 
 
+def print_warning(text: str) -> None:
+    """Print a warning in one line."""
+    console.print(f"[yellow]Warning:[/] {escape(text)}", soft_wrap=True)
+
+
+async def refuse_demo(settings: Settings) -> None:
+    """Raise UnsafeStart if the store holds the demo's users. One round trip; none while the store is down."""
+    url = settings.store_url or EmbeddedStore(settings.data_dir).url
+    graph = await Graph.open(url, settings.tuning)
+    try:
+        async with asyncio.timeout(DEMO_CHECK_SECONDS):
+            found = await holds_demo(graph)
+    except (StoreUnavailable, TimeoutError):
+        return  # the API waits for the store
+    finally:
+        await graph.close()
+    if found:
+        raise UnsafeStart(
+            "The demo's users have a public password, so they cannot be served in production. They are in "
+            f"{whereabouts(settings)}."
+        )
+
+
 async def prepare_demo(graph: Graph, settings: Settings) -> str:
     """Seed the demo world unless it is there, and log the demo person in; give the token."""
     await seed_with_progress(graph, demo_source())
@@ -291,6 +320,7 @@ def introduce(port: int, access_token: str, settings: Settings) -> None:
 
 def main() -> NoReturn:
     """Run the command line; what can be expected to go wrong is one sentence, not a traceback."""
+    create_private_files()
     try:
         cli()
     except StoreUnavailable as outage:
@@ -300,7 +330,7 @@ def main() -> NoReturn:
         console.print(f"[red]fanline:[/] The archive does not answer: {escape(outage.reason)}", markup=True)
         sys.exit(1)
     except EXPECTED as error:
-        console.print(f"[red]fanline:[/] {escape(str(error))}", markup=True)
+        console.print(f"[red]fanline:[/] {escape(str(error))}", markup=True, soft_wrap=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,5 +1,6 @@
 """Metrics for Prometheus: how far the projections are, what waits, and what this process has archived and feeds."""
 
+import hmac
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -31,12 +32,32 @@ class Sample(Collector):
             yield CounterMetricFamily(f"fanline_{name}", meaning, value)
 
 
-async def show_metrics(request: Request) -> Response:
-    """Answer with the metrics of this moment. Two round trips; without the store, those of this process alone."""
-    registry = CollectorRegistry()
-    state = request.app.state
-    registry.register(await sample(state.graph, state.sockets.held, state.executor))
-    return Response(generate_latest(registry), media_type=MEDIA_TYPE)
+class Metrics:
+    """The endpoint `/metrics`, which requires a bearer token if there is one."""
+
+    def __init__(self, token: str | None) -> None:
+        self._token = token
+
+    async def show(self, request: Request) -> Response:
+        """Answer with the current metrics. Two round trips; without the store, only those of this process."""
+        if not self._admits(request.headers.get("authorization", "")):
+            return Response(
+                "This endpoint requires the token of FANLINE_METRICS_TOKEN.\n",
+                401,
+                headers={"WWW-Authenticate": "Bearer"},
+                media_type="text/plain",
+            )
+        registry = CollectorRegistry()
+        state = request.app.state
+        registry.register(await sample(state.graph, state.sockets.held, state.executor))
+        return Response(generate_latest(registry), media_type=MEDIA_TYPE)
+
+    def _admits(self, authorization: str) -> bool:
+        """Compare in constant time, so that response times say nothing about the token."""
+        scheme, _, token = authorization.partition(" ")
+        return self._token is None or (
+            scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode())
+        )
 
 
 async def sample(graph: Graph, sockets: int, executor: Executor | None = None) -> Sample:

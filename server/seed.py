@@ -19,6 +19,7 @@ from graph.model import number_at, time_of
 from server.demo import PASSWORD, PEOPLE, POSTS, SEVEN, demo_world
 
 BATCH = 5000
+DEMO = "the demo world"
 
 Advance = Callable[[int, int], None]
 """Is told how far a seeding has come: facts done, facts in total. The first call is what was there beforehand."""
@@ -67,13 +68,19 @@ class Note:
 def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     """Give the demo world, or a small cut of it, as something to seed."""
     return Source(
-        f"the demo world of {people} people and {posts} posts",
+        f"{DEMO} of {people} people and {posts} posts",
         "2",
         lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).facts),
         lambda base: demo_world(base, people=people, posts=posts).facts,
         frozenset(role.person.login for role in SEVEN),
         PASSWORD,
     )
+
+
+async def holds_demo(graph: Graph) -> bool:
+    """Return whether the store was seeded with the demo world, whose users have a public password. One round trip."""
+    text = await graph.imports.note()
+    return text is not None and Note.read(text).what.startswith(DEMO)
 
 
 async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:

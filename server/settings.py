@@ -29,6 +29,7 @@ from server.embedded import Durability
 
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
+TOKEN_CHARACTERS = 16
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -107,6 +108,14 @@ class Settings(BaseSettings):
         repr=False,
         description="Keys of access tokens, 32 bytes or more each, separated by commas: the first signs, all "
         "verify. If not set, one is made in the data folder; production requires it.",
+    )
+    secret_file: Path | None = Field(
+        default=None, description="A file with such keys, one per line; use it instead of FANLINE_SECRET."
+    )
+    metrics_token: str | None = Field(
+        default=None,
+        repr=False,
+        description="The bearer token that `/metrics` requires; if not set, `/metrics` is not served in production.",
     )
     env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
     timeline_mode: TimelineMode = Field(
@@ -212,10 +221,10 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise SettingsError("\n".join(_sentences(error))) from None
 
-    @field_validator("data_dir", mode="after")
+    @field_validator("data_dir", "secret_file", mode="after")
     @classmethod
-    def _expand(cls, value: Path) -> Path:
-        return value.expanduser().absolute()
+    def _expand(cls, value: Path | None) -> Path | None:
+        return value and value.expanduser().absolute()
 
     @field_validator("trusted_documents", mode="after")
     @classmethod
@@ -243,6 +252,13 @@ class Settings(BaseSettings):
             raise ValueError(f"each key must have at least {KEY_BYTES} bytes; `openssl rand -base64 48` makes one")
         return value
 
+    @field_validator("metrics_token", mode="after")
+    @classmethod
+    def _long_token(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(rf"[!-~]{{{TOKEN_CHARACTERS},}}", value):
+            raise ValueError(f"must have {TOKEN_CHARACTERS} ASCII characters or more; `openssl rand -hex 32` makes one")
+        return value
+
     @field_validator("allowed_origins", mode="after")
     @classmethod
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -257,8 +273,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _safe_in_production(self) -> "Settings":
-        if self.production and not self.secret:
-            raise ValueError("in production, FANLINE_SECRET must be set: `openssl rand -base64 48` makes one")
+        if self.secret and self.secret_file:
+            raise ValueError("set FANLINE_SECRET or FANLINE_SECRET_FILE, not both")
+        if self.production and not self.secret and not self.secret_file:
+            raise ValueError(
+                "in production, FANLINE_SECRET must be set, or FANLINE_SECRET_FILE: `openssl rand -base64 48` makes one"
+            )
         if self.production and "*" in self.allowed_origins:
             raise ValueError("in production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
         return self
@@ -277,6 +297,11 @@ class Settings(BaseSettings):
     def production(self) -> bool:
         """Whether the world can reach this process."""
         return self.env is Env.PRODUCTION
+
+    @property
+    def shows_metrics(self) -> bool:
+        """Whether `/metrics` is served."""
+        return not self.production or self.metrics_token is not None
 
     @property
     def shows_schema(self) -> bool:
@@ -335,15 +360,15 @@ class Settings(BaseSettings):
         return limits[self.timeline_mode]
 
     def keys(self) -> tuple[str, ...]:
-        """Give the keys of access tokens: the setting's, or those of the data folder, made on the first call.
+        """Return the keys of access tokens: the setting's, the secret file's, or the data folder's, made on first use.
 
-        The file holds one key a line; two processes that make it at once get the same. Raises SettingsError.
+        A file holds one key a line; two processes that make it at once get the same. Raises SettingsError.
         """
         if self.secret:
             return self.secret
-        path = self.data_dir / "secret"
+        path = self.secret_file or self.data_dir / "secret"
         try:
-            if not path.exists():
+            if not self.secret_file and not path.exists():
                 _make_secret(path)
             keys = tuple(path.read_text(encoding="ascii").split())
         except (OSError, UnicodeDecodeError) as error:

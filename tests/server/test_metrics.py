@@ -10,9 +10,11 @@ from graph import Graph
 from graph.facts import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
-from server.settings import Settings
+from server.settings import Env, Settings
 from tests.server.conftest import Api, serving, until
 from tests.server.test_http import error_of
+
+TOKEN = "a-token-of-prometheus"
 
 
 async def metrics(api: Api) -> dict[str, float]:
@@ -53,6 +55,25 @@ async def test_metrics_count_live_streams(api: Api) -> None:
     await stream.aclose()
     assert (await metrics(api))["fanline_live_streams"] == 0
     assert live["fanline_live_cut_off_total"] == 0
+
+
+async def test_in_production_metrics_are_served_only_with_a_token(settings: Settings, graph: Graph) -> None:
+    """Without a token in the settings there is no such page; with one, a request must send exactly it."""
+    closed = settings.model_copy(update={"env": Env.PRODUCTION})
+    async with serving(closed, graph) as api:
+        assert (await api.client.get("/metrics")).status_code == 404
+    async with serving(closed.model_copy(update={"metrics_token": TOKEN}), graph) as api:
+        answers = [
+            await api.client.get("/metrics", headers=[(b"authorization", given.encode())])
+            for given in ("", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}x", "Bearer ü")
+        ]
+        admitted = await api.client.get("/metrics", headers={"authorization": f"bearer {TOKEN}"})
+
+    assert {answer.status_code for answer in answers} == {401}
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    assert not any("fanline_" in answer.text for answer in answers)
+    assert admitted.status_code == 200
+    assert "fanline_store_up 1.0" in admitted.text
 
 
 async def test_metrics_count_open_sockets(api: Api) -> None:

@@ -90,6 +90,8 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL: is not a URL like mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL: must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS: Input should be greater than 0"),
+        ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN: must have 16 ASCII characters or more"),
+        ("METRICS_TOKEN", "a short token and spaces", "FANLINE_METRICS_TOKEN: must have 16 ASCII characters or more"),
         ("ENV", "production", "in production, FANLINE_SECRET must be set"),
     ],
 )
@@ -108,9 +110,10 @@ def test_production_does_not_open_the_api_to_every_origin() -> None:
 
 
 def test_secrets_are_never_printed() -> None:
-    """Neither repr nor str of the settings shows a key, or the archive's password."""
-    settings = Settings(secret=(KEY,), archive_url="mysql://user:p4ssword@sql/fanline")
+    """Neither repr nor str of the settings shows a key, a token, or the archive's password."""
+    settings = Settings(secret=(KEY,), archive_url="mysql://user:p4ssword@sql/fanline", metrics_token="t" * 16)
     assert KEY not in repr(settings)
+    assert "t" * 16 not in repr(settings)
     assert "p4ssword" not in repr(settings)
 
 
@@ -143,6 +146,26 @@ def test_the_file_of_keys_can_hold_several_for_rotation(tmp_path: Path) -> None:
     """The first line signs, all verify."""
     (tmp_path / "secret").write_text(f"{KEY}new\n{KEY}old\n")
     assert Settings(data_dir=tmp_path).keys() == (f"{KEY}new", f"{KEY}old")
+
+
+def test_keys_can_come_from_a_file(tmp_path: Path) -> None:
+    """As systemd and container platforms pass secrets; the file counts as a secret in production."""
+    (tmp_path / "keys").write_text(f"{KEY}new\n{KEY}old\n")
+    settings = Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
+    assert settings.keys() == (f"{KEY}new", f"{KEY}old")
+
+
+def test_a_missing_file_of_keys_is_not_created(tmp_path: Path) -> None:
+    """A new key would end every session."""
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Settings(secret_file=tmp_path / "keys").keys()
+    assert not (tmp_path / "keys").exists()
+
+
+def test_the_secret_has_one_source(tmp_path: Path) -> None:
+    """Otherwise it is not clear which keys hold."""
+    with pytest.raises(SettingsError, match="set FANLINE_SECRET or FANLINE_SECRET_FILE, not both"):
+        Settings.load({"FANLINE_SECRET": KEY, "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
 
 
 @pytest.mark.parametrize("content", ["", "short\n", "schlüssel" * 9])

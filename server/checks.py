@@ -1,0 +1,197 @@
+"""Safety checks at the start of `fanline serve` and `fanline worker`: pure functions of the settings and the process.
+
+A finding warns, or refuses the start if it cannot be intentional in production. Each is one sentence or two: what is
+wrong, and what to do.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from server.settings import Settings
+
+OPEN_FILES = 4096  # below this, a busy server runs out of descriptors
+DISTINCT_CHARACTERS = 8  # a random key of 32 hexadecimal digits has fewer once in 20 million times
+GUESSABLE = (
+    "0123456789", "1234567890", "abcdefgh", "change-me", "change_me", "changeme", "default", "example", "fanline",
+    "for tests", "insecure", "password", "placeholder", "qwerty", "replace", "secret", "your-key", "your_key",
+)  # fmt: skip
+CLEAR_TEXT = ("valkey", "redis", "valkey+cluster", "redis+cluster")
+
+
+class Severity(Enum):
+    """Whether the process may start."""
+
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An unsafe condition: what is wrong, and what to do."""
+
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the checks need to know of the process.
+
+    `modes` has the permission bits of those data files and folders that exist, `keys` the keys of access tokens,
+    `host` the address to listen on, or None if the process does not listen.
+    """
+
+    uid: int
+    open_files: int
+    modes: Mapping[Path, int]
+    keys: tuple[str, ...] = ()
+    host: str | None = None
+
+
+class UnsafeStart(Exception):
+    """The process must not start; the message has one line for each reason."""
+
+
+def check(settings: Settings, facts: Facts) -> list[Finding]:
+    """Return everything unsafe about starting a process with these settings, refusals first."""
+    found = [*_files(settings, facts)]
+    if settings.production:
+        found += [*_keys(settings, facts), *_store(settings), *_process(facts)]
+        if facts.host is not None:
+            found += [*_listening(settings, facts.host), *_exposed(settings)]
+    elif facts.host is not None and not _is_loopback(facts.host):
+        found.append(
+            _warning(
+                f"The server listens on {facts.host} in development mode: the playground, introspection and metrics "
+                "are open to everybody. Set FANLINE_ENV=production, or listen on 127.0.0.1."
+            )
+        )
+    return sorted(found, key=lambda finding: finding.severity is not Severity.REFUSE)
+
+
+def _warning(text: str) -> Finding:
+    return Finding(Severity.WARN, text)
+
+
+def _refusal(text: str) -> Finding:
+    return Finding(Severity.REFUSE, text)
+
+
+def _keys(settings: Settings, facts: Facts) -> Iterator[Finding]:
+    name = "FANLINE_SECRET_FILE" if settings.secret_file else "FANLINE_SECRET"
+    for key in facts.keys:
+        if reason := weakness(key):
+            yield _refusal(f"A key of {name} can be guessed: {reason}. Make one with `openssl rand -base64 48`.")
+
+
+def weakness(key: str) -> str | None:
+    """Return why a key does not look random, or None. O(n²) in its length."""
+    if word := next((word for word in GUESSABLE if word in key.lower()), None):
+        return f"it contains `{word}`"
+    if len(set(key)) < DISTINCT_CHARACTERS:
+        return f"it has fewer than {DISTINCT_CHARACTERS} different characters"
+    if any(key[period:] == key[:-period] for period in range(1, len(key) // 2 + 1)):
+        return "it repeats itself"
+    return None
+
+
+def _files(settings: Settings, facts: Facts) -> Iterator[Finding]:
+    """Find data that other users of the machine can read or replace.
+
+    Others may read a secret file without a refusal: Docker and Kubernetes mount secrets so, and only one user exists.
+    """
+    unsafe = _refusal if settings.production else _warning
+    for path, mode in facts.modes.items():
+        if path == settings.data_dir:
+            if mode & 0o022:
+                yield unsafe(f"Other users can write to the data folder {path} (mode {mode:03o}): `chmod 700 {path}`.")
+            elif mode & 0o055 and settings.production:
+                yield _warning(f"Other users can list the data folder {path} (mode {mode:03o}): `chmod 700 {path}`.")
+        elif path == settings.secret_file:
+            if mode & 0o022:
+                yield unsafe(f"Other users can write to the secret file {path} (mode {mode:03o}): `chmod 600 {path}`.")
+            elif mode & 0o004:
+                yield _warning(f"Other users can read the secret file {path} (mode {mode:03o}): `chmod 600 {path}`.")
+        elif mode & 0o007:
+            yield unsafe(f"Other users can read {path} (mode {mode:03o}): `chmod 600 {path}`.")
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    if settings.store_url is None:
+        yield _warning(
+            "The embedded store runs on one machine and keeps one copy of the data; set FANLINE_STORE_URL for another."
+        )
+        return
+    scheme, _, rest = settings.store_url.partition("://")
+    remote = [host for host in _hosts(rest) if not _is_loopback(host)]
+    if scheme not in CLEAR_TEXT or not remote:
+        return
+    url = urlsplit(settings.store_url)
+    if "@" in url.netloc or "password" in parse_qs(url.query):
+        yield _warning(
+            f"The password of the store at {remote[0]} is sent without encryption: use valkeys:// (TLS) or a private "
+            "network."
+        )
+    else:
+        yield _warning(
+            f"The store at {remote[0]} is used without a password and without encryption: anyone who can connect to "
+            "it can read and change everything. Use valkeys://user:password@…, or let only Fanline connect to it."
+        )
+
+
+def _hosts(rest: str) -> Iterator[str]:
+    """Yield the hosts of a store's URL, of which a cluster has several."""
+    for node in rest.partition("/")[0].partition("?")[0].rpartition("@")[2].split(","):
+        yield urlsplit(f"//{node}").hostname or "localhost"
+
+
+def _process(facts: Facts) -> Iterator[Finding]:
+    if facts.uid == 0:
+        yield _warning("Fanline runs as root: run it as a user of its own, like docs/deployment/fanline.service does.")
+    if facts.open_files < OPEN_FILES:
+        yield _warning(
+            f"The process may open only {facts.open_files} files, and each connection is one: raise the limit to "
+            "65536 (`ulimit -n`, or LimitNOFILE= in systemd)."
+        )
+
+
+def _listening(settings: Settings, host: str) -> Iterator[Finding]:
+    """Find a missing proxy, or one that is not trusted: then all clients share one address and its limits."""
+    if getattr(settings, "trusted_proxies", True):
+        return
+    if _is_loopback(host):
+        yield _warning(
+            "FANLINE_TRUSTED_PROXIES is not set: all clients behind a proxy share one address and its limits. Set it "
+            "to the proxy's address, here 127.0.0.1."
+        )
+    else:
+        yield _warning(
+            f"The server listens on {host} without TLS, and FANLINE_TRUSTED_PROXIES is not set: put a proxy with TLS "
+            "in front and set it to the proxy's address; see docs/deployment."
+        )
+
+
+def _exposed(settings: Settings) -> Iterator[Finding]:
+    if settings.rate_limits is False:
+        yield _warning("FANLINE_RATE_LIMITS is off: one client can use the whole server. Remove the setting.")
+    if settings.playground:
+        yield _warning("FANLINE_PLAYGROUND opens the playground to everybody. Remove the setting.")
+    if settings.introspection:
+        yield _warning("FANLINE_INTROSPECTION shows the whole schema to everybody. Remove the setting.")
+    for origin in settings.allowed_origins:
+        if origin.startswith("http://"):
+            yield _warning(
+                f"FANLINE_ALLOWED_ORIGINS contains {origin}, which has no TLS: whoever controls a network on the way "
+                "can change its pages and use the tokens of their users. Use https://."
+            )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
