@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,9 @@ def ask(port: int, query: str, token: str = "") -> Any:
 
 
 @contextmanager
-def serving(*arguments: str, log: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def serving(
+    *arguments: str, log: Path, preexec_fn: Callable[[], None] | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a command that serves, until it is ready; kill it in the end if it still runs."""
     port = free_port()
     with log.open("wb") as output:
@@ -58,6 +60,7 @@ def serving(*arguments: str, log: Path, **environment: str) -> Iterator[tuple[su
             env=CLEAN | environment | {"COLUMNS": "500"},
             stdout=output,
             stderr=output,
+            preexec_fn=preexec_fn,
         )
     try:
         for _ in range(400):

@@ -1,0 +1,1 @@
+"""Deployment: what docs/deployment ships works."""
