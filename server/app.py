@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from graph import Graph
@@ -89,20 +89,24 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
 
     return Application(
         Posting(endpoint, "/graphql"),
-        routes=[
-            Route("/graphql", endpoint),
-            WebSocketRoute("/graphql", endpoint),
-            Route("/health/live", live),
-            Route("/health/ready", ready),
-            *([Route("/metrics", Metrics(settings.metrics_token).show)] if settings.shows_metrics else []),
-            *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
-            *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
-        ],
+        routes=_routes(settings, endpoint, playground),
         middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
         max_body_size=settings.max_body,
     )
+
+
+def _routes(settings: Settings, endpoint: GraphQLEndpoint, playground: Playground | None) -> list[BaseRoute]:
+    return [
+        Route("/graphql", endpoint),
+        WebSocketRoute("/graphql", endpoint),
+        Route("/health/live", live),
+        Route("/health/ready", ready),
+        *([Route("/metrics", Metrics(settings.metrics_token).show)] if settings.shows_metrics else []),
+        *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
+        *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
+    ]
 
 
 def _cors(settings: Settings) -> Middleware:

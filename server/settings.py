@@ -26,11 +26,11 @@ from graph.database import read_url
 from graph.store import check_url
 from server.document_size import DocumentLimits
 from server.embedded import Durability
+from server.setting_values import Count, Duration, read_list
 
 PREFIX = "FANLINE_"
 KEY_BYTES = 32
 TOKEN_CHARACTERS = 16
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class SettingsError(Exception):
@@ -63,25 +63,6 @@ class TrustedDocumentsMode(Enum):
     ONLY = "only"
 
 
-def _duration(value: object) -> object:
-    """Read `90s`, `15m`, `24h` or `30 d`. Raises ValueError for any other text."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
-    if match is None:
-        raise ValueError("must be a number and a unit, like 90s, 15m, 24h or 30d")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
-
-
-def _list(value: object) -> object:
-    """Read entries separated by commas or white space."""
-    return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
-
-
-Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
-Count = Annotated[int, Field(gt=0)]
-
-
 class Settings(BaseSettings):
     """How this process runs. Construct it with keywords in tests; `load` is for the real environment."""
 
@@ -103,7 +84,7 @@ class Settings(BaseSettings):
         description="The SQL database of older posts: SQLite, PostgreSQL or MySQL; if not set, a file of SQLite in "
         "the data folder.",
     )
-    secret: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
+    secret: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
         repr=False,
         description="Keys of access tokens, 32 bytes or more each, separated by commas: the first signs, all "
@@ -177,7 +158,7 @@ class Settings(BaseSettings):
     executor: bool = Field(
         default=True, description="Whether operations are executed breadth first; else graphql-core does it."
     )
-    allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_list)] = Field(
+    allowed_origins: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
         description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",
     )
