@@ -1,9 +1,15 @@
-"""The rules for what people type: checked before anything is written, all problems of one input at once."""
+"""The rules for what people type: checked before anything is written, all problems of one input at once.
+
+Lengths are checked before texts are normalised, because that takes a time that grows with the square of the number of
+combining characters in a row.
+"""
 
 import math
 import re
 import unicodedata
 from dataclasses import dataclass, field
+
+import regex
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
@@ -17,6 +23,12 @@ MAX_PLATFORM = 30
 MIN_PASSWORD = 8
 MAX_PASSWORD = 128
 ALLOWED_CONTROLS = "\t\n\r"
+DECOMPOSED = 4
+"""The most characters that NFC turns into one (UAX #15): no text within a limit has more than 4 times as many before.
+Greek α with three marks is 4 characters; a Korean syllable and a Vietnamese letter are up to 3."""
+MAX_MARKS = 30
+"""The most combining characters in a row: as in Unicode's Stream-Safe Text Format, more than any language uses."""
+MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}")
 
 
 def folded_login(login: str) -> str | None:
@@ -121,12 +133,25 @@ class Check:
         if not encodable(value):
             self.fail(ProblemCode.INVALID, f"The {name} has a lone surrogate: it is not valid Unicode.", name)
             return ""
+        value = value.strip()
+        if len(value) > most * DECOMPOSED:
+            self.fail(too_long, f"The {name} has {len(value)} characters; at most {most} are allowed.", name)
+            return ""
+        if has_many_marks(value):
+            message = f"The {name} has more than {MAX_MARKS} combining characters in a row."
+            self.fail(ProblemCode.INVALID, message, name)
+            return ""
         cleaned = unicodedata.normalize("NFC", value).strip()
         if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} has control characters.", name)
         elif len(cleaned) > most:
             self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)
         return cleaned
+
+
+def has_many_marks(value: str) -> bool:
+    """Return True if normalising a text might take long: it has more than MAX_MARKS combining characters in a row."""
+    return not value.isascii() and MARKS.search(value) is not None
 
 
 def encodable(value: str) -> bool:

@@ -28,6 +28,8 @@ class Kind(Enum):
         self.arity = arity
 
 
+MAX_LENGTH = 100  # twice the longest id
+
 KINDS = {kind.label: kind for kind in Kind}
 
 
@@ -52,6 +54,8 @@ def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
 
 def decode(text: str) -> GlobalId:
     """Read a global id back. Raises BadInput if it is none."""
+    if len(text) > MAX_LENGTH:
+        raise BadInput("Malformed id.")
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
     except ValueError:

@@ -11,15 +11,16 @@ from enum import Enum
 
 from graph.errors import BadFilter
 from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.terms import HashedTerms, Keyword, Terms, keyword_of, longest_marks, terms_in, terms_of
+from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
+from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
 MAX_USERS = 3000
 MAX_KEYWORDS = 400
 MAX_KEYWORD_TERMS = 2000  # of all keywords together
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
-MAX_ENTRY_LENGTH = 1600  # before anything else is looked at
-MAX_MARKS = 30  # in a row, as in Unicode's stream-safe text: folding is quadratic in them
+MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
+"""Characters of an entry before it is folded: every word at its longest and decomposed, with its `#` and a space."""
 BOX_TERMS = 16  # the most grid cells that a box takes
 SHOWN_LENGTH = 40
 SHARE_BITS = 53  # as many as a float holds exactly
@@ -247,10 +248,10 @@ def _check_length(field: str, given: Sequence[object] | None, most: int | None) 
 
 def _checked_keyword(entry: str) -> Keyword:
     named = f"The entry {shortened(entry)!r} of 'keywords'"
-    if len(entry) > MAX_ENTRY_LENGTH:
-        raise BadFilter(f"{named} has {len(entry):,} characters; at most {MAX_ENTRY_LENGTH:,} are allowed.")
-    if longest_marks(entry) > MAX_MARKS:
-        raise BadFilter(f"{named} has more than {MAX_MARKS} combining marks in a row.")
+    if len(entry) > MAX_ENTRY:
+        raise BadFilter(f"{named} has {len(entry)} characters; at most {MAX_ENTRY} are allowed.")
+    if has_many_marks(UNSEEN.sub("", entry)):  # what is unseen is dropped, so it separates nothing
+        raise BadFilter(f"{named} has more than {MAX_MARKS} combining characters in a row.")
     keyword = keyword_of(entry)
     words = (*keyword.words, *keyword.phrases)
     if not words:

@@ -1,6 +1,8 @@
 """Filters of event streams: what they may ask for, and what matches."""
 
 import math
+import time
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -270,3 +272,33 @@ def test_filters_that_ask_for_the_same_are_equal() -> None:
 
     assert one == EventFilter.of(users=[2, 1], keywords=["BERLIN rain"])
     assert hash(one) == hash(EventFilter.of(users=[2, 1], keywords=["BERLIN rain"]))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "\u0301" * 100_000,
+        "\u0345\u0323" * 3_000,
+        "\u0345\u0323\u034f" * 2_000,  # what is unseen is dropped, so these are in a row too
+        "x" * 6_201,
+    ],
+)
+def test_entries_that_would_take_long_to_fold_are_refused_first(entry: str) -> None:
+    """Sixteen of them, as many as fit into a request, cost a few milliseconds of processor time at most."""
+    spent = []
+    for _ in range(5):
+        start = time.process_time()
+        with pytest.raises(BadFilter, match=r"combining characters in a row|at most 6200 are allowed"):
+            EventFilter.of(keywords=[entry])
+        spent.append(time.process_time() - start)
+
+    assert min(spent) < 0.003
+
+
+@pytest.mark.parametrize("word", ["Nước", "한국어", "ṩ"])
+def test_words_may_be_decomposed(word: str) -> None:
+    """An entry of 25 long words is not refused for being written with separate accents."""
+    words = " ".join(f"#{letter}{(word * 60)[:59]}" for letter in "abcdefghijklmnopqrstuvwxy")
+    decomposed = unicodedata.normalize("NFD", words)
+
+    assert EventFilter.of(keywords=[decomposed]) == EventFilter.of(keywords=[words])

@@ -1,6 +1,9 @@
 """The rules for what people type."""
 
 import math
+import time
+import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 
 from graph.errors import ProblemCode, Rejected
 from graph.model import Location
-from graph.validation import Check, folded_login
+from graph.validation import DECOMPOSED, Check, folded_login
 
 
 def problems(check: Check) -> list[tuple[ProblemCode, tuple[str, ...]]]:
@@ -89,6 +92,11 @@ def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode 
         ("x" * 1000, "x" * 1000),
         (" " + "x" * 1000 + " ", "x" * 1000),
         ("e\u0301" * 1000, "é" * 1000),
+        (unicodedata.normalize("NFD", "대한민국" * 250), "대한민국" * 250),
+        (unicodedata.normalize("NFD", "Việt Nam, nước tôi ấy! " * 40), ("Việt Nam, nước tôi ấy! " * 40).strip()),
+        (unicodedata.normalize("NFD", "\u1f82" * 1000), "\u1f82" * 1000),  # four characters each
+        (" " * 50_000 + "hello" + "\n" * 50_000, "hello"),
+        ("a" + "\u0323" * 30, "ạ" + "\u0323" * 29),
         ("𝒳" * 1000, "𝒳" * 1000),
     ],
 )
@@ -107,6 +115,8 @@ def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
         (" \n\t\u3000\u2003", ProblemCode.TEXT_EMPTY),
         ("x" * 1001, ProblemCode.TEXT_TOO_LONG),
         ("\u0958" * 501, ProblemCode.TEXT_TOO_LONG),  # one character that NFC makes two
+        ("\u0301" * 100_000, ProblemCode.TEXT_TOO_LONG),
+        ("a" + "\u0323\u0301" * 16, ProblemCode.INVALID),  # 32 combining characters in a row
         ("\ud800", ProblemCode.INVALID),
         ("fine \udfff not", ProblemCode.INVALID),
         ("bell\u0007", ProblemCode.INVALID),
@@ -232,3 +242,40 @@ def test_any_text_is_cleaned_for_good_or_refused(text: str) -> None:
         assert 1 <= len(cleaned) <= 1000
         assert Check().text(cleaned) == cleaned
         cleaned.encode()
+
+
+def test_four_characters_are_the_most_that_become_one() -> None:
+    """So a text that is within a limit once composed is never refused for its length before."""
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+    assert max(len(unicodedata.normalize("NFD", character)) for character in characters) == DECOMPOSED
+
+
+@pytest.mark.parametrize("marks", [100_000, 3_990, 999])
+@pytest.mark.parametrize("check", [Check.name, Check.bio, Check.text, Check.platform])
+def test_combining_characters_cost_no_more_than_plain_ones(check: Callable[[Check, str], object], marks: int) -> None:
+    """However many there are, and in whatever order: composing them would take a time that grows with the square."""
+    hostile = "a" + "\u0345\u0323" * (marks // 2)
+    longest = "hello " * 166
+
+    spent = cpu_time(lambda: check(Check(), hostile))
+
+    assert spent < max(0.003, 5 * cpu_time(lambda: Check().text(longest)))
+
+
+def test_the_longest_runs_that_are_allowed_are_cheap() -> None:
+    """Thirty combining characters on each letter, up to the limit before composing."""
+    text = ("a" + "\u0345\u0323" * 15) * 129
+
+    assert len(text) <= 4000
+    assert cpu_time(lambda: Check().text(text)) < 0.005
+
+
+def cpu_time(work: Callable[[], object]) -> float:
+    """Give the least processor time, of several runs."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
