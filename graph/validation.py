@@ -13,6 +13,7 @@ import regex
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
+from graph.passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
 
 LOGIN = re.compile(r"[A-Za-z0-9_]{2,30}")
 KEY = re.compile(r"[\x20-\x7e]{1,128}")
@@ -20,8 +21,6 @@ MAX_NAME = 50
 MAX_BIO = 300
 MAX_TEXT = 1000
 MAX_PLATFORM = 30
-MIN_PASSWORD = 8
-MAX_PASSWORD = 128
 ALLOWED_CONTROLS = "\t\n\r"
 DECOMPOSED = 4
 """The most characters that NFC turns into one (UAX #15): no text within a limit has more than 4 times as many before.
@@ -62,18 +61,14 @@ class Check:
             )
         return folded or ""
 
-    def password(self, password: str) -> str:
-        """Check a new password's length: 8 to 128 characters."""
-        if len(password) < MIN_PASSWORD:
-            self.fail(
-                ProblemCode.PASSWORD_TOO_WEAK,
-                f"A password has at least {MIN_PASSWORD} characters.",
-                "password",
-            )
-        elif len(password) > MAX_PASSWORD:
+    def password(self, password: str, login: str = "", name: str = "") -> str:
+        """Check a new password: 8 to 128 characters, not the login or name, not a common or monotonous one."""
+        if len(password) > MAX_PASSWORD:
             self.fail(ProblemCode.INVALID, f"A password has at most {MAX_PASSWORD} characters.", "password")
         elif not encodable(password):
             self.fail(ProblemCode.INVALID, "The password has a lone surrogate: it is not valid Unicode.", "password")
+        elif weakness := _weakness(password, login, name):
+            self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, "password")
         return password
 
     def name(self, name: str) -> str:
@@ -147,6 +142,20 @@ class Check:
         elif len(cleaned) > most:
             self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)
         return cleaned
+
+
+def _weakness(password: str, login: str, name: str) -> str | None:
+    """Say what makes a password easy to guess, if anything does."""
+    folded = password.strip().casefold()
+    if len(password) < MIN_PASSWORD:
+        return f"A password has at least {MIN_PASSWORD} characters."
+    if is_monotonous(password):
+        return "A password needs more than one character repeated, or white space."
+    if folded in (login.casefold(), name.casefold()):
+        return "The password must not be the login or the name."
+    if is_common(password):
+        return "This is one of the most common passwords. Choose another one."
+    return None
 
 
 def has_many_marks(value: str) -> bool:
