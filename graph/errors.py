@@ -81,6 +81,13 @@ class ArchiveUnavailable(GraphError):
         self.reason = str(reason)
 
 
+class Overloaded(GraphError):
+    """Too many passwords wait to be hashed. Nothing was done; trying again in a moment is safe."""
+
+    def __init__(self) -> None:
+        super().__init__("Too many passwords are being checked. Try again in a moment.")
+
+
 class WrongArchive(GraphError):
     """The archive is not the one that holds this store's older posts."""
 

@@ -3,7 +3,15 @@
 Expected failures of mutations are not here: they are `graph.errors.Rejected`, and become `userErrors`.
 """
 
-from graph.errors import ArchiveUnavailable, BadFilter, BadPaging, NotPermitted, SessionOver, StoreUnavailable
+from graph.errors import (
+    ArchiveUnavailable,
+    BadFilter,
+    BadPaging,
+    NotPermitted,
+    Overloaded,
+    SessionOver,
+    StoreUnavailable,
+)
 
 
 class BadInput(Exception):
@@ -26,6 +34,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (NotPermitted, "FORBIDDEN"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),
     (ArchiveUnavailable, "ARCHIVE_UNAVAILABLE"),
+    (Overloaded, "OVERLOADED"),
 )
 
 
