@@ -142,6 +142,7 @@ class Graph:
     async def close(self) -> None:
         """Stop what runs in the background and close the connections."""
         await asyncio.gather(self.feed.close(), self.timelines.close())
+        self.users.hashing.close()
         await self.store.close()
         if self.archive is not None:
             await self.archive.close()

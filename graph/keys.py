@@ -19,8 +19,10 @@ key                            type            content
 `{log}:rewritten`              sorted set      archived post whose record a repeated fact has written again → post
 `{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
-`attempts:{<login>}`           string, TTL     failed log-ins in a row
 `rate:{<holder>}`              hash, TTL       rate → the time, in microseconds, at which its bucket is full again
+`attempts:{<login>}:<network>` sorted set, TTL failed log-ins from one network (a hash of it) → their time in seconds
+`attempts:{<login>}`           sorted set, TTL the newest failed log-ins from all networks → their time in seconds
+`networks:{<login>}`           sorted set, TTL networks that the user has logged in from → the last time, in seconds
 `user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field;
                                                `may:<permission>` → the number that granted it, or, negative, revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
@@ -65,8 +67,18 @@ def login(login: str) -> str:
 
 
 def attempts(login: str) -> str:
-    """Name the counter of failed log-ins in a row."""
+    """Name the failed log-ins to a login from all networks."""
     return f"attempts:{{{login}}}"
+
+
+def attempts_from(login: str, network: str) -> str:
+    """Name the failed log-ins to a login from one network."""
+    return f"attempts:{{{login}}}:{network}"
+
+
+def networks(login: str) -> str:
+    """Name the networks that a user has logged in from."""
+    return f"networks:{{{login}}}"
 
 
 def rate(holder: str) -> str:

@@ -3,42 +3,46 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import starmap
 from typing import Any
 from weakref import WeakValueDictionary
 
 from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 
 from graph import keys
+from graph.attempts import Attempts
 from graph.commands import Command, script
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.facts import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
+from graph.hashing import Hashing
 from graph.log import Commit, Once
 from graph.model import Counts, Permission, User, new_user
+from graph.passwords import MAX_PASSWORD
 from graph.store import Store
 from graph.validation import Check, encodable, folded_login
 
 CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000
-ATTEMPTS_SECONDS = 15 * 60
-FREE_ATTEMPTS = 10
-CONCURRENT_HASHES = 2
+NO_LOGIN = "-"  # stands for everything that cannot be a login
 REMEMBERED_LOGINS = 10_000
 COLUMNS = ("id", "login", "name", "bio")
 
 
 class Users:
-    """The people of the graph. Passwords are hashed with argon2id, off the event loop, a few at a time."""
+    """The people of the graph. Passwords are hashed with argon2id, off the event loop, a few at a time.
+
+    `network` is where a sign-up or log-in comes from, such as the client's address: hashing is fair among networks, and
+    failed log-ins count for them.
+    """
 
     def __init__(self, store: Store, commit: Commit, hasher: PasswordHasher) -> None:
         self._store = store
         self._commit = commit
-        self._hasher = hasher
-        self._hashing = asyncio.Semaphore(CONCURRENT_HASHES)
-        self._decoy: str | None = None
+        self.hashing = Hashing(hasher)
+        self._attempts = Attempts(store)
         self._ids: dict[str, int] = {}
-        self._attempts_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._attempts_on: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
         """Look people up by id; None for nobody. One round trip."""
@@ -83,19 +87,20 @@ class Users:
             commands += [("ZCARD", keys.posts(user)), ("GET", keys.cold(user))]
         return self._store.ask(commands, posts_counted)
 
-    async def sign_up(self, login: str, password: str, name: str | None = None) -> User:
+    async def sign_up(self, login: str, password: str, name: str | None = None, network: str = "") -> User:
         """Create a person. Of concurrent sign-ups with one login exactly one wins; a repetition after a crash is safe.
 
-        Raises Rejected: LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN. Three to four round trips and a hash.
+        Raises Rejected: LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN; and Overloaded, with nothing written.
+        Three to four round trips and a hash.
         """
         check = Check()
         folded = check.login(login)
-        check.password(password)
         display = check.name(name) if name is not None else folded
+        check.password(password, folded, display)
         check.done()
         if (await self.ids_of_logins([folded]))[0] is not None:
             raise login_taken()
-        nonce = await self._claim(folded, password)
+        nonce = await self._claim(folded, password, network)
         user = await self._settle(folded, UserCreated(folded, display, nonce))
         if user is None:
             raise login_taken()
@@ -119,14 +124,14 @@ class Users:
                 claimed[place] = outcome[0] == "claimed"
         return claimed
 
-    async def _claim(self, login: str, password: str) -> str:
-        secret = await self.hash_password(password)
+    async def _claim(self, login: str, password: str, network: str) -> str:
+        secret = await self.hash_password(password, network)
         [[reply]] = await self._store.send(
             [script("claim_login").call([keys.login(login)], CLAIM_SECONDS, secret, secrets.token_hex(16))]
         )
         if reply[0] == "claimed":
             return str(reply[1])
-        if reply[0] == "pending" and await self._matches(reply[1], password):
+        if reply[0] == "pending" and await self.hashing.matches(reply[1], password, network):
             return str(reply[2])
         raise login_taken()
 
@@ -141,49 +146,40 @@ class Users:
         )
         return User(fact.number, login, event.name, event.bio) if outcome == "won" else None
 
-    async def check_password(self, login: str, password: str) -> User:
-        """Give the person whose login and password these are.
+    async def check_password(self, login: str, password: str, network: str = "") -> User:
+        """Return the user whose login and password these are.
 
-        Raises Rejected: WRONG_CREDENTIALS, without telling which of the two was wrong, or TOO_MANY_ATTEMPTS after
-        ten failures in a row, each within a quarter of an hour of the one before. A process tries one password of a
-        login at a time, so many at once are no way round. Three round trips and a hash.
+        Raises Rejected: WRONG_CREDENTIALS, which does not tell what was wrong, or TOO_MANY_ATTEMPTS after ten failures
+        from this network within a quarter of an hour (`graph.attempts`); and Overloaded, which counts as no failure.
+        Every failure takes the same work, one round trip and one hash, whether or not the login exists; a success
+        takes three round trips and a hash. A process tries one password of a login and network at a time.
         """
-        folded = folded_login(login)
-        if folded is None or not encodable(password):
-            raise wrong_credentials()
-        async with self._attempts_on.setdefault(folded, asyncio.Lock()):
-            user = await self._attempt(folded, password)
+        folded = folded_login(login) or NO_LOGIN
+        possible = len(password) <= MAX_PASSWORD and encodable(password)
+        async with self._attempts_on.setdefault((folded, network), asyncio.Lock()):
+            user = await self._attempt(folded, password if possible else None, network)
         [found] = await self.get_many([user])
         if found is None:
             raise wrong_credentials()
         return found
 
-    async def _attempt(self, login: str, password: str) -> int:
-        """Try a password on a login, unless too many have failed; give the user's id."""
-        [failed, held] = await self._store.read(
-            [
-                ("GET", keys.attempts(login)),
-                ("HMGET", keys.login(login), "secret", "user"),
-            ]
-        )
-        if int(failed or 0) >= FREE_ATTEMPTS:
-            raise Rejected.because(
-                ProblemCode.TOO_MANY_ATTEMPTS,
-                "Too many failed log-ins. Try again in a quarter of an hour.",
-                "login",
-            )
-        secret, user = held
-        if not await self._matches(secret if user else None, password):
-            await self._store.send(
-                [
-                    ("INCR", keys.attempts(login)),
-                    ("EXPIRE", keys.attempts(login), ATTEMPTS_SECONDS),
-                ]
-            )
+    async def _attempt(self, login: str, password: str | None, network: str) -> int:
+        """Try a password on a login, None for an impossible one; return the user's id."""
+        self.hashing.check_room(network)
+        attempt = await self._attempts.begin(login, network)
+        try:
+            if attempt.delay:
+                await asyncio.sleep(attempt.delay)
+            await self.hashing.turn(network)
+        except BaseException:
+            with suppress(StoreUnavailable):
+                await self._attempts.withdraw(attempt)
+            raise
+        secret = attempt.secret if attempt.user is not None and password is not None else None
+        if not await self.hashing.verify(secret, password or "") or attempt.user is None:
             raise wrong_credentials()
-        if failed:
-            await self._store.run("DEL", keys.attempts(login))
-        return int(user)
+        await self._attempts.succeed(attempt)
+        return attempt.user
 
     async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
         """Change the fields that are not None. Raises Rejected (INVALID, NOT_FOUND). Four round trips."""
@@ -226,23 +222,9 @@ class Users:
         await self._commit([event])
         return granted(mark) != isinstance(event, PermissionGranted)
 
-    async def hash_password(self, password: str) -> str:
-        """Hash a password with argon2id, off the event loop."""
-        async with self._hashing:
-            return await asyncio.to_thread(self._hasher.hash, password)
-
-    async def _matches(self, secret: str | None, password: str) -> bool:
-        """Compare a password; where there is no secret, take as long to say no."""
-        if not secret:
-            self._decoy = self._decoy or await self.hash_password(secrets.token_hex(16))
-        async with self._hashing:
-            return await asyncio.to_thread(self._verify, secret or self._decoy or "", password) and bool(secret)
-
-    def _verify(self, secret: str, password: str) -> bool:
-        try:
-            return self._hasher.verify(secret, password)
-        except (VerificationError, InvalidHashError):
-            return False
+    async def hash_password(self, password: str, network: str = "") -> str:
+        """Hash a password with argon2id, off the event loop. Raises Overloaded."""
+        return await self.hashing.hash(password, network)
 
 
 def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:

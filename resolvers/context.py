@@ -34,7 +34,8 @@ class Context:
     subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
     `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. `hold_terms` makes room
     for an event filter of so many terms, or raises, and returns what gives the room back. `holder` is who shares the
-    turns of replays with other streams. Build it inside a running event loop.
+    turns of replays with other streams. `network` is where the request comes from: an address, or in IPv6 its network.
+    Build it inside a running event loop.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Context:
         read_rate_limit: Callable[[], Awaitable[Any]] | None = None,
         hold_terms: Callable[[int], Callable[[], None]] | None = None,
         holder: str | None = None,
+        network: str = "",
     ) -> None:
         self.graph = graph
         self.viewer = viewer
@@ -56,6 +58,7 @@ class Context:
         self.read_rate_limit = read_rate_limit
         self.hold_terms = hold_terms or _hold_any
         self.holder = holder
+        self.network = network
         self.position: str | None = None
         self._drained = drained
         self.loaders = Loaders(graph, self.viewer_id)
@@ -71,6 +74,15 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return self.viewer
+
+    def end_session(self) -> Viewer:
+        """Forget the viewer and return who it was. Raises Unauthenticated if there is none.
+
+        Later fields of the document find no viewer.
+        """
+        viewer = self.require_viewer()
+        self.viewer = None
+        return viewer
 
     def start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         """Begin work as a task."""

@@ -109,7 +109,7 @@ async def sign_up(
     input: Annotated[inputs.SignUpInput, strawberry.argument(description="The new person's login and password.")],
 ) -> SessionStarted:
     """Sign a new person up and in."""
-    user = await context.graph.users.sign_up(input.login, input.password, input.name)
+    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.network)
     return SessionStarted(session=await context.graph.sessions.start(user.id))
 
 
@@ -120,7 +120,7 @@ async def log_in(
     input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and the password.")],
 ) -> SessionStarted:
     """Start a session for a person who knows the password."""
-    user = await context.graph.users.check_password(input.login, input.password)
+    user = await context.graph.users.check_password(input.login, input.password, context.network)
     return SessionStarted(session=await context.graph.sessions.start(user.id))
 
 
@@ -130,8 +130,8 @@ async def log_out(
     *,
     input: Annotated[inputs.LogOutInput, strawberry.argument(description="Whether to log out everywhere.")],
 ) -> Payload:
-    """End the viewer's session, or all of them."""
-    viewer = context.require_viewer()
+    """End the viewer's session, or all of them; later fields of the document have no viewer, even if this one fails."""
+    viewer = context.end_session()
     await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
     return Payload()
 

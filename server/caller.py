@@ -129,6 +129,7 @@ class Caller:
             self.tokens.issue,
             drained,
             resume_after=after,
+            network=self.network,
             read_rate_limit=meter.state if meter else None,
             hold_terms=self.hold_terms,
             holder=self.holder,

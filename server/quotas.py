@@ -3,7 +3,7 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable
-from functools import partial
+from functools import lru_cache, partial
 
 PREFIX_OF_ONE = 64  # bits: a client with IPv6 usually has such a network to itself
 
@@ -44,6 +44,7 @@ class Quota:
             del self._held[holder]
 
 
+@lru_cache(maxsize=10_000)
 def holder_of(host: str) -> str:
     """Tell who stands for an anonymous client at this address: with IPv6, its network."""
     try:

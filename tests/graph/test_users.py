@@ -10,7 +10,6 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.facts import UserCreated
 from graph.model import Counts, User
-from graph.users import FREE_ATTEMPTS
 from tests.graph.stores import Crashed, Death
 from tests.graph.world import PASSWORD, Open, befriend, codes, counted, people, posts, state
 
@@ -61,7 +60,9 @@ async def test_look_ups_answer_in_order(graph: Graph) -> None:
         ("alice!", PASSWORD, None, [ProblemCode.LOGIN_INVALID]),
         ("alice", "short", None, [ProblemCode.PASSWORD_TOO_WEAK]),
         ("alice", PASSWORD, "", [ProblemCode.INVALID]),
-        ("", "", "\n", [ProblemCode.LOGIN_INVALID, ProblemCode.PASSWORD_TOO_WEAK, ProblemCode.INVALID]),
+        ("", "", "\n", [ProblemCode.LOGIN_INVALID, ProblemCode.INVALID, ProblemCode.PASSWORD_TOO_WEAK]),
+        ("Fanline__User", "fanline__user", None, [ProblemCode.PASSWORD_TOO_WEAK]),
+        ("alice", "Alice Liddell", " Alice Liddell", [ProblemCode.PASSWORD_TOO_WEAK]),
     ],
 )
 async def test_a_bad_sign_up_writes_nothing(
@@ -80,19 +81,17 @@ async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same password", "different passwords"])
-async def test_of_a_hundred_sign_ups_with_one_login_one_wins(
-    graph: Graph, another: Open, raw: Redis, same: bool
-) -> None:
+async def test_of_forty_sign_ups_with_one_login_one_wins(graph: Graph, another: Open, raw: Redis, same: bool) -> None:
     """Over two instances at once, exactly one is told it has the login; it is that one's password that works."""
     instances = [graph, await another()]
-    passwords = [PASSWORD if same else f"{PASSWORD} {n}" for n in range(100)]
+    passwords = [PASSWORD if same else f"{PASSWORD} {n}" for n in range(40)]
 
-    outcomes = await asyncio.gather(*(outcome(instances[n % 2], "alice", passwords[n]) for n in range(100)))
+    outcomes = await asyncio.gather(*(outcome(instances[n % 2], "alice", passwords[n]) for n in range(40)))
     await graph.worker().drain()
 
     winners = [n for n, user in enumerate(outcomes) if isinstance(user, User)]
     assert len(winners) == 1
-    assert [o for o in outcomes if not isinstance(o, User)] == 99 * [[ProblemCode.LOGIN_TAKEN]]
+    assert [o for o in outcomes if not isinstance(o, User)] == 39 * [[ProblemCode.LOGIN_TAKEN]]
     assert await graph.users.check_password("alice", passwords[winners[0]]) == outcomes[winners[0]]
     assert len([key async for key in raw.scan_iter("user:*")]) == 1
 
@@ -206,20 +205,6 @@ async def test_the_right_password_gives_the_person(graph: Graph) -> None:
         await graph.users.check_password("alice", PASSWORD.upper())
 
 
-@pytest.mark.parametrize(
-    ("login", "password"), [("alice", "wrong horse"), ("bob", PASSWORD), ("al ice", PASSWORD), ("alice", "\ud800")]
-)
-async def test_a_failed_log_in_does_not_tell_what_was_wrong(graph: Graph, login: str, password: str) -> None:
-    """A wrong password, an unknown login and nonsense answer alike."""
-    await people(graph, "alice")
-
-    with pytest.raises(Rejected) as rejected:
-        await graph.users.check_password(login, password)
-
-    assert codes(rejected.value) == [ProblemCode.WRONG_CREDENTIALS]
-    assert rejected.value.problems[0].field == ()
-
-
 async def test_a_claimed_login_does_not_log_in(graph: Graph) -> None:
     """Before the account is settled there is none."""
     await graph.users.claim_many([("alice", "n", await graph.users.hash_password(PASSWORD))])
@@ -228,53 +213,6 @@ async def test_a_claimed_login_does_not_log_in(graph: Graph) -> None:
         await graph.users.check_password("alice", PASSWORD)
 
     assert codes(rejected.value) == [ProblemCode.WRONG_CREDENTIALS]
-
-
-async def fail(graph: Graph, login: str) -> list[ProblemCode]:
-    with pytest.raises(Rejected) as rejected:
-        await graph.users.check_password(login, "wrong horse")
-    return codes(rejected.value)
-
-
-@pytest.mark.parametrize("login", ["alice", "nobody"])
-async def test_after_ten_failures_even_the_right_password_waits(graph: Graph, raw: Redis, login: str) -> None:
-    """Guessing is slowed down per login, whether it exists or not, for a quarter of an hour."""
-    await people(graph, "alice", "bob")
-    assert [await fail(graph, login) for _ in range(FREE_ATTEMPTS)] == 10 * [[ProblemCode.WRONG_CREDENTIALS]]
-
-    with pytest.raises(Rejected) as rejected:
-        await graph.users.check_password(login, PASSWORD)
-
-    assert codes(rejected.value) == [ProblemCode.TOO_MANY_ATTEMPTS]
-    assert 0 < await raw.ttl(f"attempts:{{{login}}}") <= 900
-    await graph.users.check_password("bob", PASSWORD)
-
-
-async def test_a_success_forgives_the_failures_before(graph: Graph) -> None:
-    """The count is of failures in a row."""
-    await people(graph, "alice")
-    for _ in range(2):
-        for _ in range(FREE_ATTEMPTS - 1):
-            await fail(graph, "alice")
-        await graph.users.check_password("alice", PASSWORD)
-
-
-async def test_guessing_at_once_is_slowed_down_too(graph: Graph) -> None:
-    """Forty guesses at the same moment get no more tries than forty in a row."""
-    await people(graph, "alice")
-
-    outcomes = await asyncio.gather(*(fail(graph, "alice") for _ in range(40)))
-
-    assert outcomes.count([ProblemCode.WRONG_CREDENTIALS]) <= FREE_ATTEMPTS
-
-
-async def test_many_may_log_in_at_once(graph: Graph) -> None:
-    """Slowing guesses down refuses nobody who knows the password."""
-    [alice] = await people(graph, "alice")
-
-    found = await asyncio.gather(*(graph.users.check_password("alice", PASSWORD) for _ in range(30)))
-
-    assert {user.id for user in found} == {alice}
 
 
 async def test_a_profile_changes_field_by_field(graph: Graph) -> None:

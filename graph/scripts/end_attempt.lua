@@ -1,0 +1,12 @@
+#!lua
+-- Forgive a network its failed log-ins after one that succeeded, and remember that the network is the user's.
+-- KEYS: 1 attempts:{x}:<network>   2 attempts:{x}   3 networks:{x}
+-- ARGV: 1 the attempt   2 its network   3 seconds that a network is remembered   4 most networks to remember
+local now = tonumber(redis.call('TIME')[1])
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - tonumber(ARGV[3]))
+redis.call('ZADD', KEYS[3], now, ARGV[2])
+redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
+redis.call('EXPIRE', KEYS[3], ARGV[3])
+return 1
