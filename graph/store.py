@@ -11,7 +11,7 @@ library repeats it by itself.
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from typing import Any, Self, TypeVar
@@ -288,16 +288,25 @@ def unchanged(replies: list[Any]) -> list[Any]:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError, saying what is wrong, unless a URL can be that of a store."""
+    """Raise ValueError, saying what is wrong without repeating it, unless a URL can be that of a store."""
     scheme, _, rest = url.partition("://")
     if scheme in CLUSTER_SCHEMES:
-        for node in rest.rstrip("/").split(","):
+        for number, node in enumerate(rest.rstrip("/").split(","), 1):
             if not re.fullmatch(r"[\w.:\[\]-]*:\d{1,5}", node):
-                raise ValueError(f"'{node}' is not a node of a cluster, like host:6379")
+                raise ValueError(f"node {number} of the cluster is not like host:6379")
     elif scheme not in SCHEMES:
         raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in (*SCHEMES, *CLUSTER_SCHEMES))}")
-    elif taken := set(parse_url(f"{SCHEMES[scheme]}://{rest}")) & {"protocol", "decode_responses"}:
+    elif taken := set(_options_of(f"{SCHEMES[scheme]}://{rest}")) & {"protocol", "decode_responses"}:
         raise ValueError(f"must not set {' or '.join(sorted(taken))}")
+
+
+def _options_of(url: str) -> Mapping[str, Any]:
+    """Parse a URL. Raises ValueError, without what is in the URL: it may be a password."""
+    try:
+        return parse_url(url)
+    except ValueError:
+        message = "is not a URL like valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
+        raise ValueError(message) from None
 
 
 def connect(url: str) -> Redis | RedisCluster:

@@ -1,6 +1,7 @@
 """Access tokens: who asks, proven by a signature. Whether the session still lives is asked of the store.
 
-A token is a JWT signed with HS256 that must hold the person (`sub`), the session (`sid`) and its end (`exp`).
+A token is a JWT signed with HS256. Its header must name the key (`kid`), its claims the user (`sub`), the session
+(`sid`) and the end (`exp`).
 """
 
 import re
@@ -12,6 +13,7 @@ import jwt
 
 from graph.model import MAX_NUMBER, Session
 from resolvers.context import Viewer
+from server.signing_keys import KEY_ID, key_id
 
 ALGORITHM = "HS256"
 MAX_TOKEN = 2000
@@ -23,10 +25,14 @@ class BadToken(Exception):
 
 
 class Tokens:
-    """Makes and checks access tokens: the first key signs, every key verifies, so keys can be rotated."""
+    """Makes and checks access tokens: the first key signs, every key verifies, so keys can be rotated.
+
+    A token is verified with the key that its `kid` names, and with no other one.
+    """
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = tuple(keys)
+        self._key = keys[0]
+        self._keys = {key_id(key): key for key in reversed(keys)}
         self._read: dict[str, Viewer] = {}
 
     def issue(self, session: Session) -> str:
@@ -37,23 +43,29 @@ class Tokens:
             "iat": int(time.time()),
             "exp": int(session.expires_at.timestamp()),
         }
-        return jwt.encode(claims, self._keys[0], ALGORITHM)
+        return jwt.encode(claims, self._key, ALGORITHM, {"kid": key_id(self._key)})
 
     def verify(self, token: str) -> Viewer:
         """Tell who a token stands for. Raises BadToken for a forged, malformed or expired one."""
         if len(token) > MAX_TOKEN:
             raise BadToken("The access token is malformed.")
-        for key in self._keys:
-            try:
-                claims = jwt.decode(token, key, [ALGORITHM], {"require": ["exp", "sid", "sub"], "verify_iat": False})
-            except jwt.InvalidSignatureError:
-                continue
-            except jwt.ExpiredSignatureError:
-                raise BadToken("The access token has expired: log in again.") from None
-            except (jwt.InvalidTokenError, ValueError, OverflowError):
-                raise BadToken("The access token is malformed.") from None
-            return _viewer(claims["sub"], claims["sid"], claims["exp"])
-        raise BadToken("The access token was not issued here, or its key was retired: log in again.")
+        try:
+            key = self._key_named(jwt.get_unverified_header(token).get("kid"))
+            claims = jwt.decode(token, key, [ALGORITHM], {"require": ["exp", "sid", "sub"], "verify_iat": False})
+        except jwt.InvalidSignatureError:
+            raise _not_issued_here() from None
+        except jwt.ExpiredSignatureError:
+            raise BadToken("The access token has expired: log in again.") from None
+        except (jwt.InvalidTokenError, ValueError, OverflowError, RecursionError):
+            raise BadToken("The access token is malformed.") from None
+        return _viewer(claims["sub"], claims["sid"], claims["exp"])
+
+    def _key_named(self, kid: object) -> str:
+        """Return the key with this id. Raises BadToken."""
+        key = self._keys.get(kid) if isinstance(kid, str) and KEY_ID.fullmatch(kid) else None
+        if key is None:
+            raise _not_issued_here()
+        return key
 
     def viewer(self, authorization: object) -> Viewer | None:
         """Read an Authorization header, or its like of a socket's first message; None means anonymous.
@@ -76,6 +88,10 @@ class Tokens:
         while len(self._read) > REMEMBERED:
             del self._read[next(iter(self._read))]
         return viewer
+
+
+def _not_issued_here() -> BadToken:
+    return BadToken("The access token was not issued here, or its key was retired: log in again.")
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:

@@ -27,9 +27,9 @@ from graph.store import check_url
 from server.document_size import DocumentLimits
 from server.embedded import Durability
 from server.setting_values import Count, Duration, read_list
+from server.signing_keys import weakness
 
 PREFIX = "FANLINE_"
-KEY_BYTES = 32
 TOKEN_CHARACTERS = 16
 
 
@@ -76,6 +76,7 @@ class Settings(BaseSettings):
     )
     store_url: str | None = Field(
         default=None,
+        repr=False,
         description="A Valkey or Redis server; if not set, an embedded one runs in the data folder.",
     )
     archive_url: str | None = Field(
@@ -228,9 +229,9 @@ class Settings(BaseSettings):
 
     @field_validator("secret", mode="after")
     @classmethod
-    def _long_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(len(key.encode()) < KEY_BYTES for key in value):
-            raise ValueError(f"each key must have at least {KEY_BYTES} bytes; `openssl rand -base64 48` makes one")
+    def _strong_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if found := next(filter(None, map(weakness, value)), None):
+            raise ValueError(f"each key {found}; `openssl rand -base64 48` makes one")
         return value
 
     @field_validator("metrics_token", mode="after")
@@ -354,8 +355,10 @@ class Settings(BaseSettings):
             keys = tuple(path.read_text(encoding="ascii").split())
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The secret in {path} cannot be read or made: {error}.") from error
-        if not keys or any(len(key) < KEY_BYTES for key in keys):
-            raise SettingsError(f"{path} must hold keys of at least {KEY_BYTES} bytes, one a line.")
+        if not keys:
+            raise SettingsError(f"{path} must hold a key: delete it to have one made, which ends all sessions.")
+        if found := next(filter(None, map(weakness, keys)), None):
+            raise SettingsError(f"{path}: each key {found}; `openssl rand -base64 48` makes one.")
         return keys
 
 

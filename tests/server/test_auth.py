@@ -1,23 +1,45 @@
 """Access tokens: only what was signed here, names a person and a session, and has not ended, counts."""
 
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import jwt
 import pytest
 
 from graph.model import Session
 from server.auth import BadToken, Tokens
+from server.signing_keys import key_id, weakness
 
-OLD, NEW, OTHER = "o" * 48, "n" * 48, "x" * 48
+OLD, NEW, OTHER = (f"{name} key of the tests, long enough to sign" for name in ("old", "new", "other"))
 LATER = 4_000_000_000  # in the year 2096: the same whenever, and by whichever process, the tests are collected
 SESSION = Session("abc-DEF_1", 42, datetime.now(UTC).replace(microsecond=0) + timedelta(days=30))
 
 
 def signed(key: str = NEW, algorithm: str = "HS256", drop: str = "", **claims: Any) -> str:
-    """Sign a token whose claims are good, but for those given."""
+    """Sign a token whose header and claims are good, but for those given."""
     good = {"sub": "42", "sid": "abc", "exp": LATER}
-    return jwt.encode({k: v for k, v in (good | claims).items() if k != drop}, key, algorithm)
+    header = {"kid": key_id(NEW)}
+    return jwt.encode({k: v for k, v in (good | claims).items() if k != drop}, key, algorithm, header)
+
+
+def forged(header: bytes, claims: bytes = b'{"sub":"42","sid":"abc","exp":4000000000}', key: str = NEW) -> str:
+    """Sign any header and claims with HMAC-SHA256, as a library would refuse to."""
+    parts = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (header, claims))
+    mac = hmac.digest(key.encode(), parts, "sha256")
+    return b".".join([parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
+
+
+def with_kid(kid: object, key: str = NEW) -> str:
+    """Forge a token that names a key."""
+    return forged(json.dumps({"alg": "HS256", "typ": "JWT", "kid": kid}).encode(), key=key)
 
 
 def test_a_token_says_whose_session_it_is_and_when_it_ends() -> None:
@@ -33,6 +55,115 @@ def test_keys_rotate_without_ending_sessions() -> None:
     assert Tokens([NEW]).verify(Tokens([NEW, OLD]).issue(SESSION)).user == 42
     with pytest.raises(BadToken, match="not issued here"):
         Tokens([NEW]).verify(old)
+
+
+def test_a_rotation_refuses_no_token_at_any_step() -> None:
+    """Whichever of two neighbouring steps an instance is at, it verifies what the others sign."""
+    steps = [[OLD], [OLD, NEW], [NEW, OLD]]
+    for before, after in pairwise(steps):
+        for signer in (before, after):
+            for verifier in (before, after):
+                assert Tokens(verifier).verify(Tokens(signer).issue(SESSION)).user == 42
+    with pytest.raises(BadToken, match="not issued here"):
+        Tokens(steps[0]).verify(Tokens(steps[2]).issue(SESSION))  # so the step in between must reach all
+
+
+def test_a_token_is_verified_with_the_key_it_names_and_no_other() -> None:
+    """However many keys there are, one signature is computed; naming a key that did not sign is no use."""
+    tokens = Tokens([f"{NEW} {n}" for n in range(50)] + [NEW])
+    token = Tokens([NEW]).issue(SESSION)
+
+    with patch("jwt.algorithms.hmac.new", wraps=hmac.new) as macs:
+        assert tokens.verify(token).user == 42
+        with pytest.raises(BadToken):
+            tokens.verify(with_kid(key_id(f"{NEW} 7")))
+        with pytest.raises(BadToken):
+            tokens.verify(with_kid("00000000"))
+
+    assert macs.call_count == 2
+
+
+def test_the_id_of_a_key_does_not_reveal_it() -> None:
+    """It is short, stable, and no plain hash of the key."""
+    assert key_id(NEW) == key_id(NEW) != key_id(OLD)
+    assert len(key_id(NEW)) == 8
+    assert not hashlib.sha256(NEW.encode()).hexdigest().startswith(key_id(NEW))
+    assert jwt.get_unverified_header(Tokens([NEW, OLD]).issue(SESSION))["kid"] == key_id(NEW)
+
+
+def test_of_repeated_claims_the_last_counts_everywhere() -> None:
+    """A token with two users is the second one's, for who verifies it and for who remembers it."""
+    header = b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode()
+    token = forged(header, b'{"sub":"41","sub":"42","sid":"abc","exp":4000000000}')
+    tokens = Tokens([NEW])
+
+    viewers = [tokens.verify(token), tokens.viewer(f"Bearer {token}"), tokens.viewer(f"Bearer {token}")]
+
+    assert [viewer and viewer.user for viewer in viewers] == [42, 42, 42]
+
+
+def test_what_was_refused_is_not_remembered() -> None:
+    """Nor does a forged token change what a good one stands for; the ones remembered are bounded."""
+    tokens, good = Tokens([NEW]), signed()
+    tokens.viewer(f"Bearer {good}")
+    head, claims, mac = good.split(".")
+    other = signed(sub="43").split(".")[1]
+
+    for bad in (f"{head}.{other}.{mac}", f"{head}.{claims}.{mac[::-1]}", f"{head}.{claims}.", signed(OTHER)):
+        for _ in range(2):
+            with pytest.raises(BadToken):
+                tokens.viewer(f"Bearer {bad}")
+    with patch("server.auth.REMEMBERED", 10):
+        for n in range(1, 30):
+            viewer = tokens.viewer(f"Bearer {signed(sub=str(n))}")
+            assert viewer is not None
+            assert viewer.user == n
+
+    assert len(tokens._read) == 10
+    viewer = tokens.viewer(f"Bearer {good}")
+    assert viewer is not None
+    assert viewer.user == 42
+
+
+def test_a_remembered_token_ends_in_time() -> None:
+    """It is checked against the clock whenever it comes again."""
+    tokens = Tokens([NEW])
+    token = signed(exp=int(time.time()) + 1)
+    tokens.viewer(f"Bearer {token}")
+    time.sleep(1.1)
+
+    with pytest.raises(BadToken, match="expired"):
+        tokens.viewer(f"Bearer {token}")
+
+
+@pytest.mark.parametrize(
+    ("key", "complaint"),
+    [
+        ("short", "at least 32 bytes"),
+        ("", "at least 32 bytes"),
+        ("k" * 64, "at least 8 different"),
+        ("changeme" * 8, "at least 8 different"),
+        ("Fanline! changeme " * 8, "must not repeat itself"),
+        ("secret-" + "0123456789" * 8, "must not repeat itself"),
+        ("a phrase of eight words can be guessed, too", None),
+        ("0123456789abcdef" * 2, "must not repeat itself"),
+        (("0123456789abcdef" * 4)[:50], "must not repeat itself"),
+        ("a" * 31 + "b", "at least 8 different"),
+        ("ab" * 20 + "c", "at least 8 different"),
+        ("密" * 11, "at least 8 different"),
+    ],
+)
+def test_weak_keys_are_found(key: str, complaint: str | None) -> None:
+    """Short, repeated or monotonous ones; what else could be guessed cannot be told by looking."""
+    found = weakness(key)
+    assert found == complaint if complaint is None else complaint in str(found)
+
+
+def test_random_keys_are_strong() -> None:
+    """In every usual notation."""
+    for _ in range(200):
+        for key in (secrets.token_urlsafe(48), secrets.token_hex(32), secrets.token_hex(16)):
+            assert weakness(key) is None
 
 
 @pytest.mark.parametrize(
@@ -55,7 +186,35 @@ def test_keys_rotate_without_ending_sessions() -> None:
         (signed(exp=10**18), "no valid end"),
         (signed(exp="soon"), "malformed"),
         (signed(algorithm="HS512", key=NEW * 2), "malformed"),
-        (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, None, "none"), "malformed"),
+        (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, None, "none", {"kid": key_id(NEW)}), "malformed"),
+        (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, NEW), "not issued here"),
+        (with_kid(key_id(OTHER)), "not issued here"),
+        (with_kid(key_id(OTHER), OTHER), "not issued here"),
+        (with_kid(key_id(NEW), OTHER), "not issued here"),
+        (with_kid(key_id(NEW).upper()), "not issued here"),
+        (with_kid(key_id(NEW) + "\n"), "not issued here"),
+        (with_kid("../../../../dev/null", ""), "not issued here"),
+        (with_kid("' UNION SELECT 'key", "key"), "not issued here"),
+        (with_kid("\u0000"), "not issued here"),
+        (with_kid("0" * 1000), "not issued here"),
+        (with_kid("０" * 8), "not issued here"),
+        (with_kid(""), "not issued here"),
+        (with_kid(None), "malformed"),
+        (with_kid(12345678), "malformed"),
+        (with_kid([key_id(NEW)]), "malformed"),
+        (with_kid({"key": 1}), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b","kid":"00000000"}' % key_id(NEW).encode()), "not issued here"),
+        (forged(b'{"alg":"none","kid":"%b"}' % key_id(NEW).encode()), "malformed"),
+        (forged(b'{"alg":"RS256","kid":"%b"}' % key_id(NEW).encode()), "malformed"),
+        (forged(b'{"alg":["HS256"],"kid":"%b"}' % key_id(NEW).encode()), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b","crit":["x"],"x":1}' % key_id(NEW).encode()), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b","b64":false}' % key_id(NEW).encode()), "malformed"),
+        (forged(b"[" * 1000), "malformed"),
+        (forged(b'["HS256"]'), "malformed"),
+        (forged(b"\xff"), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode(), b"[" * 1000), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode(), b"[]"), "malformed"),
+        (forged(b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode(), b'{"exp":' + b"9" * 800 + b"}"), "malformed"),
         ("", "malformed"),
         ("a.b.c", "malformed"),
         ("ü.ü.ü", "malformed"),

@@ -13,7 +13,7 @@ from graph.archive import Archive
 from server.embedded import Durability
 from server.settings import Env, Settings, SettingsError, TimelineMode
 
-KEY = "k" * 32
+KEY = "0123456789abcdefghijklmnopqrstuv"
 
 
 def test_an_empty_environment_gives_a_development_server_with_an_embedded_store() -> None:
@@ -74,9 +74,14 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("STORE_URL", "redis://localhost:abc", "FANLINE_STORE_URL: "),
         ("STORE_URL", "redis://localhost?socket_timeout=x", "FANLINE_STORE_URL: "),
         ("STORE_URL", "redis://localhost?protocol=2", "FANLINE_STORE_URL: must not set protocol"),
-        ("STORE_URL", "valkey+cluster://a:1,b", "FANLINE_STORE_URL: 'b' is not a node of a cluster"),
+        ("STORE_URL", "valkey+cluster://a:1,b", "FANLINE_STORE_URL: node 2 of the cluster is not like host:6379"),
+        ("STORE_URL", "valkey+cluster://u:short@a:1", "FANLINE_STORE_URL: node 1 of the cluster is not like host:6379"),
+        ("STORE_URL", "valkey://u:short#@store", "FANLINE_STORE_URL: is not a URL like valkey://user:password@"),
         ("SECRET", "short", "FANLINE_SECRET: each key must have at least 32 bytes"),
         ("SECRET", f"{KEY},short", "FANLINE_SECRET: each key must have at least 32 bytes"),
+        ("SECRET", "k" * 48, "FANLINE_SECRET: each key must have at least 8 different bytes"),
+        ("SECRET", "changeme" * 6, "FANLINE_SECRET: each key must have at least 8 different bytes"),
+        ("SECRET", "0123456789" * 6, "FANLINE_SECRET: each key must not repeat itself"),
         ("ENV", "staging", "FANLINE_ENV: Input should be 'development' or 'production'"),
         ("HOME_SIZE", "0", "FANLINE_HOME_SIZE: Input should be greater than 0"),
         ("HOME_SIZE", "many", "FANLINE_HOME_SIZE: Input should be a valid integer"),
@@ -110,8 +115,13 @@ def test_production_does_not_open_the_api_to_every_origin() -> None:
 
 
 def test_secrets_are_never_printed() -> None:
-    """Neither repr nor str of the settings shows a key, a token, or the archive's password."""
-    settings = Settings(secret=(KEY,), archive_url="mysql://user:p4ssword@sql/fanline", metrics_token="t" * 16)
+    """Neither repr nor str of the settings shows a key, a token, or a password of the store or the archive."""
+    settings = Settings(
+        secret=(KEY,),
+        store_url="valkey://user:p4ssword@store",
+        archive_url="mysql://user:p4ssword@sql/fanline",
+        metrics_token="t" * 16,
+    )
     assert KEY not in repr(settings)
     assert "t" * 16 not in repr(settings)
     assert "p4ssword" not in repr(settings)
