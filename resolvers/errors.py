@@ -25,6 +25,13 @@ class Unauthenticated(Exception):
         super().__init__("Log in first: this needs a viewer.")
 
 
+class Withheld(Exception):
+    """An unexpected error whose text is not shown to anybody: it may quote a password. The message is its type."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(type(error).__qualname__)
+
+
 CODES: tuple[tuple[type[Exception], str], ...] = (
     (BadInput, "BAD_USER_INPUT"),
     (BadPaging, "BAD_USER_INPUT"),

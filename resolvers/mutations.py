@@ -16,7 +16,7 @@ from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import FollowOutcome, Location, Post, Session, User
 from resolvers import ids, inputs
 from resolvers.context import Context
-from resolvers.errors import BadInput
+from resolvers.errors import BadInput, Withheld, code_of
 
 MAX_FOLLOWS = 100
 
@@ -102,7 +102,23 @@ def answering(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
     return wrap
 
 
+def keeping_secrets(mutation: Mutation[Q, P]) -> Mutation[Q, P]:
+    """Withhold the text of unexpected errors of a mutation whose input has a password: they are logged."""
+
+    @wraps(mutation)
+    async def keep(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
+        try:
+            return await mutation(context, *args, **kwargs)
+        except Exception as error:
+            if isinstance(error, Rejected) or code_of(error) is not None:
+                raise
+            raise Withheld(error).with_traceback(error.__traceback__) from None
+
+    return keep
+
+
 @answering(SessionStarted)
+@keeping_secrets
 async def sign_up(
     context: Context,
     *,
@@ -114,6 +130,7 @@ async def sign_up(
 
 
 @answering(SessionStarted)
+@keeping_secrets
 async def log_in(
     context: Context,
     *,

@@ -14,6 +14,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 
 from resolvers.errors import code_of
 from server.auth import BadToken
+from server.redaction import without_values
 
 BAD_USER_INPUT = "BAD_USER_INPUT"
 UNAUTHENTICATED = "UNAUTHENTICATED"
@@ -83,6 +84,8 @@ def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
         cause = _cause(error) or error
         logger.error("Request %s failed at %s: %r", request_id, error.path, cause, exc_info=cause)
         message = f"Something went wrong here. Its id in the log is {request_id}."
+    elif _cause(error) is None:
+        message = without_values(message)
     copy = GraphQLError(
         shortened(message),
         path=error.path,

@@ -18,8 +18,8 @@ def weakness(key: str) -> str | None:
     """Say what makes a key too weak, or return None.
 
     A strong key has at least 32 bytes, of them 8 different ones, and at least 24 different sequences of three bytes: a
-    random key of 32 hexadecimal digits has fewer less than once in a billion times. That finds placeholders and repeated
-    texts, not every phrase that can be guessed.
+    random key of 32 hexadecimal digits has fewer less than once in a billion times. That finds placeholders and
+    repeated texts, not every phrase that can be guessed.
     """
     data = key.encode()
     if len(data) < MIN_BYTES:

@@ -17,6 +17,7 @@ import pytest
 from graph.model import Session
 from server.auth import BadToken, Tokens
 from server.signing_keys import key_id, weakness
+from tests.server.conftest import Api
 
 OLD, NEW, OTHER = (f"{name} key of the tests, long enough to sign" for name in ("old", "new", "other"))
 LATER = 4_000_000_000  # in the year 2096: the same whenever, and by whichever process, the tests are collected
@@ -243,3 +244,28 @@ def test_no_header_means_anonymous_and_the_scheme_has_any_case() -> None:
     viewer = tokens.viewer(f"bearer {signed()}")
     assert viewer is not None
     assert viewer.user == 42
+
+
+LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login: $login, password: $password}) {
+    session { user { login } } userErrors { code } } }"""
+
+
+async def test_failed_log_ins_count_for_the_clients_address(api: Api) -> None:
+    """Another address can still log in; in IPv6 the network of 64 bits counts as one."""
+    await api.session("alice")
+    caller = api.endpoint._caller
+
+    async def log_in(address: str, password: str) -> list[str]:
+        def from_address(scope: Any, authorization: str | None) -> Any:
+            return caller({**scope, "client": (address, 1)}, authorization)
+
+        with patch.object(api.endpoint, "_caller", from_address):
+            answer = await api.ask(LOG_IN, None, login="alice", password=password)
+        return [error["code"] for error in answer.json()["data"]["logIn"]["userErrors"]]
+
+    for n in range(10):
+        assert await log_in(f"2001:db8::{n}", "wrong horse") == ["WRONG_CREDENTIALS"]
+
+    assert await log_in("2001:db8::ffff", "correct horse") == ["TOO_MANY_ATTEMPTS"]
+    assert await log_in("2001:db8:0:1::1", "correct horse") == []
+    assert await log_in("192.0.2.1", "correct horse") == []

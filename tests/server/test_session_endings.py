@@ -126,3 +126,27 @@ async def test_who_was_never_logged_in_is_not_sent_away(api: Api) -> None:
         assert (await socket.closed())[0] == 4403
         await anonymous.subscribe("1", "{ __typename }")
         assert (await anonymous.receive())["payload"] == {"data": {"__typename": "Query"}}
+
+
+LEAVE_AND_POST = """mutation { logOut(input: {}) { userErrors { code } }
+    publishPost(input: {text: "too late"}) { post { id } } }"""
+
+
+@pytest.mark.parametrize("transport", ["http", "sse", "websocket"])
+async def test_nothing_is_published_after_a_log_out_in_one_document(api: Api, transport: str) -> None:
+    """Over any transport the later field has no viewer, and the answer says so."""
+    session = await api.session("alice")
+    token = Tokens([KEY]).issue(session)
+    if transport == "http":
+        result = (await api.ask(LEAVE_AND_POST, token)).json()
+    elif transport == "sse":
+        async with api.stream(LEAVE_AND_POST, token) as response:
+            result = [event.data async for event in events(response)][0]
+    else:
+        async with api.socket(token) as socket:
+            await socket.subscribe("1", LEAVE_AND_POST)
+            result = (await socket.receive())["payload"]
+
+    assert result["data"] == {"logOut": {"userErrors": []}, "publishPost": None}
+    assert [error["extensions"]["code"] for error in result["errors"]] == ["UNAUTHENTICATED"]
+    assert await api.graph.users.posts_counts([session.user]) == [0]

@@ -1,0 +1,21 @@
+"""What GraphQL complains of, without the values that it quotes: one of them may be a password.
+
+Answers end up in the logs and error reports of front ends. Paths and locations say where the value is.
+"""
+
+import re
+
+QUOTING = re.compile(
+    r"""
+      (?P<kept> Expected\ value\ of\ type\ .*? ),\ found:\ .*
+    | (?P<scalar> cannot\ represent\ [^:]{0,60}value ):\ .*
+    | (?P<token> Syntax\ Error:\ .*? (?:Unexpected|found)\ (?:Name|String|BlockString|Int|Float) )\ ['"].*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def without_values(message: str) -> str:
+    """Return a message of GraphQL's validation without the value that it quotes at its end."""
+    found = QUOTING.search(message)
+    return message if found is None else f"{message[: found.start()]}{found[found.lastgroup or 0]}."
