@@ -1,6 +1,6 @@
 """Rotating the signing key over several instances: no step refuses a token that another instance issued."""
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 from graph import Graph
@@ -27,7 +27,7 @@ async def test_a_rolling_rotation_refuses_nobody(store_url: str, tmp_path: Path,
     """Add the new key last, then move it to the front, then drop the old one when its sessions have ended."""
     issued = list[str]()
     steps = [(OLD,), (OLD, NEW), (NEW, OLD)]
-    for number, keys in enumerate(zip(steps, steps[1:], strict=False)):
+    for number, keys in enumerate(pairwise(steps)):
         settings = [Settings(store_url=store_url, data_dir=tmp_path, secret=each, worker=False) for each in keys]
         async with serving(settings[0], graph) as before, serving(settings[1], graph) as after:
             issued += [await enter(before, f"before{number}"), await enter(after, f"after{number}")]

@@ -12,9 +12,11 @@ from typing import Any
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.hashing import Hashing
 from server.auth import Tokens
 from server.embedded import EmbeddedStore
 from server.redaction import without_values
@@ -157,6 +159,7 @@ async def canary_api(
         caplog.set_level(logging.WARNING, name)
     settings = Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=True)
     async with serving(settings, graph) as api:
+        api.app.state.graph.users.hashing = Hashing(PasswordHasher(1, 8, 1))
         yield api
 
 

@@ -141,7 +141,7 @@ async def test_nothing_is_published_after_a_log_out_in_one_document(api: Api, tr
         result = (await api.ask(LEAVE_AND_POST, token)).json()
     elif transport == "sse":
         async with api.stream(LEAVE_AND_POST, token) as response:
-            result = [event.data async for event in events(response)][0]
+            result = (await anext(events(response))).data
     else:
         async with api.socket(token) as socket:
             await socket.subscribe("1", LEAVE_AND_POST)
