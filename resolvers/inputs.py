@@ -28,7 +28,7 @@ class SignUpInput:
     login: str = strawberry.field(
         description="The handle: 2 to 30 of `a-z`, `0-9` and `_`. Letters are folded to lower case."
     )
-    password: str = strawberry.field(description="8 to 128 characters.")
+    password: str = strawberry.field(description="8 to 128 characters; not the login, the name, or a common password.")
     name: str | None = strawberry.field(description="The name to show, 1 to 50 characters; the login if left out.")
 
 

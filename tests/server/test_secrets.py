@@ -302,6 +302,7 @@ async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[
                 api._environment |= {
                     "FANLINE_ENV": "production",
                     "FANLINE_SECRET": KEY,
+                    "FANLINE_RATE_LIMITS": "false",  # or most of what is sent would only be refused for its number
                     "FANLINE_ARCHIVE_URL": f"mysql://fanline:{ARCHIVE_WORD}@127.0.0.1:9/fanline",
                 }
                 await api.start()
