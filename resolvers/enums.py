@@ -63,7 +63,7 @@ describe(
         ProblemCode.INVALID: "The field's value breaks a rule, which the message names.",
         ProblemCode.LOGIN_TAKEN: "Somebody else has this login.",
         ProblemCode.LOGIN_INVALID: "A login has 2 to 30 characters out of `a-z`, `0-9` and `_`.",
-        ProblemCode.PASSWORD_TOO_WEAK: "The password has fewer than 8 characters, or is easy to guess; the message says why.",
+        ProblemCode.PASSWORD_TOO_WEAK: "The password is too short or too easy to guess; the message says why.",
         ProblemCode.WRONG_CREDENTIALS: "There is no such login, or the password is wrong.",
         ProblemCode.TEXT_EMPTY: "The text is empty, or only white space.",
         ProblemCode.TEXT_TOO_LONG: "The text has more than 1000 characters.",

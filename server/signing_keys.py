@@ -1,12 +1,10 @@
 """The keys that sign access tokens: their ids, and which of them are too weak to use."""
 
 import hashlib
-import re
 
 MIN_BYTES = 32
 MIN_DIFFERENT = 8
 MIN_TRIPLETS = 24
-KEY_ID = re.compile(r"[0-9a-f]{8}")
 
 
 def key_id(key: str) -> str:

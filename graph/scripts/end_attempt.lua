@@ -2,7 +2,8 @@
 -- Forgive a network its failed log-ins after one that succeeded, and remember that the network is the user's.
 -- KEYS: 1 attempts:{x}:<network>   2 attempts:{x}   3 networks:{x}
 -- ARGV: 1 the attempt   2 its network   3 seconds that a network is remembered   4 most networks to remember
-local now = tonumber(redis.call('TIME')[1])
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - tonumber(ARGV[3]))

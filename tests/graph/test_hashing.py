@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from argon2 import PasswordHasher
-from argon2.exceptions import VerifyMismatchError
+from argon2.exceptions import VerificationError, VerifyMismatchError
 
 from graph.errors import Overloaded
 from graph.hashing import CONCURRENT_HASHES, MOST_WAITING, Hashing, Turns, decoy_of
@@ -194,6 +194,27 @@ def test_the_decoy_costs_as_much_as_a_real_secret_and_matches_nothing() -> None:
     with pytest.raises(VerifyMismatchError):
         hasher.verify(decoy, "correct horse")
     assert decoy_of(hasher) != decoy
+
+
+async def test_without_a_secret_a_whole_hash_is_computed() -> None:
+    """An unknown login fails as a wrong password does: only after the work."""
+    outcomes = list[object]()
+
+    class Noting(PasswordHasher):
+        def verify(self, *words: str | bytes) -> bool:  # type: ignore[override] # it only passes them on
+            try:
+                return super().verify(*words)
+            except VerificationError as error:
+                outcomes.append(type(error))
+                raise
+
+    hashing = Hashing(Noting(1, 8, 1))
+    secret = await hashing.hash("correct horse", "a")
+    assert not await hashing.matches(secret, "wrong horse", "a")
+    assert not await hashing.matches(None, "wrong horse", "a")
+    hashing.close()
+
+    assert outcomes == [VerifyMismatchError, VerifyMismatchError]
 
 
 async def test_a_process_can_use_another_event_loop_later(hasher: HeldHasher) -> None:
