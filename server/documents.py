@@ -17,7 +17,6 @@ from graphql import (
     OperationType,
     Source,
     Token,
-    specified_rules,
     validate,
 )
 from graphql.language.parser import Parser
@@ -25,6 +24,7 @@ from graphql.language.parser import Parser
 from server.cost import Cost, Demand, size_of
 from server.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
 from server.errors import COST_LIMIT, shortened
+from server.validation import RULES
 from server.weights import Weights
 
 MAX_ERRORS = 20
@@ -100,7 +100,7 @@ class Documents:
         self._limits = limits
         self._locations = locations
         self._introspection = introspection
-        self._rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
+        self._rules = [*RULES, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
         self._weights = Weights(schema)
         self._forget = forget
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
