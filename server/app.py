@@ -32,6 +32,8 @@ from server.playground.visitor import Visitor
 from server.posting import Posting
 from server.request_ids import REQUEST_ID, RequestIds
 from server.settings import Settings
+from server.transport.connections import CONNECTIONS, Connections
+from server.transport.proxies import TrustedProxies
 from server.trusted_documents import TrustedDocuments
 from server.worker import work
 
@@ -46,6 +48,7 @@ class Application(Starlette):
 
     def __init__(self, posting: Posting, **options: Any) -> None:
         super().__init__(**options)
+        self.router.redirect_slashes = False  # it would redirect to any Host
         self._posting = posting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,16 +79,19 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     )
     trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.pin)
     endpoint = GraphQLEndpoint(execution, tokens, playground, trusted, settings)
+    proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
+    connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with running(settings, worker=settings.worker) as graph, collecting():
             app.state.graph = graph
             app.state.sockets = endpoint.sockets
+            app.state.connections = connections
             app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph
-            yield
+            yield {CONNECTIONS: connections}
 
     return Application(
         Posting(endpoint, "/graphql"),

@@ -13,8 +13,24 @@ from starlette.responses import Response
 from executor import Executor
 from graph import Graph
 from graph.errors import StoreUnavailable
+from server.transport.connections import Connections
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Refusals(Collector):
+    """Refused and cut-off connections by reason, as Prometheus collects them."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._refused = connections.refused
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Return one counter with a label."""
+        meaning = "Connections and requests that this process refused or cut off at the transport, by reason."
+        family = CounterMetricFamily("fanline_connections_refused", meaning, labels=["reason"])
+        for reason, count in sorted(self._refused.items()):
+            family.add_metric([reason], count)
+        yield family
 
 
 class Sample(Collector):
@@ -49,7 +65,8 @@ class Metrics:
             )
         registry = CollectorRegistry()
         state = request.app.state
-        registry.register(await sample(state.graph, state.sockets.held, state.executor))
+        registry.register(await sample(state.graph, state.sockets.held, state.executor, len(state.connections)))
+        registry.register(Refusals(state.connections))
         return Response(generate_latest(registry), media_type=MEDIA_TYPE)
 
     def _admits(self, authorization: str) -> bool:
@@ -60,9 +77,10 @@ class Metrics:
         )
 
 
-async def sample(graph: Graph, sockets: int, executor: Executor | None = None) -> Sample:
+async def sample(graph: Graph, sockets: int, executor: Executor | None = None, connections: int = 0) -> Sample:
     """Read what there is to measure. Two round trips."""
     gauges: dict[str, tuple[str, float]] = {
+        "open_connections": ("Connections that are open, of HTTP and WebSocket.", connections),
         "open_sockets": ("WebSockets that are open and were let in.", sockets),
         "live_streams": ("Live subscriptions that this process feeds.", len(graph.feed)),
     }

@@ -13,18 +13,22 @@ from uvicorn.supervisors import Multiprocess
 from server.app import create_app
 from server.garbage import freeze
 from server.logs import LOGGING
-from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings, SettingsError
+from server.transport.descriptors import raise_limit
+from server.transport.http import HttpProtocol
+from server.transport.websocket import SocketProtocol
 
 GRACE_SECONDS = 8  # for requests under way when the process is told to end: docker and others wait for ten
 PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of proxies
 PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
 START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
 UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
+SECURITY_HEADERS = (("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
 
 
 def from_environment() -> Starlette:
     """Make the application as the environment has it; each of several processes calls this."""
+    raise_limit()
     app = create_app(Settings.load())
     freeze()
     return app
@@ -47,9 +51,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
     """Serve in this process until it is told to end."""
-    server = uvicorn.Server(
-        configure(create_app(settings, demo_login=demo_login), max_body=settings.max_body, log_config=LOGGING)
-    )
+    raise_limit()
+    app = create_app(settings, demo_login=demo_login)
+    server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
     freeze()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
@@ -82,7 +86,9 @@ def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) 
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PONG_SECONDS,
         ws_per_message_deflate=False,
+        proxy_headers=False,  # the protocols read them, from FANLINE_TRUSTED_PROXIES only
         server_header=False,
+        headers=list(SECURITY_HEADERS),
         access_log=False,
         **{"timeout_graceful_shutdown": GRACE_SECONDS, **options},
     )

@@ -28,6 +28,7 @@ from server.document_size import DocumentLimits
 from server.embedded import Durability
 from server.setting_values import Count, Duration, read_list
 from server.signing_keys import weakness
+from server.transport.proxies import parse_proxies
 
 PREFIX = "FANLINE_"
 TOKEN_CHARACTERS = 16
@@ -156,6 +157,14 @@ class Settings(BaseSettings):
         default=50_000,
         description="Terms in the event filters of one viewer in a process; an anonymous address may hold a hundredth.",
     )
+    max_connections: Count = Field(
+        default=100, description="While rates are limited: connections of one address in a process."
+    )
+    trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
+        default=(),
+        description="Addresses or networks of proxies whose `X-Forwarded-For` and `-Proto` are believed; `unix` for a "
+        "unix socket.",
+    )
     executor: bool = Field(
         default=True, description="Whether operations are executed breadth first; else graphql-core does it."
     )
@@ -245,6 +254,11 @@ class Settings(BaseSettings):
     @classmethod
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(normalize_allowed_origins(value)))
+
+    @field_validator("trusted_proxies", mode="after")
+    @classmethod
+    def _real_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return parse_proxies(value)
 
     @field_validator("env", "durability", "timeline_mode", "trusted_documents_mode", mode="before")
     @classmethod

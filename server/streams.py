@@ -17,7 +17,7 @@ from strawberry.types import ExecutionResult
 from server.caller import Caller
 from server.errors import UNAUTHENTICATED
 from server.execution import was_executed
-from server.protocols import BREAK_OFF
+from server.transport.http import BREAK_OFF
 
 EVENT_STREAM = "text/event-stream"
 HEADERS = (

@@ -160,6 +160,7 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
     server.lifespan = config.lifespan_class(config)
     await server.startup()
     assert not server.should_exit, "the application did not start"
+    await server.on_tick(0)  # as its main loop does, which sets the headers of all responses
     try:
         port = server.servers[0].sockets[0].getsockname()[1]
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:

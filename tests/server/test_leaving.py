@@ -17,9 +17,10 @@ import pytest
 from graph.facts import PostPublished
 from server.auth import Tokens
 from server.caller import Caller
-from server.protocols import HttpProtocol, SocketProtocol
 from server.sockets import SocketHandler, SocketOperation
 from server.streams import EventStream
+from server.transport.http import HttpProtocol
+from server.transport.websocket import SocketProtocol
 from tests.server.conftest import KEY, Api, Socket, events, until
 
 LIVE = "subscription { homeTimeline { cursor } }"

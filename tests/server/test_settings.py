@@ -97,6 +97,9 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS: Input should be greater than 0"),
         ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN: must have 16 ASCII characters or more"),
         ("METRICS_TOKEN", "a short token and spaces", "FANLINE_METRICS_TOKEN: must have 16 ASCII characters or more"),
+        ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8, proxy", "FANLINE_TRUSTED_PROXIES: 'proxy' must be an address, a network"),
+        ("MAX_CONNECTIONS", "0", "FANLINE_MAX_CONNECTIONS: Input should be greater than 0"),
         ("ENV", "production", "in production, FANLINE_SECRET must be set"),
     ],
 )

@@ -14,8 +14,9 @@ from websockets.frames import Frame, Opcode
 from graph import Graph
 from graph.facts import PostPublished
 from server.auth import Tokens
-from server.protocols import HttpProtocol, SocketProtocol
 from server.settings import Settings
+from server.transport.http import HttpProtocol
+from server.transport.websocket import SocketProtocol
 from tests.graph.world import PATIENCE
 from tests.server.conftest import KEY, Api, events, serving, until
 

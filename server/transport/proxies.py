@@ -1,0 +1,100 @@
+"""Trusted proxies: whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
+
+import ipaddress
+import logging
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+UNIX = "unix"
+SCHEMES = ("http", "https")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Client = tuple[str, int]
+Headers = Iterable[tuple[bytes, bytes]]
+
+logger = logging.getLogger("fanline.server")
+
+
+def parse_proxies(entries: Sequence[str]) -> tuple[str, ...]:
+    """Return the entries in their usual form: networks in CIDR notation, or `unix`. Raises ValueError."""
+    return tuple(UNIX if entry.lower() == UNIX else str(_network(entry)) for entry in entries)
+
+
+class TrustedProxies:
+    """The proxies whose headers are believed; none if there are no entries, not even those on this machine.
+
+    With `warns`, the first request that carries `X-Forwarded-For` from anywhere else logs a warning.
+    """
+
+    def __init__(self, entries: Sequence[str] = (), *, warns: bool = False) -> None:
+        self._unix = UNIX in entries
+        self._networks = [_network(entry) for entry in entries if entry != UNIX]
+        self._warns = warns
+        self._known = lru_cache(maxsize=1024)(self._contains)
+
+    def trusts(self, host: str | None) -> bool:
+        """Return True if the peer of a connection is a trusted proxy; `host` is None on a unix socket."""
+        return self._unix if host is None else bool(self._networks) and self._known(host)
+
+    def apply(self, scope: dict[str, Any]) -> None:
+        """Replace the client and the scheme of a request that came from a trusted proxy by those in its headers.
+
+        The client is the right-most address that is not a trusted proxy. An entry that is no address ends the search:
+        the client is then the last proxy before it.
+        """
+        forwarded: list[bytes] = []
+        for name, value in scope["headers"]:
+            if name == b"x-forwarded-for":
+                forwarded.append(value)
+            elif name == b"x-forwarded-proto":
+                scheme = value.rpartition(b",")[2].strip().decode("latin-1").lower()
+                if scheme in SCHEMES:
+                    scope["scheme"] = scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
+        scope["client"] = self._client(forwarded) or scope["client"]
+
+    def warn_of(self, headers: Headers, host: str | None) -> None:
+        """Log, once, that a header was not believed."""
+        if self._warns and any(name == b"x-forwarded-for" for name, _ in headers):
+            self._warns = False
+            logger.warning(
+                "X-Forwarded-For from %s is ignored, so its clients share one address and its limits. If it is your "
+                "proxy, set FANLINE_TRUSTED_PROXIES=%s.",
+                host or "a unix socket",
+                host or UNIX,
+            )
+
+    def _client(self, forwarded: list[bytes]) -> Client | None:
+        found: Client | None = None
+        for entry in reversed(b",".join(forwarded).split(b",")):
+            address = _address(entry.decode("latin-1").strip())
+            if address is None:
+                break
+            found = (str(address), 0)
+            if not self._known(found[0]):
+                break
+        return found
+
+    def _contains(self, host: str) -> bool:
+        address = _address(host)
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _network(entry: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        raise ValueError(f"{entry!r} must be an address, a network like 10.0.0.0/8, or `unix`") from None
+
+
+def _address(text: str) -> Address | None:
+    """Parse an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]:80."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return (isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped) or address
