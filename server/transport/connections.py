@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from server.quotas import holder_of
 from server.transport.descriptors import ceiling
@@ -49,6 +49,12 @@ class Connections:
         self._by_address: Counter[str] = Counter()
         self._looking = False
         self._logged: dict[str, float] = {}
+
+    @staticmethod
+    def of(state: dict[str, Any]) -> "Connections":
+        """Return those of an application's state; new ones without limits if it has none."""
+        found = state.get(CONNECTIONS)
+        return found if isinstance(found, Connections) else Connections()
 
     def __len__(self) -> int:
         return len(self._open)

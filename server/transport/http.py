@@ -11,7 +11,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from server.transport.connections import ADDRESS, CONNECTIONS, Connections, taken
+from server.transport.connections import ADDRESS, Connections, taken
 from server.transport.limits import (
     HTTP_SLICE,
     MAX_DISCARDED,
@@ -66,7 +66,7 @@ class HttpProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._open: Connections = app_state.get(CONNECTIONS) or Connections()
+        self._open: Connections = Connections.of(app_state)
         self.deadline = math.inf
         self._phase = AWAITING
         self._stale = self._trusted = False

@@ -10,7 +10,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from server.transport.connections import CONNECTIONS, Connections, taken
+from server.transport.connections import Connections, taken
 from server.transport.limits import (
     CONTROL_BURST,
     CONTROL_RATE,
@@ -72,7 +72,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.queue = Inbox()  # type: ignore[assignment]  # it has what is used of a queue
-        self._open: Connections = app_state.get(CONNECTIONS) or Connections()
+        self._open: Connections = Connections.of(app_state)
         self.deadline = math.inf
         self._unread = b""
         self._unsent = self._after_close = 0
@@ -107,7 +107,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.accept":
             self.request.headers.clear()
             self.response.headers.clear()
-        if self._unread:
+            self._read_on()
+        elif self._unread:
             self._read_on()
 
     def shutdown(self) -> None:
