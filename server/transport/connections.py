@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from server.quotas import holder_of
 from server.transport.descriptors import ceiling
-from server.transport.limits import MIN_PROGRESS, Timeouts
+from server.transport.limits import Timeouts
 from server.transport.proxies import TrustedProxies
 
 CONNECTIONS = "connections"  # the name in the state that the application's lifespan hands to every connection
@@ -106,9 +106,3 @@ class Connections:
             self._logged[reason] = now
             logger.warning("Refused a connection: %s. %d so far, see the metrics.", text, self.refused[reason])
         return reason
-
-
-def taken(transport: asyncio.Transport, unsent: int) -> int | None:
-    """Return how much waits to be sent, if the client has taken some of the `unsent` bytes that waited; else None."""
-    size = transport.get_write_buffer_size()
-    return size if 0 < size <= unsent - MIN_PROGRESS else None

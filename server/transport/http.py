@@ -11,7 +11,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from server.transport.connections import ADDRESS, Connections, taken
+from server.transport.connections import ADDRESS, Connections
 from server.transport.limits import (
     HTTP_SLICE,
     MAX_DISCARDED,
@@ -23,6 +23,7 @@ from server.transport.limits import (
     MAX_URL,
 )
 from server.transport.responses import refusal
+from server.transport.sending import still_unsent, unsent
 
 BREAK_OFF = "break_off"  # what a stream puts into the state of its request: how to end it when the server goes down
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
@@ -312,7 +313,7 @@ class HttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for a client that does not read."""
         super().pause_writing()
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
 
     def resume_writing(self) -> None:
@@ -338,12 +339,12 @@ class HttpProtocol(HttpToolsProtocol):
     def expire(self, now: float) -> None:
         """Refuse a request that is late, close an idle connection, cut off a client that does not read."""
         if self.flow.write_paused or self.transport.is_closing():
-            unsent = taken(self.transport, self._unsent)
+            rest = still_unsent(self.transport, self._unsent)
             self.deadline = now + self._open.timeouts.write
-            if unsent is None:
+            if rest is None:
                 self._open.refused["write_timeout"] += 1
                 return self.transport.abort()
-            self._unsent = unsent
+            self._unsent = rest
             return None
         if self._discarded is not None or (self._phase == AWAITING and self.cycle is not None):
             return self._close()
@@ -354,7 +355,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _close(self) -> None:
         """Close as soon as the client has taken what it was sent."""
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
         self.transport.close()
 

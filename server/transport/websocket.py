@@ -10,7 +10,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from server.transport.connections import Connections, taken
+from server.transport.connections import Connections
 from server.transport.limits import (
     CONTROL_BURST,
     CONTROL_RATE,
@@ -19,6 +19,7 @@ from server.transport.limits import (
     SOCKET_SLICE,
 )
 from server.transport.responses import refusal
+from server.transport.sending import still_unsent, unsent
 
 LOOK_SECONDS = 30.0  # between two looks at whether a connection that is closing has ended
 POLICY_VIOLATION = 1008
@@ -230,7 +231,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         """Wait for a client that does not read; read nothing of it meanwhile."""
         super().pause_writing()
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
         if not self.transport.is_closing():
             self.transport.pause_reading()
@@ -246,13 +247,13 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         """Cut off a client that does not read; else look again later."""
         waits = self.transport.is_closing() or not self.writable.is_set()
         if waits and self._unsent:
-            unsent = taken(self.transport, self._unsent)
-            if unsent is None:
+            rest = still_unsent(self.transport, self._unsent)
+            if rest is None:
                 self._open.refused["write_timeout"] += 1
                 self.deadline = math.inf
                 return self.transport.abort()
-            self._unsent = unsent
+            self._unsent = rest
         elif waits:
-            self._unsent = max(1, self.transport.get_write_buffer_size())
+            self._unsent = max(1, unsent(self.transport))
         self.deadline = now + (self._open.timeouts.write if waits else LOOK_SECONDS)
         return None

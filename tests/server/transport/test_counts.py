@@ -1,0 +1,135 @@
+"""How many connections: of one address, and of the process."""
+
+import logging
+import os
+import resource
+from dataclasses import replace
+
+import pytest
+
+from graph import Graph
+from server.settings import Env, Settings
+from server.transport import descriptors
+from server.transport.connections import Connections
+from tests.server.conftest import Api, serving, until
+from tests.server.test_metrics import metrics
+from tests.server.transport.conftest import HANDSHAKE, LONG, Raw, post, refused
+
+
+@pytest.fixture
+def limited(settings: Settings) -> Settings:
+    """Give settings with limits."""
+    return settings.model_copy(update={"rate_limits": True})
+
+
+async def answers(connections: list[Raw]) -> list[int]:
+    """Ask over all; give the status of each answer."""
+    for raw in connections:
+        await raw.send(post())
+    return [(await raw.response())[0] for raw in connections]
+
+
+async def test_an_address_has_a_limit(limited: Settings, graph: Graph) -> None:
+    """Over HTTP and WebSocket together; what is beyond is refused at once, and room comes back."""
+    async with serving(limited, graph) as api:
+        held = [await Raw.open(api) for _ in range(100)]
+        await held[0].upgrade()
+        assert await answers(held[1:]) == [200] * 99
+        beyond = [await Raw.open(api) for _ in range(100)]
+        assert {(await raw.response())[0] for raw in beyond} == {429}
+        assert refused(api) == {"address": 100}
+        for raw in held:
+            raw.close()
+        await until(lambda: not len(api.app.state.connections))
+        assert not api.app.state.connections._by_address
+        await until(lambda: not api.server.server_state.connections)
+        assert await answers([await Raw.open(api)]) == [200]
+
+
+async def test_a_trusted_proxy_has_no_limit(limited: Settings, graph: Graph) -> None:
+    """All its clients come from its address."""
+    trusting = limited.model_copy(update={"trusted_proxies": ("127.0.0.0/8",), "max_connections": 10})
+    async with serving(trusting, graph) as api:
+        assert await answers([await Raw.open(api) for _ in range(30)]) == [200] * 30
+        assert refused(api) == {}
+
+
+async def test_there_is_no_limit_in_development(api: Api) -> None:
+    """Unless it is switched on."""
+    assert await answers([await Raw.open(api) for _ in range(120)]) == [200] * 120
+
+
+def test_the_limit_is_on_in_production() -> None:
+    """Unless it is switched off."""
+    production = Settings(env=Env.PRODUCTION, secret=("k" * 32,))
+    assert production.limits_rates
+    assert not production.model_copy(update={"rate_limits": False}).limits_rates
+    assert not Settings().limits_rates
+
+
+async def test_networks_of_ipv6_count_as_one_address() -> None:
+    """A client has 64 bits to itself."""
+    connections = Connections(per_address=2)
+    connections.timeouts = LONG
+    hosts = [
+        "2001:db8::1",
+        "2001:db8::2",
+        "2001:db8::3",
+        "2001:db8:0:1::1",
+        "::ffff:192.0.2.1",
+        "192.0.2.1",
+        "192.0.2.1",
+    ]
+    refusals = [connections.add(Idle(), host, 3) for host in hosts]
+    assert [bool(reason) for reason in refusals] == [False, False, True, False, False, False, True]
+
+
+class Idle:
+    """A connection without a deadline."""
+
+    deadline = float("inf")
+
+    def expire(self, now: float) -> None:
+        raise AssertionError
+
+
+async def test_connections_leave_descriptors_to_everything_else(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """Beyond the reserve they end at once; the log has one line for all; open ones go on."""
+    held = [await Raw.open(api) for _ in range(3)]
+    assert await answers(held) == [200] * 3
+    api.app.state.connections.ceiling = os.dup(0)
+    os.close(api.app.state.connections.ceiling)
+    beyond = [await Raw.open(api) for _ in range(50)]
+    assert {await raw.rest() for raw in beyond} == {b""}
+    assert refused(api)["descriptors"] >= 49  # the client's ends are descriptors of the same process
+    assert await answers(held) == [200] * 3
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+def test_the_limit_of_descriptors_is_raised() -> None:
+    """To what the system allows, with a reserve below."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 100, hard))
+    descriptors.raise_limit()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= soft
+    assert descriptors.ceiling() <= soft - descriptors.MIN_RESERVE
+
+
+async def test_metrics_tell_what_was_refused(api: Api, raw: Raw) -> None:
+    """By reason, and how many are open."""
+    await raw.send(b"nonsense\r\n\r\n")
+    await raw.rest()
+    raw.close()
+    await until(lambda: not len(api.app.state.connections))
+    async with api.socket():
+        seen = await metrics(api)
+    assert seen["fanline_open_connections"] == 2
+    assert seen["fanline_connections_refused_total"] == 1
+
+
+async def test_a_socket_counts_once(api: Api, raw: Raw) -> None:
+    """When it takes over from the connection that read its handshake."""
+    await raw.send(HANDSHAKE)
+    await raw.until(b"\r\n\r\n")
+    assert len(api.app.state.connections) == 1
+    assert replace(LONG) == api.app.state.connections.timeouts

@@ -1,0 +1,113 @@
+"""WebSocket frames: floods of them end the connection, and none waits in memory."""
+
+import asyncio
+import json
+
+from websockets.frames import Frame, Opcode
+
+from server.documents import MAX_BODY
+from server.transport.limits import CONTROL_BURST, MAX_FRAGMENTS, SOCKET_SLICE
+from server.transport.websocket import SocketProtocol
+from tests.server.conftest import Api, until
+from tests.server.transport.conftest import Raw, refused
+
+INIT = b'{"type":"connection_init"}'
+PING = b'{"type":"ping"}'
+
+
+def text(data: bytes, *, fin: bool = True) -> Frame:
+    return Frame(Opcode.TEXT, data, fin)
+
+
+def more(data: bytes, *, fin: bool = False) -> Frame:
+    return Frame(Opcode.CONT, data, fin)
+
+
+def protocol(api: Api) -> SocketProtocol:
+    """Return the server's end of the only socket."""
+    [found] = api.server.server_state.connections
+    assert isinstance(found, SocketProtocol)
+    return found
+
+
+async def test_pings_are_answered(raw: Raw) -> None:
+    """As many as a client needs."""
+    await raw.upgrade()
+    await raw.send_frames(*[Frame(Opcode.PING, b"%d" % number) for number in range(30)])
+    for number in range(30):
+        assert await raw.frame() == (Opcode.PONG, b"%d" % number)
+
+
+async def test_a_flood_of_pings_closes_the_socket(api: Api, raw: Raw) -> None:
+    """Whoever sends it, reading or not."""
+    await raw.upgrade()
+    await raw.send_frames(*[Frame(Opcode.PING, b"x" * 125)] * 10_000)
+    assert await raw.close_code() == 1008
+    assert refused(api) == {"control_frames": 1}
+    assert len(await raw.rest()) < CONTROL_BURST * 127
+
+
+async def test_a_flood_of_pongs_closes_the_socket(api: Api, raw: Raw) -> None:
+    """Though none needs an answer."""
+    await raw.upgrade()
+    await raw.send_frames(*[Frame(Opcode.PONG, b"")] * 10_000)
+    assert await raw.close_code() == 1008
+    assert refused(api) == {"control_frames": 1}
+
+
+async def test_a_message_may_come_in_parts(raw: Raw) -> None:
+    """With pings in between."""
+    await raw.upgrade()
+    await raw.send_frames(text(INIT[:5], fin=False), more(b""), Frame(Opcode.PING, b""), more(INIT[5:], fin=True))
+    assert (await raw.frame())[0] is Opcode.PONG
+    assert json.loads((await raw.frame())[1]) == {"type": "connection_ack"}
+
+
+async def test_a_message_of_too_many_parts_closes_the_socket(api: Api, raw: Raw) -> None:
+    """Even if they are empty."""
+    await raw.upgrade()
+    await raw.send_frames(text(b"", fin=False), *[more(b"")] * 2 * MAX_FRAGMENTS)
+    assert await raw.close_code() == 1008
+    assert refused(api) == {"fragments": 1}
+
+
+async def test_a_message_in_parts_has_the_same_limit(raw: Raw) -> None:
+    """It counts as one."""
+    await raw.upgrade()
+    await raw.send_frames(text(b" " * 1000, fin=False), *[more(b" " * 1000)] * (MAX_BODY // 1000))
+    assert await raw.close_code() == 1009
+
+
+async def test_text_that_is_not_utf_8_closes_the_socket(api: Api, raw: Raw) -> None:
+    """With the code for that, and without a traceback in the log."""
+    await raw.upgrade()
+    await raw.send_frames(text(b"\xff"))
+    assert await raw.close_code() == 1007
+    assert refused(api) == {"malformed": 1}
+
+
+async def test_messages_wait_with_the_client(api: Api, raw: Raw) -> None:
+    """While the application is busy, few are parsed, and others have their turn between them."""
+    await raw.upgrade()
+    await raw.send_frames(text(INIT))
+    await raw.frame()
+    most = 0
+    sending = asyncio.create_task(raw.send_frames(*[text(PING)] * 20_000))
+    pongs = 0
+    while pongs < 20_000:
+        opcode, data = await raw.frame()
+        pongs += opcode is Opcode.TEXT and json.loads(data) == {"type": "pong"}
+        most = max(most, len(protocol(api).queue._items))  # type: ignore[attr-defined]  # our Inbox
+    await sending
+    assert most <= SOCKET_SLICE // 6
+    assert refused(api) == {}
+
+
+async def test_a_closed_socket_reads_little_more(api: Api, raw: Raw) -> None:
+    """A client that does not answer the close is cut off when it sends on."""
+    await raw.upgrade()
+    await raw.send_frames(text(b"nonsense"))
+    assert await raw.close_code() == 4400
+    await raw.send(*[Frame(Opcode.BINARY, b"x" * 1000).serialize(mask=True)] * 1000)
+    await raw.rest()
+    await until(lambda: not api.server.server_state.connections)

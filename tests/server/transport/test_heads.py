@@ -1,0 +1,143 @@
+"""Request lines, headers, trailers and upgrades: what is too long or odd gets an answer at once."""
+
+import asyncio
+import logging
+
+import pytest
+
+from server.transport.limits import MAX_HEAD, MAX_HEADERS, MAX_URL
+from tests.server.conftest import Api, until
+from tests.server.transport.conftest import HANDSHAKE, Raw, post, refused
+
+START = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = (
+    b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'1a\r\n{"query":"{ __typename }"}\r\n'
+)
+
+
+async def test_ordinary_headers_are_welcome(raw: Raw) -> None:
+    """Just below each limit: their number, the length of one, and of the URL."""
+    filler = b"".join(b"x%d: y\r\n" % number for number in range(MAX_HEADERS - 2))
+    long = START.replace(b"live", b"live?" + b"q" * (MAX_URL - 100)) + b"cookie: " + b"c" * 8000 + b"\r\n" + filler
+    await raw.send(long + b"\r\n")
+    assert (await raw.response())[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "reason"),
+    [
+        (START + b"accept: " + b"a" * 8192 + b"\r\n\r\n", 431, "headers"),
+        (START + b"x: y\r\n" * MAX_HEADERS + b"\r\n", 431, "headers"),
+        (START + b"".join(b"x: %b\r\n" % (b"y" * 8000) for _ in range(9)) + b"\r\n", 431, "headers"),
+        (b"GET /" + b"u" * MAX_URL + b" HTTP/1.1\r\n\r\n", 414, "url"),
+        (HANDSHAKE[:-2] + b"cookie: " + b"c" * 8192 + b"\r\n\r\n", 431, "headers"),
+        (HANDSHAKE[:-2] + b"x: y\r\n" * MAX_HEADERS + b"\r\n", 431, "headers"),
+        (b"nonsense\r\n\r\n", 400, "malformed"),
+        (b"CONNECT x:1 HTTP/1.1\r\n\r\n", 400, "malformed"),
+        (b"\r\n" * MAX_HEAD, 431, "headers"),
+        (CHUNKED + b"0\r\n" + b"t: " + b"t" * 9000 + b"\r\n\r\n", 431, "headers"),
+        (CHUNKED + b"1;" + b"e" * MAX_HEAD * 2 + b"\r\n", 431, "headers"),
+        (CHUNKED + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n", 431, "headers"),
+    ],
+)
+async def test_what_is_too_long_is_refused(api: Api, raw: Raw, head: bytes, status: int, reason: str) -> None:
+    """The connection ends after the refusal, which is counted."""
+    await raw.send(head)
+    assert (await raw.response())[0] == status
+    assert await raw.rest() == b""
+    assert refused(api) == {reason: 1}
+
+
+@pytest.mark.parametrize("start", [START + b"accept: ", b"GET /", START + b"x"])
+async def test_thirty_megabytes_of_headers_are_not_read(api: Api, raw: Raw, start: bytes) -> None:
+    """The refusal comes after about 64 KB; a little more is thrown away, and the rest stays with the client."""
+    connections: list[object] = list(api.server.server_state.connections)
+    sending = asyncio.create_task(raw.send(start, *[b"a" * 65536] * 480))
+    assert (await raw.response())[0] in (414, 431)
+    assert await sending < 10_000_000  # what the buffers of the system hold, too
+    await until(lambda: not api.server.server_state.connections)
+    assert len(connections) <= 1
+
+
+async def test_trailers_do_not_become_headers(api: Api, raw: Raw) -> None:
+    """They would come after the token was checked."""
+    await raw.send(CHUNKED + b"0\r\nAuthorization: nonsense\r\n\r\n")
+    assert await raw.response() == (200, b'{"data":{"__typename":"Query"}}')
+
+
+async def test_bad_requests_are_not_logged(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """Anybody can send millions."""
+    for sent in (b"nonsense\r\n\r\n", START.replace(b"GET", b"GET /"), b"GET / HTTP/1.1\r\n:\r\n\r\n"):
+        raw = await Raw.open(api)
+        await raw.send(sent)
+        await raw.rest()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("protocol", ["h2c", "foo", "h2c, websocket"])
+async def test_an_upgrade_to_something_else_is_ignored(raw: Raw, protocol: str) -> None:
+    """The request is answered as it would be without, its body included: Java's client always asks for h2c."""
+    request = post("{ __typename }", "Connection: keep-alive, Upgrade, HTTP2-Settings", f"Upgrade: {protocol}")
+    for _ in range(2):
+        await raw.send(request[:-5])
+        await asyncio.sleep(0)
+        await raw.send(request[-5:])
+        assert await raw.response() == (200, b'{"data":{"__typename":"Query"}}')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        (b"GET", b"POST", 405),
+        (b"HTTP/1.1", b"HTTP/1.0", 400),
+        (b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n", b"", 400),
+        (b"AAAAAAAAAAAAAAAAAAAAAA==", b"AAAA", 400),
+        (b"AAAAAAAAAAAAAAAAAAAAAA==", b"\xc3\xa4", 400),
+        (b"Version: 13", b"Version: 8", 400),
+        (b"Connection: Upgrade\r\n", b"", 400),
+        (b"Upgrade: websocket", b"Upgrade: nonsense", 400),
+        (b"Host: x", b"Content-Length: 5", 400),
+        (b"Host: x", b"Transfer-Encoding: chunked", 400),
+        (b"/graphql", b"/graphql?" + b"q" * 9000, 414),
+        (b"/graphql", b"/graphql?\xc3\xa4", 400),
+        (b"/graphql", b"/nowhere", 403),
+    ],
+)
+async def test_odd_handshakes_are_answered(raw: Raw, old: bytes, new: bytes, status: int) -> None:
+    """None of them hangs."""
+    await raw.send(HANDSHAKE.replace(old, new, 1))
+    assert int((await raw.until(b"\r\n\r\n")).split()[1]) == status
+
+
+async def test_frames_that_come_with_the_handshake_are_kept(raw: Raw) -> None:
+    """Until it is complete."""
+    init = b'{"type":"connection_init"}'
+    await raw.send(HANDSHAKE + bytes([0x81, 0x80 | len(init), 0, 0, 0, 0]) + init)
+    await raw.until(b"\r\n\r\n")
+    assert (await raw.frame())[1] == b'{"type":"connection_ack"}'
+
+
+async def test_a_handshake_behind_a_request_is_refused(raw: Raw) -> None:
+    """The request is answered."""
+    await raw.send(post() + HANDSHAKE)
+    assert (await raw.rest()).endswith(b'{"data":{"__typename":"Query"}}')
+
+
+async def test_every_response_forbids_guessing_its_type(api: Api, raw: Raw) -> None:
+    """And tells browsers to send no referrer."""
+    for path in ("/graphql", "/health/live", "/nowhere", "/metrics"):
+        response = await api.client.get(path)
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+    await raw.send(b"nonsense\r\n\r\n")
+    assert b"x-content-type-options: nosniff" in await raw.rest()
+
+
+@pytest.mark.parametrize("path", ["/graphql/", "/health/live/", "/metrics/", "//evil.example/graphql/"])
+async def test_no_path_redirects_to_another_host(raw: Raw, path: str) -> None:
+    """`Host` is the client's own choice."""
+    await raw.send(b"GET %b HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n" % path.encode())
+    answer = await raw.rest()
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b"evil" not in answer

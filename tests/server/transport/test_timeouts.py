@@ -1,0 +1,139 @@
+"""Silent and slow connections: each has its time, and then it ends."""
+
+import asyncio
+import json
+import socket as sockets
+from contextlib import closing
+
+import pytest
+
+from graph.facts import PostPublished
+from server.auth import Tokens
+from tests.server.conftest import KEY, Api, until
+from tests.server.transport.conftest import FAST, HANDSHAKE, Raw, limit_times, post, refused
+
+PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
+MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
+
+
+async def test_a_silent_connection_ends(api: Api) -> None:
+    """Without an answer: browsers open connections in advance."""
+    limit_times(api, head=FAST)
+    raw = await Raw.open(api)
+    assert await raw.rest() == b""
+    assert refused(api) == {"header_timeout": 1}
+    assert not api.server.server_state.connections
+
+
+@pytest.mark.parametrize("request_", [post(), HANDSHAKE])
+async def test_headers_that_come_byte_by_byte_are_cut_off(api: Api, request_: bytes) -> None:
+    """The time counts from the first moment, however much comes; a handshake has no more."""
+    limit_times(api, head=FAST)
+    raw = await Raw.open(api)
+    sent = 0
+    while sent < 100 and not raw.reader._buffer:  # type: ignore[attr-defined]  # no answer yet
+        await raw.send(request_[sent : sent + 1])
+        sent += 1
+        await asyncio.sleep(0.01)
+    assert 1 < sent < 100
+    assert (await raw.response())[0] == 408
+    assert refused(api) == {"header_timeout": 1}
+
+
+async def test_the_next_request_has_the_same_time(api: Api) -> None:
+    """Between requests the connection may be idle for longer."""
+    limit_times(api, head=FAST)
+    raw = await Raw.open(api)
+    await raw.send(post())
+    assert (await raw.response())[0] == 200
+    await asyncio.sleep(2 * FAST)
+    await raw.send(post())
+    assert (await raw.response())[0] == 200
+    await raw.send(b"POST ")
+    assert (await raw.response())[0] == 408
+
+
+async def test_an_idle_connection_is_closed(api: Api) -> None:
+    """Line breaks between requests do not keep it open."""
+    limit_times(api, idle=FAST)
+    raw = await Raw.open(api)
+    await raw.send(post())
+    assert (await raw.response())[0] == 200
+    await raw.send(b"\r\n\r\n")
+    assert await raw.rest() == b""
+    assert refused(api) == {}
+
+
+async def test_a_body_has_its_time(api: Api) -> None:
+    """However much of it comes; the application learns that the client has gone."""
+    limit_times(api, body=FAST)
+    raw = await Raw.open(api)
+    await raw.send(post()[:-10])
+    assert (await raw.response())[0] == 408
+    assert refused(api) == {"body_timeout": 1}
+    await until(lambda: not api.server.server_state.tasks)
+
+
+async def test_a_late_request_does_not_cut_off_the_answer_before_it(api: Api) -> None:
+    """A stream goes on though half a request came behind it."""
+    limit_times(api, head=FAST, linger=FAST)
+    token = await api.token("alice")
+    raw = await Raw.open(api)
+    query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
+    await raw.send(post(query, "Accept: text/event-stream", f"Authorization: Bearer {token}") + b"POST /gra")
+    await raw.until(b"event: next")
+    await until(lambda: refused(api) == {"header_timeout": 1})
+    await asyncio.sleep(2 * FAST)
+    await api.ask('mutation { publishPost(input: {text: "still here"}) { __typename } }', token)
+    await raw.until(b"still here")
+    raw.close()
+
+
+async def ask_for_much(api: Api, connection: sockets.socket, *headers: str) -> None:
+    """Send a request for more than all buffers hold."""
+    session = await api.session("alice")
+    await api.graph.commit([PostPublished(session.user, "好" * 1000) for _ in range(100)])
+    connection.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(connection, ("127.0.0.1", int(api.url.rpartition(":")[2])))
+    token = Tokens([KEY]).issue(session)
+    await loop.sock_sendall(connection, post(MUCH, f"Authorization: Bearer {token}", *headers))
+
+
+@pytest.mark.parametrize("connection_header", ["keep-alive", "close"])
+async def test_a_client_that_does_not_read_is_dropped(api: Api, connection_header: str) -> None:
+    """Whether the connection would have been kept or closed after the response."""
+    limit_times(api, write=FAST)
+    with closing(sockets.socket()) as connection:
+        await ask_for_much(api, connection, f"Connection: {connection_header}")
+        await until(lambda: refused(api) == {"write_timeout": 1})
+        await until(lambda: not api.server.server_state.connections)
+
+
+async def test_a_client_that_reads_slowly_gets_everything(api: Api) -> None:
+    """As long as it takes something at all in the time that there is."""
+    limit_times(api, write=0.3, idle=FAST)
+    with closing(sockets.socket()) as connection:
+        await ask_for_much(api, connection)
+        received = 0
+        while more := await asyncio.get_running_loop().sock_recv(connection, 1 << 18):
+            received += len(more)
+            await asyncio.sleep(0.01 if received < 400_000 else 0)  # slowly for three times as long as it has
+    assert received > 8_000_000
+    assert refused(api) == {}
+
+
+async def test_a_socket_that_does_not_read_is_dropped(api: Api) -> None:
+    """Nothing more of it is read, and then it ends."""
+    limit_times(api, write=FAST)
+    session = await api.session("alice")
+    await api.graph.commit([PostPublished(session.user, "好" * 1000) for _ in range(100)])
+    token = Tokens([KEY]).issue(session)
+    async with api.socket(token) as socket:
+        transport = socket.connection.transport
+        transport.pause_reading()  # type: ignore[attr-defined]
+        await socket.connection.send(json.dumps({"type": "subscribe", "id": "1", "payload": {"query": MUCH}}))
+        await until(lambda: refused(api) == {"write_timeout": 1})
+        await until(lambda: not api.server.server_state.connections)
+        transport.abort()
