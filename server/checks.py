@@ -152,7 +152,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
     """Find a missing proxy, or one that is not trusted: then all clients share one address and its limits."""
-    if getattr(settings, "trusted_proxies", True):
+    if settings.trusted_proxies:
         return
     if _is_loopback(host):
         yield _warning(

@@ -10,12 +10,12 @@ from pathlib import Path
 from graph.database import read_url
 from server.checks import Facts, Severity, UnsafeStart, check
 from server.settings import Settings
+from server.transport.descriptors import UNLIMITED, raise_limit
 
 if sys.platform != "win32":
     import resource
 
 UMASK = 0o077
-MOST_FILES = 1_048_576  # the most descriptors that Linux gives a process unless configured otherwise
 
 
 def create_private_files() -> None:
@@ -41,15 +41,9 @@ def start_safely(settings: Settings, warn: Callable[[str], None], host: str | No
 
 
 def set_limits(*, production: bool) -> None:
-    """Allow as many open files as the hard limit does; in production, write no core dumps: they contain keys."""
-    if sys.platform == "win32":
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        with contextlib.suppress(OSError, ValueError):  # macOS allows fewer than its hard limit says
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    if production:
+    """Allow as many open files as the system does; in production, write no core dumps: they contain keys."""
+    raise_limit()
+    if production and sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
@@ -100,9 +94,9 @@ def observe(settings: Settings, host: str | None = None) -> Facts:
 
 def _open_files() -> int:
     if sys.platform == "win32":
-        return MOST_FILES
+        return UNLIMITED
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
+    return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def _mode(path: Path) -> int | None:

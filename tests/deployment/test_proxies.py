@@ -29,9 +29,12 @@ VIEWER = {"query": "{ viewer { login } }"}
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve in production; each anonymous address may have two sockets."""
-    changed: dict[str, object] = {"env": Env.PRODUCTION, "metrics_token": TOKEN, "max_streams": 2}
-    if "trusted_proxies" in Settings.model_fields:
-        changed["trusted_proxies"] = ("127.0.0.1",)
+    changed = {
+        "env": Env.PRODUCTION,
+        "metrics_token": TOKEN,
+        "max_streams": 2,
+        "trusted_proxies": ("127.0.0.1",),
+    }
     async with serving(settings.model_copy(update=changed), graph) as api:
         yield api
 
