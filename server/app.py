@@ -88,6 +88,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             app.state.graph = graph
             app.state.sockets = endpoint.sockets
             app.state.connections = connections
+            app.state.rate_limits = endpoint.rate_limits
             app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph

@@ -12,7 +12,7 @@ from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import RATE_LIMITED
 from server.quotas import Quota, QuotaExceeded, holder_of
-from server.rates import Meter, RatePolicy
+from server.rates import Meter, RateLimits
 
 EVENTS_AT_ONCE = 4
 SESSION_ENDED = "The session has ended: log in again."
@@ -51,7 +51,7 @@ class Caller:
     viewer: Viewer | None = None
     authorization: str | None = None
     resumption: Resumption | None = None
-    policy: RatePolicy | None = None
+    rate_limits: RateLimits | None = None
     meter: Meter | None = None
     _event_turns: asyncio.Semaphore | None = None
 
@@ -73,8 +73,8 @@ class Caller:
 
     def begin(self) -> Meter | None:
         """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
-        policy = self.policy
-        self.meter = Meter(policy, self.graph.rates, self.holder, self.network) if policy else None
+        limits = self.rate_limits
+        self.meter = Meter(limits, self.graph.rates, self.holder, self.network) if limits else None
         return self.meter
 
     async def check_session(self) -> None:

@@ -23,7 +23,7 @@ from server.execution import Execution
 from server.messages import CHALLENGE, Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
 from server.playground import Playground
 from server.quotas import Quota
-from server.rates import RatePolicy
+from server.rates import RateLimits
 from server.settings import Settings
 from server.sockets import SocketAdapter, SocketHandler
 from server.streams import EVENT_STREAM, EventStream
@@ -64,14 +64,14 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         self.trusted = trusted
         self._tokens = tokens
         self._playground = playground
-        self._policy = RatePolicy.of(settings)
+        self.rate_limits = RateLimits.of(settings)
         self.max_body = settings.max_body
         self.sockets = Quota(settings.max_streams)
         self.streams = Quota(settings.max_streams)
         self.terms = Quota(settings.max_filter_terms)
         self.anonymous_terms = Quota(max(1, settings.max_filter_terms // ANONYMOUS_SHARE))
         self._anonymous_streams = self.streams
-        if self._policy:
+        if self.rate_limits:
             self._anonymous_streams = Quota(min(settings.max_streams, settings.max_anonymous_streams))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -155,7 +155,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             scope["state"]["request_id"],
             client[0] if client else "",
             authorization=authorization,
-            policy=self._policy,
+            rate_limits=self.rate_limits,
         )
 
     def decode_json(self, data: str | bytes) -> object:

@@ -1,7 +1,7 @@
 """Metrics for Prometheus: how far the projections are, what waits, and what this process has archived and feeds."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,24 +13,23 @@ from starlette.responses import Response
 from executor import Executor
 from graph import Graph
 from graph.errors import StoreUnavailable
-from server.transport.connections import Connections
 
+CONNECTIONS_REFUSED = "Connections and requests that this process refused or cut off at the transport, by reason."
+RATE_LIMITED = "Operations that this process refused because a rate of their viewer or address was used up, by rate."
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Refusals(Collector):
-    """Refused and cut-off connections by reason, as Prometheus collects them."""
+class Labelled(Collector):
+    """A counter with one label, as Prometheus collects it."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._refused = connections.refused
+    def __init__(self, name: str, meaning: str, label: str, counts: Mapping[str, int]) -> None:
+        self._family = CounterMetricFamily(f"fanline_{name}", meaning, labels=[label])
+        for value, count in sorted(counts.items()):
+            self._family.add_metric([value], count)
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Return one counter with a label."""
-        meaning = "Connections and requests that this process refused or cut off at the transport, by reason."
-        family = CounterMetricFamily("fanline_connections_refused", meaning, labels=["reason"])
-        for reason, count in sorted(self._refused.items()):
-            family.add_metric([reason], count)
-        yield family
+        """Return the counter."""
+        yield self._family
 
 
 class Sample(Collector):
@@ -66,7 +65,9 @@ class Metrics:
         registry = CollectorRegistry()
         state = request.app.state
         registry.register(await sample(state.graph, state.sockets.held, state.executor, len(state.connections)))
-        registry.register(Refusals(state.connections))
+        registry.register(Labelled("connections_refused", CONNECTIONS_REFUSED, "reason", state.connections.refused))
+        if state.rate_limits:
+            registry.register(Labelled("rate_limited", RATE_LIMITED, "rate", state.rate_limits.refused))
         return Response(generate_latest(registry), media_type=MEDIA_TYPE)
 
     def _admits(self, authorization: str) -> bool:

@@ -3,9 +3,11 @@
 https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ describes the headers.
 """
 
+import logging
 import math
+import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from graph.rates import Charging, Decision, Rate, Rates
@@ -21,6 +23,8 @@ PREPARATION = 20  # points for a document that is not prepared yet, beside those
 CHARACTERS_A_POINT = 3
 DEAREST_PREPARATION = 2_000
 SUBSCRIPTION = 50  # points for starting one, beside those of an event
+MAX_HOLDERS = 1_000  # that are counted for a line of the log
+NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
     "points": "points per minute",
     "writes": "writes per minute",
@@ -28,18 +32,27 @@ UNITS = {
     "sign-ups": "sign-ups per hour from one network",
 }
 
+logger = logging.getLogger("fanline.server")
 
-@dataclass(frozen=True, slots=True)
-class RatePolicy:
-    """The rates that hold while they are on: of a viewer or an anonymous address, and of a network."""
 
-    points: Rate
-    writes: Rate
-    log_ins: Rate
-    sign_ups: Rate
+class RateLimits:
+    """The rates that hold while they are on, and a record of those who were refused.
+
+    `points` and `writes` are those of a viewer or an anonymous address, `log_ins` and `sign_ups` those of an address.
+    `refused` counts refusals by rate.
+    """
+
+    def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
+        self.points = points
+        self.writes = writes
+        self.log_ins = log_ins
+        self.sign_ups = sign_ups
+        self.refused: Counter[str] = Counter()
+        self._holders: Counter[str] = Counter()
+        self._logged_at = -math.inf
 
     @classmethod
-    def of(cls, settings: Settings) -> "RatePolicy | None":
+    def of(cls, settings: Settings) -> "RateLimits | None":
         """Return the rates of the settings; None if they are off."""
         if not settings.limits_rates:
             return None
@@ -52,12 +65,24 @@ class RatePolicy:
             Rate("sign-ups", sign_ups, HOUR, sign_ups),
         )
 
+    def record(self, rate: str, holder: str) -> None:
+        """Count a refusal; once a minute, name those who were refused most often in the log."""
+        self.refused[rate] += 1
+        if holder in self._holders or len(self._holders) < MAX_HOLDERS:
+            self._holders[holder] += 1
+        now = time.monotonic()
+        if now - self._logged_at >= MINUTE:
+            found = ", ".join(f"{name} ({count:,})" for name, count in self._holders.most_common(10))
+            logger.warning("Rate limits refused %s operations of: %s", self._holders.total(), found)
+            self._holders.clear()
+            self._logged_at = now
+
 
 class Meter:
     """Charges the rates of one operation. `holder` is the viewer or the address, `network` always the address."""
 
-    def __init__(self, policy: RatePolicy, rates: Rates, holder: str, network: str) -> None:
-        self._policy = policy
+    def __init__(self, limits: RateLimits, rates: Rates, holder: str, network: str) -> None:
+        self._limits = limits
         self._rates = rates
         self._holder = holder
         self._network = network
@@ -66,26 +91,26 @@ class Meter:
 
     def admit(self, points: int) -> None:
         """Raise RateLimited if it is certain that the holder has fewer points left. No round trip."""
-        decisions = self._rates.refusal(self._holder, [(self._policy.points, points)])
+        decisions = self._rates.refusal(self._holder, [(self._limits.points, points)])
         if decisions is not None:
             self._points = decisions[0]
-            raise _refusal(decisions)
+            raise self._refusal(decisions)
 
     def charge(self, demand: Demand, preparation: int = 0) -> None:
         """Begin to charge for an operation. No round trip of its own."""
-        policy = self._policy
-        charges = [(policy.points, demand.points + preparation + 1)]
+        limits = self._limits
+        charges = [(limits.points, demand.points + preparation + 1)]
         if demand.writes:
-            charges.append((policy.writes, demand.writes))
+            charges.append((limits.writes, demand.writes))
         self._charges = [self._rates.charge(self._holder, charges)]
-        accounts = [(policy.log_ins, demand.log_ins), (policy.sign_ups, demand.sign_ups)]
+        accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
         accounts = [charge for charge in accounts if charge[1]]
         if accounts:
             self._charges.append(self._rates.charge(self._network, accounts))
 
     def charge_refusal(self, points: int) -> None:
         """Charge for a request that is refused without waiting for the outcome."""
-        self._rates.charge(self._holder, [(self._policy.points, points)]).forget()
+        self._rates.charge(self._holder, [(self._limits.points, points)]).forget()
 
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""
@@ -99,7 +124,7 @@ class Meter:
             if self._points is None:
                 self._points = decisions[0]
             if any(decision.refused for decision in decisions):
-                raise _refusal(decisions)
+                raise self._refusal(decisions)
 
     async def state(self) -> RateLimit:
         """Return how much the holder has left after this operation."""
@@ -108,6 +133,16 @@ class Meter:
         found = self._points
         full_at = datetime.now(UTC) + timedelta(seconds=found.full_after)
         return RateLimit(found.rate.burst, found.remaining, full_at, found.cost)
+
+    def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
+        refused = max(decisions, key=lambda decision: decision.retry_after)
+        rate, seconds = refused.rate, math.ceil(refused.retry_after)
+        self._limits.record(rate.name, self._network if rate.name in NETWORK_RATES else self._holder)
+        message = (
+            f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
+            f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
+        )
+        return RateLimited(message, seconds, rate.name)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that tell what is left of the points, if that is known by now."""
@@ -124,13 +159,3 @@ class Meter:
 def preparation_of(text: str) -> int:
     """Return the points for parsing and validating a document."""
     return min(PREPARATION + len(text) // CHARACTERS_A_POINT, DEAREST_PREPARATION)
-
-
-def _refusal(decisions: Sequence[Decision]) -> RateLimited:
-    refused = max(decisions, key=lambda decision: decision.retry_after)
-    rate, seconds = refused.rate, math.ceil(refused.retry_after)
-    message = (
-        f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
-        f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
-    )
-    return RateLimited(message, seconds, rate.name)

@@ -133,6 +133,18 @@ async def test_sign_ups_from_one_network_are_limited(strict: Api) -> None:
     assert "sign-ups per hour from one network" in only_error(refused)["message"]
 
 
+async def test_operators_see_who_was_limited(strict: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """A counter by rate, and a line of the log at most once a minute."""
+    await use_up(strict)
+    for _ in range(5):
+        await strict.ask(SMALL)
+    metrics = (await strict.client.get("/metrics")).text
+    assert 'fanline_rate_limited_total{rate="points"} 6.0' in metrics
+    assert [record.getMessage() for record in caplog.records if "Rate limits" in record.message] == [
+        "Rate limits refused 1 operations of: 127.0.0.1 (1)"
+    ]
+
+
 async def test_the_balance_can_be_asked_for(strict: Api) -> None:
     """It counts the operation that asks."""
     found = (await strict.ask(BALANCE)).json()["data"]["rateLimit"]
