@@ -5,17 +5,19 @@ The store keeps one number for each rate of a holder, the time at which the buck
 all rates of a holder at once, or none. The charge travels with the first look-ups of a request (`Store.ask`), so it
 costs no round trip of its own. While the store does not answer, each process counts alone.
 
+Of a rate with an `advance`, a process takes so many units more than it needs, and spends them without asking: most
+requests then cost the store nothing. What is not spent within the rate's period is lost. All processes together admit
+at most what one bucket would, and in addition the advance of each.
+
 A process remembers when the buckets that it has seen will be full. Time moves that only forward, so a charge that this
 already excludes is refused without asking the store.
 """
 
 import asyncio
-import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeAlias
+from functools import cached_property, partial
+from typing import NamedTuple, TypeAlias
 
 from graph import keys
 from graph.commands import script
@@ -23,24 +25,25 @@ from graph.errors import StoreUnavailable
 from graph.store import Store
 
 MICROSECONDS = 1_000_000
-REMEMBERED = 20_000
+REMEMBERED = 20_000  # rates of holders
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rate:
-    """`limit` units in `period` seconds, of which `burst` may be used at once."""
+    """`limit` units in `period` seconds, of which `burst` may be used at once, and `advance` are taken in advance."""
 
     name: str
     limit: int
     period: int
     burst: int
+    advance: int = 0
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """The seconds in which one unit refills."""
         return self.period / self.limit
 
-    @property
+    @cached_property
     def patience(self) -> float:
         """The seconds in which an empty bucket refills."""
         return self.burst * self.seconds
@@ -50,8 +53,7 @@ Charge: TypeAlias = tuple[Rate, int]
 """A rate and the units to charge, at most its burst; more are charged as the whole burst."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What became of a charge of one rate: the units left, and the seconds until the bucket is full again.
 
     If it was refused, `retry_after` are the seconds after which the same charge may succeed.
@@ -69,10 +71,23 @@ class Decision:
         return self.retry_after > 0
 
 
+class Known:
+    """What a process knows of a rate of one holder: when its bucket is full, and what it has taken in advance."""
+
+    __slots__ = ("advanced", "full_at", "lapses_at")
+
+    def __init__(self) -> None:
+        self.full_at = 0.0
+        self.advanced = 0.0
+        self.lapses_at = 0.0
+
+
 class Charging:
     """A charge under way."""
 
-    def __init__(self, rates: "Rates", holder: str, charges: Sequence[Charge], reply: "asyncio.Future[list[Decision]]"):
+    def __init__(
+        self, rates: "Rates", holder: str, charges: Sequence[Charge], reply: "asyncio.Future[list[Decision]]"
+    ) -> None:
         self._rates = rates
         self._holder = holder
         self._charges = charges
@@ -98,7 +113,19 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._full_at: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._known: dict[tuple[str, str], Known] = {}
+
+    def spend(self, holder: str, rate: Rate, cost: int) -> Decision | None:
+        """Charge a rate from what was taken in advance; None if that is not enough. No round trip."""
+        known = self._known.get((holder, rate.name))
+        if known is None or known.advanced < cost:
+            return None
+        now = self._now()
+        if known.lapses_at <= now:
+            known.advanced = 0.0
+            return None
+        known.advanced -= cost
+        return _decision((rate, cost), known.full_at - now, known.advanced, charged=True)
 
     def charge(self, holder: str, charges: Sequence[Charge]) -> Charging:
         """Begin to charge the rates of a holder: all, or none if one of them would be exceeded.
@@ -112,19 +139,26 @@ class Rates:
             reply.set_result(known)
             return Charging(self, holder, charges, reply)
         words: list[str | int] = []
-        for rate, cost in charges:
+        used = [self._use_advance(holder, rate, cost) for rate, cost in charges]
+        for (rate, cost), spent in zip(charges, used, strict=True):
             unit = rate.seconds * MICROSECONDS
-            words += [rate.name, round(min(cost, rate.burst) * unit), round(rate.burst * unit)]
+            needed = min(cost, rate.burst) - spent
+            words += [rate.name, round(needed * unit), round(rate.burst * unit), round(rate.advance * unit)]
         command = script("charge_rates").call([keys.rate(holder)], *words)
-        reply = self._store.ask([command], partial(self._decide, holder, charges))
-        return Charging(self, holder, charges, reply)
+        return Charging(self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used)))
 
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
         """Return the decisions if this process already knows that one of the charges is refused; else None."""
-        now = self._now()
-        waits = [max(0.0, self._full_at.get((holder, rate.name), 0.0) - now) for rate, _ in charges]
-        decisions = [_decision(charge, wait, charged=False) for charge, wait in zip(charges, waits, strict=True)]
-        return decisions if any(decision.refused for decision in decisions) else None
+        now, found = self._now(), []
+        for rate, cost in charges:
+            known = self._known.get((holder, rate.name))
+            wait = advanced = 0.0
+            if known is not None:
+                wait, advanced = known.full_at - now, known.advanced if known.lapses_at > now else 0.0
+            found.append((rate, cost, wait, advanced))
+        if not any(_missing(*each) > 0 for each in found):
+            return None
+        return [_decision((rate, cost), wait, advanced, charged=False) for rate, cost, wait, advanced in found]
 
     def charge_locally(self, holder: str, charges: Sequence[Charge]) -> list[Decision]:
         """Charge the rates of a holder in this process alone, by the same algorithm."""
@@ -134,39 +168,63 @@ class Rates:
         now = self._now()
         decisions = []
         for rate, cost in charges:
-            wait = max(0.0, self._full_at.get((holder, rate.name), 0.0) - now)
-            wait += min(cost, rate.burst) * rate.seconds
-            self._remember(holder, rate, now + wait)
-            decisions.append(_decision((rate, cost), wait, charged=True))
+            needed = min(cost, rate.burst) - self._use_advance(holder, rate, cost)
+            known = self._knowing(holder, rate)
+            known.full_at = max(known.full_at, now) + needed * rate.seconds
+            decisions.append(_decision((rate, cost), known.full_at - now, known.advanced, charged=True))
         return decisions
 
-    def _decide(self, holder: str, charges: Sequence[Charge], replies: Sequence[Sequence[int]]) -> list[Decision]:
-        """Read the answer of the script."""
-        [[charged, *waits]] = replies
+    def _decide(
+        self, holder: str, charges: Sequence[Charge], used: Sequence[float], replies: Sequence[Sequence[int]]
+    ) -> list[Decision]:
+        """Read the answer of the script. `used` is what was taken in advance and is part of the charges."""
+        [[charged, *answers]] = replies
         now = self._now()
         decisions = []
-        for charge, wait in zip(charges, waits, strict=True):
-            seconds = wait / MICROSECONDS
-            self._remember(holder, charge[0], now + seconds)
-            decisions.append(_decision(charge, seconds, charged=bool(charged)))
+        for index, (rate, cost) in enumerate(charges):
+            wait, advanced = answers[2 * index] / MICROSECONDS, answers[2 * index + 1] / MICROSECONDS / rate.seconds
+            known = self._knowing(holder, rate)
+            known.full_at = now + wait
+            known.advanced += advanced if charged else used[index]
+            if charged:
+                known.lapses_at = now + rate.period
+            decisions.append(_decision((rate, cost), wait, known.advanced, charged=bool(charged)))
         return decisions
 
-    def _remember(self, holder: str, rate: Rate, full_at: float) -> None:
-        self._full_at[holder, rate.name] = full_at
-        self._full_at.move_to_end((holder, rate.name))
-        if len(self._full_at) > REMEMBERED:
-            self._full_at.popitem(last=False)
+    def _use_advance(self, holder: str, rate: Rate, cost: int) -> float:
+        """Take as much of a charge as there is from what was taken in advance, and return it."""
+        known = self._known.get((holder, rate.name))
+        if known is None or not known.advanced:
+            return 0.0
+        used = min(known.advanced, cost, rate.burst) if known.lapses_at > self._now() else 0.0
+        known.advanced = known.advanced - used if used else 0.0
+        return used
+
+    def _knowing(self, holder: str, rate: Rate) -> Known:
+        known = self._known.get((holder, rate.name))
+        if known is None:
+            known = self._known[holder, rate.name] = Known()
+            if len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return known
 
     def _now(self) -> float:
         return self._store.running_loop().time()
 
 
-def _decision(charge: Charge, wait: float, *, charged: bool) -> Decision:
-    """Return the decision of a rate whose bucket is full after so many seconds."""
+def _decision(charge: Charge, wait: float, advanced: float, *, charged: bool) -> Decision:
+    """Return the decision of a rate whose bucket is full after so many seconds, beside what was taken in advance."""
     rate, cost = charge
-    remaining = max(0, math.floor((rate.patience - wait) / rate.seconds + 1e-6))
-    missing = 0.0 if charged else wait + min(cost, rate.burst) * rate.seconds - rate.patience
-    return Decision(rate, cost, remaining, wait, missing if missing > 1e-6 else 0.0)
+    if wait < 0:
+        wait = 0.0
+    remaining = max(0, int((rate.patience - wait) / rate.seconds + advanced + 1e-6))
+    return Decision(rate, cost, remaining, wait, 0.0 if charged else _missing(rate, cost, wait, advanced))
+
+
+def _missing(rate: Rate, cost: int, wait: float, advanced: float) -> float:
+    """Return the seconds until a charge succeeds, 0 if it does now."""
+    missing = max(0.0, wait) + (min(cost, rate.burst) - advanced) * rate.seconds - rate.patience
+    return missing if missing > 1e-6 else 0.0
 
 
 def _retrieve(reply: "asyncio.Future[list[Decision]]") -> None:

@@ -74,7 +74,7 @@ class Caller:
     def begin(self) -> Meter | None:
         """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
         limits = self.rate_limits
-        self.meter = Meter(limits, self.graph.rates, self.holder, self.network) if limits else None
+        self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
         return self.meter
 
     async def check_session(self) -> None:

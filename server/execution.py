@@ -134,8 +134,8 @@ class Execution:
         meter = caller.begin()
         preparation = 0
         try:
-            if meter:
-                preparation = 0 if self._documents.knows(query) else preparation_of(query)
+            if meter and not self._documents.knows(query):
+                preparation = preparation_of(query)
                 meter.admit(preparation + 1)
             prepared = self._documents.prepare(query)
             demand = self._check(prepared, operation_name, variables or {})
@@ -163,21 +163,13 @@ class Execution:
         self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> ExecutionResult:
         meter = ready.meter
-        if meter is None:
-            return await self._answer_now(caller, ready, variables, operation_name)
-        holder = caller.holder
-        await self._turns.begin(holder)
+        if meter and not self._turns.begin_now(meter.holder):
+            await self._turns.begin(meter.holder)
+        checking = None
         try:
-            meter.charge(ready.demand, ready.preparation)
-            return await self._answer_now(caller, ready, variables, operation_name)
-        finally:
-            self._turns.end(holder)
-
-    async def _answer_now(
-        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
-    ) -> ExecutionResult:
-        checking, meter = caller.ask_session(), ready.meter
-        try:
+            if meter:
+                meter.charge(ready.demand, ready.preparation)
+            checking = caller.ask_session()
             if ready.kind is core.OperationType.MUTATION:
                 await _admit(checking, meter)
                 result = await self._run(ready.document, caller.context(meter), variables, operation_name)
@@ -190,6 +182,9 @@ class Execution:
             if meter:
                 meter.forget()
             raise
+        finally:
+            if meter:
+                self._turns.end(meter.holder)
         return _result(caller, result.data, result.errors)
 
     def _too_late(self) -> GraphQLError:
@@ -328,7 +323,7 @@ async def _admit(checking: "asyncio.Future[bool] | None", meter: Meter | None) -
     """Wait for the session check and the charges. Raises BadToken or RateLimited."""
     if checking and not await checking:
         raise BadToken(SESSION_ENDED)
-    if meter:
+    if meter and meter.waits:
         await meter.settle()
 
 

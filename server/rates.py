@@ -14,6 +14,7 @@ from graph.rates import Charging, Decision, Rate, Rates
 from resolvers.rates import RateLimit
 from server.cost import Demand
 from server.errors import RateLimited
+from server.quotas import holder_of
 from server.settings import Settings
 
 MINUTE = 60
@@ -23,6 +24,7 @@ PREPARATION = 20  # points for a document that is not prepared yet, beside those
 CHARACTERS_A_POINT = 3
 DEAREST_PREPARATION = 2_000
 SUBSCRIPTION = 50  # points for starting one, beside those of an event
+ADVANCE = 50  # a fiftieth of a bucket of points is taken in advance, so that most requests ask the store for nothing
 MAX_HOLDERS = 1_000  # that are counted for a line of the log
 NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
@@ -39,7 +41,7 @@ class RateLimits:
     """The rates that hold while they are on, and a record of those who were refused.
 
     `points` and `writes` are those of a viewer or an anonymous address, `log_ins` and `sign_ups` those of an address.
-    `refused` counts refusals by rate.
+    `policy` is the header that describes the rate of points, and `refused` counts refusals by rate.
     """
 
     def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
@@ -47,6 +49,7 @@ class RateLimits:
         self.writes = writes
         self.log_ins = log_ins
         self.sign_ups = sign_ups
+        self.policy = b'"points";q=%d;w=%d' % (points.burst, math.ceil(points.patience))
         self.refused: Counter[str] = Counter()
         self._holders: Counter[str] = Counter()
         self._logged_at = -math.inf
@@ -59,7 +62,9 @@ class RateLimits:
         points, writes = settings.points_per_minute, settings.writes_per_minute
         log_ins, sign_ups = settings.log_ins_per_minute, settings.sign_ups_per_hour
         return cls(
-            Rate("points", points, MINUTE, max(points, settings.max_cost + DEAREST_PREPARATION)),
+            Rate(
+                "points", points, MINUTE, most := max(points, settings.max_cost + DEAREST_PREPARATION), most // ADVANCE
+            ),
             Rate("writes", writes, MINUTE, max(2 * writes, MOST_IDS)),
             Rate("log-ins", log_ins, MINUTE, log_ins),
             Rate("sign-ups", sign_ups, HOUR, sign_ups),
@@ -79,43 +84,55 @@ class RateLimits:
 
 
 class Meter:
-    """Charges the rates of one operation. `holder` is the viewer or the address, `network` always the address."""
+    """Charges the rates of one operation. `holder` is the viewer, or without one the network of the address."""
 
-    def __init__(self, limits: RateLimits, rates: Rates, holder: str, network: str) -> None:
+    __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder")
+
+    def __init__(self, limits: RateLimits, rates: Rates, holder: str, address: str) -> None:
         self._limits = limits
         self._rates = rates
-        self._holder = holder
-        self._network = network
-        self._charges: list[Charging] = []
+        self.holder = holder
+        self._address = address
+        self._charges: Sequence[Charging] = ()
         self._points: Decision | None = None
 
     def admit(self, points: int) -> None:
         """Raise RateLimited if it is certain that the holder has fewer points left. No round trip."""
-        decisions = self._rates.refusal(self._holder, [(self._limits.points, points)])
+        decisions = self._rates.refusal(self.holder, [(self._limits.points, points)])
         if decisions is not None:
             self._points = decisions[0]
             raise self._refusal(decisions)
 
     def charge(self, demand: Demand, preparation: int = 0) -> None:
         """Begin to charge for an operation. No round trip of its own."""
-        limits = self._limits
-        charges = [(limits.points, demand.points + preparation + 1)]
+        limits, points = self._limits, demand.points + preparation + 1
+        if not demand.writes:
+            self._points = self._rates.spend(self.holder, limits.points, points)
+            if self._points is not None:
+                return
+        charges = [(limits.points, points)]
         if demand.writes:
             charges.append((limits.writes, demand.writes))
-        self._charges = [self._rates.charge(self._holder, charges)]
+        begun = [self._rates.charge(self.holder, charges)]
         accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
         accounts = [charge for charge in accounts if charge[1]]
         if accounts:
-            self._charges.append(self._rates.charge(self._network, accounts))
+            begun.append(self._rates.charge(holder_of(self._address), accounts))
+        self._charges = begun
 
     def charge_refusal(self, points: int) -> None:
         """Charge for a request that is refused without waiting for the outcome."""
-        self._rates.charge(self._holder, [(self._limits.points, points)]).forget()
+        self._rates.charge(self.holder, [(self._limits.points, points)]).forget()
 
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""
         for charging in self._charges:
             charging.forget()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a charge is under way, for which `settle` waits."""
+        return bool(self._charges)
 
     async def settle(self) -> None:
         """Wait for the charges. Raises RateLimited if a rate is used up."""
@@ -137,7 +154,7 @@ class Meter:
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
         refused = max(decisions, key=lambda decision: decision.retry_after)
         rate, seconds = refused.rate, math.ceil(refused.retry_after)
-        self._limits.record(rate.name, self._network if rate.name in NETWORK_RATES else self._holder)
+        self._limits.record(rate.name, holder_of(self._address) if rate.name in NETWORK_RATES else self.holder)
         message = (
             f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
             f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
@@ -148,10 +165,9 @@ class Meter:
         """Return the headers that tell what is left of the points, if that is known by now."""
         if self._points is None:
             return []
-        rate = self._points.rate
-        left = b'"points";r=%d;t=%d' % (self._points.remaining, math.ceil(self._points.full_after))
+        left = b'"points";r=%d;t=%d' % (self._points.remaining, int(self._points.full_after) + 1)
         return [
-            (b"ratelimit-policy", b'"points";q=%d;w=%d' % (rate.burst, math.ceil(rate.patience))),
+            (b"ratelimit-policy", self._limits.policy),
             (b"ratelimit", left),
         ]
 

@@ -17,11 +17,17 @@ class Turns:
         self._running: dict[Hashable, int] = {}
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
 
+    def begin_now(self, holder: Hashable) -> bool:
+        """Take a turn, which `end` gives back, if there is one; return whether there was."""
+        running = self._running.get(holder, 0)
+        if running >= self._most:
+            return False
+        self._running[holder] = running + 1
+        return True
+
     async def begin(self, holder: Hashable) -> None:
         """Wait for a turn, which `end` gives back. Raises RateLimited if too many operations wait already."""
-        running = self._running.get(holder, 0)
-        if running < self._most:
-            self._running[holder] = running + 1
+        if self.begin_now(holder):
             return
         waiting = self._waiting.setdefault(holder, deque())
         if len(waiting) >= MAX_WAITING:

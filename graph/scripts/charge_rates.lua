@@ -1,26 +1,34 @@
 #!lua
 -- Charge the rates of one holder: all of them, or none if one would be exceeded (GCRA, the generic cell rate algorithm).
--- KEYS: 1 rate:{holder}   ARGV: for each rate its name, then in microseconds of the store's clock 2 the cost, 3 the burst
--- Returns 1 or 0, whether they were charged, then for each rate the microseconds until its bucket is full.
+-- KEYS: 1 rate:{holder}   ARGV: for each rate its name, then as microseconds of refilling 2 the cost, 3 the burst,
+-- 4 what is taken in advance, as far as there is so much
+-- Returns 1 or 0, whether they were charged, then for each rate the microseconds until its bucket is full, and those
+-- that were taken in advance.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-local charged, full, changes, longest = 1, {}, {}, 0
-for i = 1, #ARGV, 3 do
+local charged, rates, longest = 1, {}, 0
+for i = 1, #ARGV, 4 do
   local cost, burst = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-  local at = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or now)
+  local full = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or now)
   -- A clock that was set back must lock nobody out for longer than an empty bucket takes to fill.
-  at = math.min(math.max(at, now), now + burst)
-  if at + cost - now > burst then charged = 0 end
-  full[#full + 1] = {at - now, cost}
-  changes[#changes + 1] = ARGV[i]
-  changes[#changes + 1] = string.format('%.0f', at + cost)
-  longest = math.max(longest, at + cost - now)
-end
-if charged == 1 then
-  redis.call('HSET', KEYS[1], unpack(changes))
-  redis.call('PEXPIRE', KEYS[1], math.ceil(longest / 1000) + 1, 'GT')
-  redis.call('PEXPIRE', KEYS[1], math.ceil(longest / 1000) + 1, 'NX')
+  full = math.min(math.max(full, now), now + burst)
+  local left = burst - (full - now) - cost
+  if left < 0 then charged = 0 end
+  rates[#rates + 1] = {ARGV[i], full, cost, math.max(0, math.min(tonumber(ARGV[i + 3]), left))}
 end
 local answer = {charged}
-for _, rate in ipairs(full) do answer[#answer + 1] = rate[1] + charged * rate[2] end
+for _, rate in ipairs(rates) do
+  local full, advance = rate[2], 0
+  if charged == 1 then
+    full, advance = full + rate[3] + rate[4], rate[4]
+    redis.call('HSET', KEYS[1], rate[1], string.format('%.0f', full))
+    longest = math.max(longest, math.ceil((full - now) / 1000) + 1)
+  end
+  answer[#answer + 1] = full - now
+  answer[#answer + 1] = advance
+end
+if charged == 1 then
+  redis.call('PEXPIRE', KEYS[1], longest, 'GT')
+  redis.call('PEXPIRE', KEYS[1], longest, 'NX')
+end
 return answer

@@ -66,8 +66,9 @@ class Processes:
     async def pass_time(self, seconds: float) -> None:
         await self.step_clock(seconds)
         for rates in self.rates:
-            for known in rates._full_at:
-                rates._full_at[known] -= seconds
+            for known in rates._known.values():
+                known.full_at -= seconds
+                known.lapses_at -= seconds
 
 
 CHARGES = st.one_of(
@@ -129,6 +130,79 @@ def test_two_processes_count_together_exactly(store_url: str, long_profile: bool
                 await store.close()
 
     run()
+
+
+ADVANCED = Rate("points", limit=1, period=SLOW, burst=20, advance=5)
+"""Its period is that of a unit, so that what was taken in advance lapses with every wait."""
+
+
+@dataclass
+class Advances:
+    """The plain definition of what processes take in advance, of one bucket."""
+
+    bucket: Bucket
+    taken: list[float]
+
+    def charge(self, process: int, cost: int) -> bool:
+        needed = min(cost, self.bucket.rate.burst) - self.taken[process]
+        if needed <= 0:
+            self.taken[process] = -needed
+            return True
+        if not self.bucket.has(needed):
+            return False
+        self.bucket.units -= needed
+        self.taken[process] = min(self.bucket.rate.advance, max(0.0, self.bucket.units))
+        self.bucket.units -= self.taken[process]
+        return True
+
+
+def test_what_is_taken_in_advance_is_spent_by_its_process_only(store_url: str, long_profile: bool) -> None:
+    """Nothing more is admitted than the bucket gave, and nothing is lost but what lapses."""
+
+    @profile(
+        max_examples=5000 if long_profile else 100,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(st.lists(st.tuples(st.integers(0, 1), st.integers(1, 8)) | st.integers(1, 4), min_size=3, max_size=60))
+    def run(steps: Sequence[tuple[int, int] | int]) -> None:
+        asyncio.run(in_two_processes(steps))
+
+    async def in_two_processes(steps: Sequence[tuple[int, int] | int]) -> None:
+        stores = [Store(store_url, single_slot=True) for _ in range(2)]
+        processes, expected = Processes(stores), Advances(Bucket(ADVANCED), [0.0, 0.0])
+        try:
+            for step in steps:
+                if isinstance(step, int):
+                    await processes.pass_time(step * SLOW)
+                    expected.bucket.refill(step * SLOW)
+                    expected.taken = [0.0, 0.0]
+                    continue
+                process, cost = step
+                rates = processes.rates[process]
+                spent = rates.spend(processes.holder, ADVANCED, cost)
+                decision = spent or (await processes.charge(process, (ADVANCED, cost)))[0]
+                assert decision.refused != expected.charge(process, cost)
+        finally:
+            for store in stores:
+                await store.close()
+
+    run()
+
+
+async def test_spending_what_was_taken_in_advance_asks_nobody(processes: Processes) -> None:
+    """Four of five charges cost the store nothing."""
+    rate = Rate("points", limit=1, period=SLOW, burst=100, advance=4)
+    await processes.charge(0, (rate, 1))
+    trips = processes.stores[0].round_trips
+    left = []
+    for _ in range(4):
+        decision = processes.rates[0].spend(processes.holder, rate, 1)
+        assert decision
+        left.append(decision.remaining)
+    assert left == [98, 97, 96, 95]
+    assert processes.rates[0].spend(processes.holder, rate, 1) is None
+    assert processes.stores[0].round_trips == trips
 
 
 def test_one_process_alone_counts_the_same_way(store_url: str) -> None:
@@ -248,7 +322,7 @@ async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: py
         await asyncio.gather(
             *(graph.rates.charge(f"address:{n}", [(POINTS, 1)]).decisions() for n in range(start, start + 20))
         )
-    assert len(graph.rates._full_at) == 50
+    assert len(graph.rates._known) == 50
 
 
 @pytest.mark.parametrize("cost", [11, 10**9])
