@@ -23,7 +23,7 @@ PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of
 PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
 START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
 UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
-SECURITY_HEADERS = (("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
+SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 
 def from_environment() -> Starlette:

@@ -57,7 +57,7 @@ class Playground:
 
     def page(self) -> Response:
         """Give the page."""
-        headers = {"Content-Security-Policy": self._policy, "X-Content-Type-Options": "nosniff"}
+        headers = {"Content-Security-Policy": self._policy, "Referrer-Policy": "no-referrer"}
         return Response(self._page, headers=headers, media_type="text/html")
 
     def routes(self) -> list[BaseRoute]:
@@ -112,6 +112,8 @@ def _tag(source: str, digest: str) -> str:
 
 
 def _from_this_machine(request: Request) -> bool:
+    if "x-forwarded-for" in request.headers or "forwarded" in request.headers:
+        return False  # a proxy on this machine passes it on for somebody else
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] or host
     own_page = request.headers.get("origin", f"http://{host}").partition("://")[2] == host

@@ -129,7 +129,9 @@ class HttpProtocol(HttpToolsProtocol):
             for start in range(0, len(view), HTTP_SLICE):
                 if not self._feed(view[start : start + HTTP_SLICE]):
                     break
-        if self._stale:
+        if self._phase == AWAITING and self._running is not None and not self.flow.write_paused:
+            self.deadline = math.inf  # as nearly always: the request has come as a whole
+        elif self._stale:
             self._set_deadline()
 
     def _feed(self, data: bytes | memoryview) -> bool:
@@ -144,14 +146,21 @@ class HttpProtocol(HttpToolsProtocol):
             cause = error.__context__
             self._refuse(cause if isinstance(cause, Refusal) else Refusal(400, "malformed"))
             return False
-        if self._overhead > MAX_HEAD and not self._discards_body(self._overhead):
+        if self._phase != AWAITING or self._overhead > MAX_HEAD:
+            return self._stays_small()
+        return True
+
+    def _stays_small(self) -> bool:
+        """Refuse what is too long before it is complete; return False then."""
+        most = MAX_DISCARDED if self._discards_body() else MAX_HEAD
+        if self._overhead > most or (self._phase == HEAD and len(self.headers) > MAX_HEADERS):
             self._refuse(Refusal(431, "headers"))
             return False
         return True
 
-    def _discards_body(self, size: int) -> bool:
+    def _discards_body(self) -> bool:
         """Return True while the rest of a request is read that has been answered already."""
-        return self._phase == BODY and self.cycle.response_complete and size <= MAX_DISCARDED
+        return self._phase == BODY and self.cycle.response_complete
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -169,39 +178,44 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; ignore trailers, which come after the body."""
-        headers = self.headers
-        if len(name) + len(value) > MAX_HEADER or len(headers) >= MAX_HEADERS:
+        if len(value) > MAX_HEADER:
             raise Refusal(431, "headers")
         if self._phase == BODY:
             return
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
-        headers.append((name, value))
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Start answering a request, or queue it behind those before it."""
-        if self._overhead > MAX_HEAD:  # of which some may belong to the request before
-            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-            if size > MAX_HEAD:
-                raise Refusal(431, "headers")
-        if self.parser.should_upgrade():
-            method = self.scope["method"] = self.parser.get_method().decode("ascii")
-            if method == "CONNECT":
-                raise Refusal(400, "malformed")
-            return  # the parser raises when it has read all of it
-        first = self.cycle is None
+        if len(self.headers) > MAX_HEADERS or (self._overhead > MAX_HEAD and self._head_size() > MAX_HEAD):
+            raise Refusal(431, "headers")
         if len(self.pipeline) >= MAX_PIPELINED:
             raise Refusal(400, "pipeline")
+        last: RequestResponseCycle | None = self.cycle
         super().on_headers_complete()
+        if self.cycle is last:  # it asks for an upgrade: the parser raises when it has read all of it
+            if self.scope["method"] == "CONNECT":
+                raise Refusal(400, "malformed")
+            return
         if self.pipeline:
             self.flow.resume_reading()  # or nobody would notice that the client leaves
+        else:
+            self._running = self.cycle
         if self._trusted:
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
-        elif first:
+        elif last is None:
             self._open.proxies.warn_of(self.headers, self.client[0] if self.client else None)
         self._phase = BODY
         self._stale = True
+
+    def _should_upgrade(self) -> bool:
+        return True  # to what, is decided when the whole request has been read
+
+    def _head_size(self) -> int:
+        """Return the size of the headers; `_overhead` may contain some of the request before."""
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
@@ -234,7 +248,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._running is not None:
             self._refuse(Refusal(400, "pipeline"))
             return False
-        if self.parser.get_http_version() == "1.1" and self._should_upgrade():
+        if self.parser.get_http_version() == "1.1" and self._get_upgrade() == b"websocket":
             self.handle_websocket_upgrade()
             self.parser = None  # type: ignore[assignment]  # it refers to this object
             if rest:
@@ -258,10 +272,6 @@ class HttpProtocol(HttpToolsProtocol):
 
     # What is answered
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
-
     def on_response_complete(self) -> None:
         """Go on with the next request, or wait for it."""
         self.server_state.total_requests += 1
@@ -270,12 +280,15 @@ class HttpProtocol(HttpToolsProtocol):
             return self._close()
         self.flow.resume_reading()
         if self.pipeline:
-            cycle, app = self.pipeline.pop()
+            self._running, app = self.pipeline.pop()
             if not self.pipeline:
                 self._queued = 0
-            self._start_asgi_task(cycle, app)
+            self._start_asgi_task(self._running, app)
         if self._phase == AWAITING:
-            self._set_deadline()
+            if self._discarded is None and self._running is None and not self.flow.write_paused:
+                self.deadline = self.loop.time() + self._open.timeouts.idle
+            else:
+                self._set_deadline()
         return None
 
     def _refuse(self, refused: Refusal) -> None:

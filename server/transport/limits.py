@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 KIB = 1024
 MAX_HEAD = 64 * KIB  # bytes of a request line with all headers, of trailers, or of what frames the chunks of a body
-MAX_HEADER = 8 * KIB  # bytes of one header, name and value
+MAX_HEADER = 8 * KIB  # bytes of the value of one header, or of a trailer
 MAX_HEADERS = 100
 MAX_URL = 16 * KIB
 MAX_PIPELINED = 16  # requests that wait for the one before them on their connection
