@@ -89,6 +89,13 @@ async def test_the_token_is_for_pages_of_this_server_only(demo: Api, host: str) 
     assert start["examples"]
 
 
+@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded"])
+async def test_the_token_is_not_for_those_behind_a_proxy(demo: Api, header: str) -> None:
+    """A proxy on this machine passes requests on for anybody."""
+    start = (await demo.client.get("/playground/start.json", headers=LOCAL | {header: "for=127.0.0.1"})).json()
+    assert start["token"] is None
+
+
 async def test_outside_the_demo_nobody_is_logged_in(api: Api) -> None:
     """The playground is then as anonymous as curl."""
     start = (await api.client.get("/playground/start.json", headers=LOCAL)).json()

@@ -34,7 +34,8 @@ HANDSHAKE = (
 @pytest.fixture
 async def patient(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve an application whose shutdown waits for ever for what does not end by itself."""
-    async with serving(settings, graph) as api:
+    unbounded = settings.model_copy(update={"max_response": 100_000_000, "max_cost": 1_000_000})
+    async with serving(unbounded, graph) as api:
         short, api.server.config.timeout_graceful_shutdown = api.server.config.timeout_graceful_shutdown, None
         yield api
         api.server.config.timeout_graceful_shutdown = short

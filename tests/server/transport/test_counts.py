@@ -11,9 +11,9 @@ from graph import Graph
 from server.settings import Env, Settings
 from server.transport import descriptors
 from server.transport.connections import Connections
-from tests.server.conftest import Api, serving, until
+from tests.server.conftest import KEY, Api, serving, until
 from tests.server.test_metrics import metrics
-from tests.server.transport.conftest import HANDSHAKE, LONG, Raw, post, refused
+from tests.server.transport.conftest import HANDSHAKE, LONG, Raw, refused
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def limited(settings: Settings) -> Settings:
 async def answers(connections: list[Raw]) -> list[int]:
     """Ask over all; give the status of each answer."""
     for raw in connections:
-        await raw.send(post())
+        await raw.send(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
     return [(await raw.response())[0] for raw in connections]
 
 
@@ -61,7 +61,7 @@ async def test_there_is_no_limit_in_development(api: Api) -> None:
 
 def test_the_limit_is_on_in_production() -> None:
     """Unless it is switched off."""
-    production = Settings(env=Env.PRODUCTION, secret=("k" * 32,))
+    production = Settings(env=Env.PRODUCTION, secret=(KEY,))
     assert production.limits_rates
     assert not production.model_copy(update={"rate_limits": False}).limits_rates
     assert not Settings().limits_rates

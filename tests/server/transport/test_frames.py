@@ -5,7 +5,7 @@ import json
 
 from websockets.frames import Frame, Opcode
 
-from server.documents import MAX_BODY
+from server.settings import Settings
 from server.transport.limits import CONTROL_BURST, MAX_FRAGMENTS, SOCKET_SLICE
 from server.transport.websocket import SocketProtocol
 from tests.server.conftest import Api, until
@@ -71,10 +71,10 @@ async def test_a_message_of_too_many_parts_closes_the_socket(api: Api, raw: Raw)
     assert refused(api) == {"fragments": 1}
 
 
-async def test_a_message_in_parts_has_the_same_limit(raw: Raw) -> None:
+async def test_a_message_in_parts_has_the_same_limit(settings: Settings, raw: Raw) -> None:
     """It counts as one."""
     await raw.upgrade()
-    await raw.send_frames(text(b" " * 1000, fin=False), *[more(b" " * 1000)] * (MAX_BODY // 1000))
+    await raw.send_frames(text(b" " * 1000, fin=False), *[more(b" " * 1000)] * (settings.max_body // 1000))
     assert await raw.close_code() == 1009
 
 

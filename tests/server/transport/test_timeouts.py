@@ -4,16 +4,26 @@ import asyncio
 import json
 import socket as sockets
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 
 from graph.facts import PostPublished
 from server.auth import Tokens
+from server.settings import Settings
 from tests.server.conftest import KEY, Api, until
 from tests.server.transport.conftest import FAST, HANDSHAKE, Raw, limit_times, post, refused
 
 PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
 MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Allow responses that no buffer holds."""
+    return settings.model_copy(
+        update={"max_response": 100_000_000, "max_cost": 1_000_000, "deadline": timedelta(minutes=1)}
+    )
 
 
 async def test_a_silent_connection_ends(api: Api) -> None:
