@@ -36,7 +36,6 @@ UNSPACED = rf"[[\u4e00-\u9fff]||[[{SCRIPTS}]&&[{LETTERS}]]]"
 """The most common ones come first, to be found faster."""
 
 UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-MARKS = regex.compile(r"\p{M}+")
 RUNS = regex.compile(rf"(?V1){UNSPACED}+")
 WORDS = regex.compile(rf"(?V1)[[{BEGINNING}]--{UNSPACED}][[{LETTERS}]--{UNSPACED}]*")
 PLAIN_WORDS = re.compile(r"\w+", re.ASCII)
@@ -100,13 +99,6 @@ def fold(text: str) -> str:
         return text.lower()
     seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     return unicodedata.normalize("NFKC", seen.casefold())
-
-
-def longest_marks(text: str) -> int:
-    """Return how many combining marks of a text follow each other, at most. Linear, unlike `fold`."""
-    if text.isascii():
-        return 0
-    return max(map(len, MARKS.findall(UNSEEN.sub("", text))), default=0)
 
 
 def terms_of(text: str) -> Terms:

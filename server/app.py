@@ -63,20 +63,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     tokens = Tokens(settings.keys())
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
-    execution = Execution(
-        schema,
-        settings.document_limits,
-        OperationLimits(
-            settings.max_cost,
-            settings.max_event_cost,
-            settings.max_response,
-            settings.deadline,
-            settings.operations_at_once,
-        ),
-        introspection=settings.shows_schema,
-        locations=not settings.production,
-        breadth_first=settings.executor,
-    )
+    execution = _execution(settings)
     trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.pin)
     endpoint = GraphQLEndpoint(execution, tokens, playground, trusted, settings)
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
@@ -101,6 +88,24 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
         max_body_size=settings.max_body,
+    )
+
+
+def _execution(settings: Settings) -> Execution:
+    limits = OperationLimits(
+        settings.max_cost,
+        settings.max_event_cost,
+        settings.max_response,
+        settings.deadline,
+        settings.operations_at_once,
+    )
+    return Execution(
+        schema,
+        settings.document_limits,
+        limits,
+        introspection=settings.shows_schema,
+        locations=not settings.production,
+        breadth_first=settings.executor,
     )
 
 

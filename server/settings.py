@@ -8,7 +8,6 @@ import difflib
 import math
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
@@ -27,7 +26,7 @@ from graph.store import check_url
 from server.document_size import DocumentLimits
 from server.embedded import Durability
 from server.setting_values import Count, Duration, read_list
-from server.signing_keys import weakness
+from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
 PREFIX = "FANLINE_"
@@ -365,7 +364,7 @@ class Settings(BaseSettings):
         path = self.secret_file or self.data_dir / "secret"
         try:
             if not self.secret_file and not path.exists():
-                _make_secret(path)
+                make_key_file(path)
             keys = tuple(path.read_text(encoding="ascii").split())
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The secret in {path} cannot be read or made: {error}.") from error
@@ -374,24 +373,6 @@ class Settings(BaseSettings):
         if found := next(filter(None, map(weakness, keys)), None):
             raise SettingsError(f"{path}: each key {found}; `openssl rand -base64 48` makes one.")
         return keys
-
-
-def _make_secret(path: Path) -> None:
-    """Write a new key whole under another name, then link it into place unless somebody else was first."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"secret.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(48) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return
-    finally:
-        draft.unlink()
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:

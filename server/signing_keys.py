@@ -1,6 +1,9 @@
 """The keys that sign access tokens: their ids, and which of them are too weak to use."""
 
 import hashlib
+import os
+import secrets
+from pathlib import Path
 
 MIN_BYTES = 32
 MIN_DIFFERENT = 8
@@ -27,3 +30,21 @@ def weakness(key: str) -> str | None:
     if len({data[at : at + 3] for at in range(len(data) - 2)}) < MIN_TRIPLETS:
         return "must not repeat itself"
     return None
+
+
+def make_key_file(path: Path) -> None:
+    """Write a new key under another name, then link it into place, unless another process was first."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"secret.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+    finally:
+        draft.unlink()
