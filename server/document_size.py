@@ -42,7 +42,7 @@ class DocumentLimits:
 
     tokens: int = 3_000
     depth: int = 20
-    selections: int = 500
+    selections: int = 1_000
     aliases: int = 100
     directives: int = 100
 

@@ -123,7 +123,7 @@ class Settings(BaseSettings):
     max_body: Count = Field(default=100_000, description="Bytes of a request's body, or of a WebSocket message.")
     max_tokens: Count = Field(default=3000, description="Tokens of a document.")
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
-    max_selections: Count = Field(default=500, description="Selections of a document, fragments counted where spread.")
+    max_selections: Count = Field(default=1000, description="Selections of a document, fragments counted where spread.")
     max_aliases: Count = Field(default=100, description="Aliases of a document, fragments counted where spread.")
     max_directives: Count = Field(default=100, description="Directives of a document, fragments counted where spread.")
     max_cost: Count = Field(default=20000, description="Points that one operation may cost: objects and values.")

@@ -166,7 +166,7 @@ def test_fields_that_hash_are_counted_in_fragments_too() -> None:
 
 
 def test_nested_fragments_are_counted_in_time() -> None:
-    """The limits of documents bound what is visited: 500 selections take a few milliseconds."""
+    """The limits of documents bound what is visited: a thousand selections take a few milliseconds."""
     steps = " ".join(
         f"fragment F{n} on User {{ ...F{n + 1} followers(first: 99) {{ nodes {{ id }} }} }}" for n in range(160)
     )
