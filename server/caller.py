@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphql import GraphQLError
+from starlette.types import Receive
 
 from graph import Graph
 from resolvers.bulk import look_at
@@ -36,7 +37,8 @@ class Caller:
     """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
 
     `sockets`, `streams` and `anonymous_streams` count what callers hold open, `terms` and `anonymous_terms` how large
-    their event filters are; `resumption` is only for event streams.
+    their event filters are; `resumption` is only for event streams. `receive` tells when the client of a plain request
+    has left.
     """
 
     graph: Graph
@@ -53,6 +55,7 @@ class Caller:
     resumption: Resumption | None = None
     rate_limits: RateLimits | None = None
     meter: Meter | None = None
+    receive: Receive | None = None
     _event_turns: asyncio.Semaphore | None = None
 
     @property

@@ -14,6 +14,7 @@ from graphql import DocumentNode, GraphQLError
 from graphql.execution import ExecutionResult as CoreResult
 from graphql.execution import Executor as CoreExecutor
 from graphql.execution import create_source_event_stream, execute_subscription_event
+from starlette.requests import ClientDisconnect
 from strawberry import Schema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.types import ExecutionResult
@@ -27,6 +28,7 @@ from server.cost import Demand, refusal
 from server.document_size import DocumentLimits
 from server.documents import DocumentRefused, Documents, Prepared
 from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, coded
+from server.leaving import while_connected
 from server.rates import SUBSCRIPTION, Meter, preparation_of
 from server.turns import Turns
 
@@ -121,7 +123,12 @@ class Execution:
     ) -> ExecutionResult:
         try:
             async with asyncio.timeout(self._deadline) as deadline:
-                return await self._answer(caller, ready, variables, operation_name)
+                answering = self._answer(caller, ready, variables, operation_name)
+                if ready.demand.hashes and caller.receive:
+                    return await while_connected(answering, caller.receive)
+                return await answering
+        except ClientDisconnect:
+            raise
         except TimeoutError as error:
             return _result(caller, None, [self._too_late() if deadline.expired() else _as_graphql(error)])
         except Exception as error:

@@ -98,6 +98,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         if parse_media_type(request.headers.get("accept", "").split(",")[0])[0] == EVENT_STREAM:
             return await self._stream(request)
         caller = self.identify(request.scope, request.headers.get("authorization"))
+        caller.receive = request.receive
         result = await self.execute(caller, await _read(request), posted=request.method == "POST")
         media_type = choose_media_type(request.headers.get("accept", ""))
         answer = render(result, media_type, self.execution.limits.response, caller.meter)

@@ -4,6 +4,7 @@ It stands before the framework. Whatever is not a plain POST of JSON to the endp
 without an origin and with no header twice, goes the long way through routes and middleware, and comes out the same.
 """
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from server.errors import Refused, failed
@@ -41,10 +42,13 @@ class Posting:
         media_type = choose_media_type(accept)
         try:
             caller = self._endpoint.identify(scope, None if authorization is None else authorization.decode("latin-1"))
+            caller.receive = receive
             result = await self._endpoint.execute(caller, read_body(content_type, body), posted=True)
             answer = render(result, media_type, self._endpoint.execution.limits.response, caller.meter)
         except Refused as refused:
             await self._respond(scope, receive, send, refused)
+            return True
+        except ClientDisconnect:
             return True
         except Exception:
             await self._respond(scope, receive, send, failed(request_id.decode()))
