@@ -377,4 +377,5 @@ def _tell(cycle: RequestResponseCycle) -> None:
     """Tell the application that the client has gone."""
     if not cycle.response_complete:
         cycle.disconnected = True
+        cycle.waiting_for_100_continue = False  # nothing more may be written, not even that the body is welcome
     cycle.message_event.set()
