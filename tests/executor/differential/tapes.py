@@ -15,6 +15,10 @@ class Tape:
         self._content = content
         self._at = 0
 
+    def again(self) -> "Tape":
+        """Return the same tape, rewound."""
+        return Tape(self._content)
+
     def _byte(self) -> int:
         byte = self._content[self._at] if self._at < len(self._content) else 0
         self._at += 1

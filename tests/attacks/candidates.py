@@ -1,0 +1,131 @@
+"""Queries written by hand to cost as much as possible: each has pages of `$n`, and grows with them.
+
+In a template, `@100(text)` stands for 100 fields under aliases of their own, `$loud` for the argument that names the
+user with the largest posts, and `$users100`, `$authors15` and `$timelines15` for lists of so many ids.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from tests.attacks.world import World
+
+Candidate = Callable[[int], str]
+
+AUTHORS = 21  # the first users of the world, who have the largest posts
+ANONYMOUS = {
+    "texts under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(text) } } } } }",
+    "15 timelines of texts under 100 aliases": (
+        "{ nodes(ids: $authors15) { ... on User { timeline { posts(first: $n) { nodes { @100(text) } } } } } }"
+    ),
+    "one timeline 15 times, texts under 100 aliases": (
+        "{ nodes(ids: $timelines15) { ... on Timeline { posts(first: $n) { nodes { @100(text) } } } } }"
+    ),
+    "timelines of 100 users": (
+        "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { nodes { text } } } } } }"
+    ),
+    "100 empty pages": "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { liveCursor } } } } }",
+    "posts with everything": (
+        "{ nodes(ids: $authors20) { ... on User { timeline { posts(first: $n) { liveCursor pageInfo { startCursor "
+        "endCursor hasNextPage } edges { cursor node { id text createdAt platform location { latitude longitude } "
+        "author { id login name bio } } } } } } } }"
+    ),
+    "followers with everything": (
+        "{ nodes(ids: $users100) { ... on User { followers(first: $n) { totalCount edges { cursor followedAt node { "
+        "id login name bio joinedAt followersCount followingCount postsCount relationship { state } } } } } } }"
+    ),
+    "followers of followers": (
+        "{ user($loud) { followers(first: 100) { nodes { login followers(first: $n) { nodes { login } } } } } }"
+    ),
+    "followers of followers of followers": (
+        "{ user($loud) { followers(first: $n) { nodes { followers(first: $n) { nodes { followers(first: $n) { nodes { "
+        "login } } } } } } } }"
+    ),
+    "posts of followers": (
+        "{ user($loud) { followers(first: 100) { nodes { timeline { posts(first: $n) { nodes { text author { bio } } "
+        "} } } } } }"
+    ),
+    "counts under 99 aliases": (
+        "{ user($loud) { followers(first: $n) { nodes { @33(followersCount) @33(followingCount) @33(postsCount) } } } }"
+    ),
+    "counts of 100 users under 99 aliases": (
+        "{ nodes(ids: $users100) { ... on User { @33(followersCount) @33(followingCount) @33(postsCount) } } }"
+    ),
+    "bios under 100 aliases": "{ user($loud) { followers(first: $n) { nodes { @100(bio) } } } }",
+    "one user under 99 aliases": "{ @99(user($loud) { login name bio followersCount }) }",
+    "authors of posts of authors": (
+        "{ user($loud) { timeline { posts(first: $n) { nodes { author { timeline { posts(first: $n) { nodes { author { "
+        "timeline { posts(first: $n) { nodes { id } } } } } } } } } } } } }"
+    ),
+    "typenames": "{ user($loud) { followers(first: $n) { nodes { @99(__typename) } } } }",
+    "edges and cursors": (
+        "{ nodes(ids: $users90) { ... on User { timeline { posts(first: $n) { edges { cursor node { id } } } } "
+        "followers(first: $n) { edges { cursor } } } } }"
+    ),
+    "the oldest pages": (
+        "{ nodes(ids: $users100) { ... on User { timeline { posts(last: $n) { nodes { id } } } followers(last: $n) { "
+        "nodes { id } } } } }"
+    ),
+    "locations under 100 aliases": (
+        "{ user($loud) { timeline { posts(first: $n) { nodes { @100(location { latitude longitude }) } } } } }"
+    ),
+    "dates under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(createdAt) } } } } }",
+    "ids under 100 aliases": "{ user($loud) { timeline { posts(first: $n) { nodes { @100(id) } } } } }",
+    "authors under 99 aliases": (
+        "{ user($loud) { timeline { posts(first: $n) { nodes { @99(author { id login }) } } } } }"
+    ),
+    "pages under 50 aliases": "{ user($loud) { timeline { @50(posts(first: $n) { nodes { text } }) } } }",
+    "followers under 50 aliases": "{ user($loud) { @50(followers(first: $n) { nodes { bio } }) } }",
+    "page infos": "{ nodes(ids: $users100) { ... on User { @33(followers(first: $n) { pageInfo { endCursor } }) } } }",
+    "total counts": "{ nodes(ids: $users100) { ... on User { @90(followers(first: $n) { totalCount }) } } }",
+    "fragments that spread fragments": (
+        "{ user($loud) { followers(first: $n) { nodes { ...F5 } } } } fragment F0 on User { login bio } "
+        + " ".join(f"fragment F{at} on User {{ ...F{at - 1} ...F{at - 1} }}" for at in range(1, 6))
+    ),
+    "conditions": "{ user($loud) { followers(first: $n) { nodes { @95(bio @include(if: true)) } } } }",
+    "inline fragments": "{ user($loud) { followers(first: $n) { nodes { " + "... on User { bio } " * 200 + "} } } }",
+}
+WITH_TOKEN = {
+    "home timelines": ("{ viewer { homeTimeline { posts(first: $n) { nodes { @99(text) author { login } } } } } }"),
+    "home timeline 40 times": "{ viewer { @40(homeTimeline { posts(first: $n) { nodes { text author { bio } } } }) } }",
+    "relationships": (
+        "{ nodes(ids: $users100) { ... on User { followers(first: $n) { nodes { relationship { id state following "
+        "followedBy followingSince followedBySince } } } } } }"
+    ),
+    "relationships under 99 aliases": (
+        "{ viewer { followers(first: $n) { nodes { @99(relationship { id state followingSince }) } } } }"
+    ),
+}
+LIST = re.compile(r"\$(users|authors|timelines)(\d+)")
+ALIASED = re.compile(r"@(\d+)\(")
+
+
+def aliased(text: str) -> str:
+    """Write out the fields that stand under aliases; aliases are numbered throughout."""
+    number = itertools.count()
+    while found := ALIASED.search(text):
+        end, depth = found.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        field = text[found.end() : end - 1]
+        fields = " ".join(f"a{next(number)}: {field}" for _ in range(int(found[1])))
+        text = text[: found.start()] + fields + text[end:]
+    return text
+
+
+def filled(template: str, world: World) -> Candidate:
+    """Return the candidate of a template."""
+    pools = {"users": world.users, "authors": world.users[:AUTHORS], "timelines": (world.timeline,)}
+
+    def ids(found: re.Match[str]) -> str:
+        return json.dumps(list(itertools.islice(itertools.cycle(pools[found[1]]), int(found[2]))))
+
+    text = aliased(LIST.sub(ids, template).replace("$loud", f'by: {{id: "{world.loud}"}}'))
+    return lambda n: text.replace("$n", str(n))
+
+
+def candidates(world: World, *, token: bool = False) -> Mapping[str, Candidate]:
+    """Return the candidates by name: for anonymous clients, or all for clients with a token."""
+    return {name: filled(text, world) for name, text in (ANONYMOUS | (WITH_TOKEN if token else {})).items()}

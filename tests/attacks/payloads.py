@@ -1,0 +1,114 @@
+"""What attackers send: documents, texts, headers, filters and junk, for tests and for `benchmarks.attacks`."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benchmarks.live_clients import HANDSHAKE
+from resolvers import ids
+from tests.attacks.candidates import aliased
+from tests.attacks.clients import request, streamed
+from tests.attacks.victim import PLAIN
+from tests.attacks.world import World
+
+NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+EVENTS = 'subscription { events(filter: {keywords: ["nobody writes this"]}) { cursor } }'
+LOG_IN = "mutation ($input: LogInInput!) { logIn(input: $input) { session { token } userErrors { code } } }"
+SIGN_UP = "mutation ($input: SignUpInput!) { signUp(input: $input) { session { token } userErrors { code field } } }"
+# To normalise combining characters takes time that grows with the square of their number; these are 44 and 240 KB.
+COMBINING = "a" + "\u0315" * 11_000 + "\u0300" * 11_000
+LARGER = "a" + "\u0315" * 60_000 + "\u0300" * 60_000
+ALICE = 'user(by: {login: "alice"})'
+OVERLAPS = {
+    "248 repeated fields": "{ " + "viewer { id } " * 248 + "}",
+    "22 fields of 21 repeated fields": "{ " + f"{ALICE} {{ {'login ' * 21} }} " * 22 + "}",
+    "repetition on three levels": "{ " + f"{ALICE} {{ {'login ' * 10} timeline {{ {'id kind ' * 10} }} }} " * 14 + "}",
+    "repeated paths": "{ " + f"{ALICE} {{ timeline {{ posts(first: 1) {{ nodes {{ id }} }} }} }} " * 98 + "}",
+    "repeated paths that conflict": "{ "
+    + " ".join(f"{ALICE} {{ timeline {{ posts(first: {at}) {{ nodes {{ id }} }} }} }}" for at in range(98))
+    + " }",
+    "arguments that conflict": "{ " + " ".join(f'user(by: {{login: "u{at}"}}) {{ id }}' for at in range(220)) + " }",
+    "leaves that conflict": f"{{ {ALICE} {{ {'x: login x: name ' * 50} }} }}",
+    "fragments that overlap": f"{{ {ALICE} {{ {' '.join(f'...F{at}' for at in range(80))} }} }} "
+    + " ".join(f"fragment F{at} on User {{ login name bio id }}" for at in range(80)),
+    "fragments that conflict": f"{{ {ALICE} {{ {' '.join(f'...F{at}' for at in range(80))} }} }} "
+    + " ".join(f"fragment F{at} on User {{ followers(first: {at}) {{ totalCount }} name }}" for at in range(80)),
+    "fragments that spread fragments": f"{{ {ALICE} {{ ...F0 }} }} "
+    + " ".join(f"fragment F{at} on User {{ ...F{at + 1} ...F{at + 2} login }}" for at in range(60))
+    + " fragment F60 on User { id } fragment F61 on User { name }",
+    "inline fragments": f"{{ {ALICE} {{ {'... on User { timeline { id } } ' * 160} }} }}",
+}
+HEADS = {
+    "accept": lambda size: request({"query": PLAIN}, headers=[("accept", "a/b;q=1," * (size // 8))]),
+    "accept of one type": lambda size: request({"query": PLAIN}, headers=[("accept", "a/b" + ";q=1" * (size // 4))]),
+    "authorization": lambda size: request({"query": PLAIN}, headers=[("authorization", "Bearer " + "x" * size)]),
+    "many headers": lambda size: request(
+        {"query": PLAIN}, headers=[(f"x-{at}", "y" * 90) for at in range(size // 100)]
+    ),
+    "one header many times": lambda size: request({"query": PLAIN}, headers=[("accept", "a/b")] * (size // 13)),
+    "cookie": lambda size: request({"query": PLAIN}, headers=[("cookie", "a=b; " * (size // 5))]),
+    "content type": lambda size: request(
+        {"query": PLAIN}, headers=[("content-type", "application/json;a=b" * (size // 20))]
+    ),
+    "url": lambda size: request(method="GET", path="/graphql?" + "a=b&" * (size // 4)),
+    "path": lambda size: request(method="GET", path="/" + "a/" * (size // 2)),
+    "name of a header": lambda size: request({"query": PLAIN}, headers=[("x" * size, "y")]),
+    "origin": lambda size: request({"query": PLAIN}, headers=[("origin", "http://" + "a." * (size // 2))]),
+    "last event": lambda size: streamed(EVENTS, last_event_id="9" * size),
+    "request id": lambda size: request({"query": PLAIN}, headers=[("x-request-id", "a" * size)]),
+    "handshake": lambda size: HANDSHAKE.replace(
+        b"\r\n\r\n", b"\r\nsec-websocket-protocol: " + b"a, " * (size // 3) + b"\r\n\r\n"
+    ),
+}
+SELECTIONS = {
+    "bios of followers": "follower { followers(first: $n) { nodes { @5(bio) } } }",
+    "texts": "follower { timeline { posts(first: $n) { nodes { @3(text) } } } }",
+    "followers of followers": "followee { followers(first: $n) { nodes { followers(first: $n) { nodes { bio } } } } }",
+    "counts": "followee { @20(followersCount) followers(first: $n) { totalCount } }",
+    "pages under aliases": "followee { @3(followers(first: $n) { nodes { bio } }) }",
+}
+FOLLOW = """mutation ($ids: [ID!]!) {
+  unfollow(input: {userIds: $ids}) { results { outcome } }
+  follow(input: {userIds: $ids}) { results { outcome } }
+}"""
+
+
+def filter_by_users(world: World, at: int) -> dict[str, list[str]]:
+    """Write a filter of thousands of users, nearly all of whom do not exist."""
+    return {
+        "users": [world.users[0], *ids.encode_all(ids.Kind.USER, range(10**9 * (1 + at), 10**9 * (1 + at) + 2_500))]
+    }
+
+
+def filter_by_keywords(world: World, at: int) -> dict[str, list[str]]:
+    """Write a filter of thousands of words."""
+    return {"keywords": [" ".join(f"w{at}x{index}x{word}" for word in range(25)) for index in range(79)]}
+
+
+FILTERS: dict[str, Callable[[World, int], Any]] = {"users": filter_by_users, "keywords": filter_by_keywords}
+
+
+def junk(count: int) -> Iterator[bytes]:
+    """Write requests that are refused, each another one."""
+    for at in range(count):
+        salt = secrets.token_hex(4)
+        yield (
+            request({"query": f"{{ nothing{salt} }}"}),
+            request({"query": f"{{ {salt} "}),
+            request(f"{{not json {salt}".encode()),
+            request({"query": f"query ($a{salt}: Nothing) {{ viewer {{ id }} }}"}),
+            request({"query": PLAIN}, headers=[("authorization", f"Bearer {salt}")]),
+            request({"query": f"query ($id: ID!) {{ node(id: $id) {{ id }} }} #{salt}", "variables": {"id": salt}}),
+            request(method="GET", path=f"/graphql?query={salt}"),
+            request(method="PUT", path="/graphql"),
+            request(method="GET", path=f"/{salt}"),
+            f"GET /graphql HTTP/1.1\r\nhost: {salt}\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n".encode(),
+            f"{salt}\r\n\r\n".encode(),
+        )[at % 11]
+
+
+def follow_stream(world: World, selection: str, size: int) -> str:
+    """Write a subscription to the follows of the largest user."""
+    selection = aliased(selection.replace("$n", str(size)))
+    kinds = f"... on UserFollowed {{ {selection} }} ... on UserUnfollowed {{ {selection} }}"
+    return f'subscription {{ events(filter: {{users: ["{world.loud}"]}}) {{ __typename cursor {kinds} }} }}'

@@ -1,0 +1,57 @@
+"""The process under attack: what `fanline serve` runs, which also reports what it holds.
+
+`python -m tests.attacks.serving` takes its settings from the environment and prints its port. For each line on its
+standard input it prints a line of JSON; the line `collect` collects garbage first. The process ends with its input.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+
+from graph import Graph
+from server.process import create_private_files, set_limits
+from server.serving import bind, serve_here
+from server.settings import Settings
+
+DESCRIPTORS = "ATTACKS_DESCRIPTORS"
+
+
+def holdings() -> dict[str, int]:
+    """Return how many unfinished tasks, live streams and objects this process has."""
+    objects = gc.get_objects()
+    return {
+        "tasks": sum(isinstance(each, asyncio.Task) and not each.done() for each in objects),
+        "streams": sum(len(each.feed) for each in objects if type(each) is Graph),
+        "objects": len(objects),
+    }
+
+
+def answer() -> None:
+    """Answer lines until the input ends, then end the process."""
+    for line in sys.stdin:
+        if line == "collect\n":
+            gc.collect()
+        print(json.dumps(holdings()), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    if descriptors := os.environ.get(DESCRIPTORS):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(descriptors), int(descriptors)))
+    settings = Settings.load()
+    create_private_files()
+    set_limits(production=settings.production)
+    with bind("127.0.0.1", 0) as listening:
+        print(listening.getsockname()[1], flush=True)
+        threading.Thread(target=answer, daemon=True).start()
+        serve_here(settings, listening)
+
+
+if __name__ == "__main__":
+    main()

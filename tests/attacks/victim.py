@@ -1,0 +1,235 @@
+"""A server under attack: a process of its own in production mode, and what it spends, holds and logs."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from server.settings import Settings
+from tests.attacks.serving import DESCRIPTORS
+from tests.attacks.world import KEY, World
+
+ROOT = Path(__file__).parents[2]
+PAGE = os.sysconf("SC_PAGE_SIZE")
+PATIENCE = 20.0  # seconds that the server may take to start, to answer or to end
+IDLE_CPU = 0.001  # seconds of CPU in IDLE_SECONDS below which the server counts as idle
+IDLE_SECONDS = 0.05
+GRAPHQL = "/graphql"
+MEGABYTE = 2**20
+
+
+def cpu_of(process: int) -> float:
+    """Return the CPU seconds that a process has used, in user and system mode, to the microsecond (Linux only)."""
+    return time.clock_gettime((~process << 3) | 2)  # clock_getcpuclockid(3)
+
+
+@dataclass
+class Spent:
+    """What the server spent during an attack: seconds of CPU, and bytes of memory and of log that it grew by."""
+
+    cpu: float = 0.0
+    grown: int = 0
+    logged: int = 0
+
+    def __str__(self) -> str:
+        return f"{1000 * self.cpu:.1f} ms CPU, {self.grown / MEGABYTE:+.1f} MB RSS, {self.logged} bytes of log"
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What the server holds: unfinished tasks, live streams, objects, descriptors, bytes of memory."""
+
+    tasks: int
+    streams: int
+    objects: int
+    descriptors: int
+    rss: int
+
+
+class Victim:
+    """One server process. Use it as a context manager; it ends by its process id."""
+
+    def __init__(
+        self,
+        folder: Path,
+        store_url: str,
+        world: World,
+        *,
+        rates: bool = False,
+        descriptors: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.world = world
+        self._folder = folder
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")},
+            "PYTHONPATH": str(ROOT),
+            "FANLINE_ENV": "production",
+            "FANLINE_SECRET": KEY,
+            "FANLINE_STORE_URL": store_url,
+            "FANLINE_DATA_DIR": str(folder),
+            "FANLINE_WORKER": "true",
+            **({DESCRIPTORS: str(descriptors)} if descriptors else {}),
+            **({"FANLINE_RATE_LIMITS": str(rates).lower()} if "rate_limits" in Settings.model_fields else {}),
+            **(settings or {}),
+        }
+        self.port = 0
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> "Victim":
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the process, and wait until it answers."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("a") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.attacks.serving"],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.port = int(self._line())
+        deadline = time.monotonic() + PATIENCE
+        while not self.answers():
+            assert time.monotonic() < deadline, f"The server does not answer: {self.log()}"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the process, if need be with force."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin
+        assert process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def revive(self) -> None:
+        """Start the process again if it died."""
+        if not self.alive():
+            self.stop()
+            self.start()
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        assert self._process is not None, "the server was not started"
+        return self._process.pid
+
+    def alive(self) -> bool:
+        """Return whether the process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def answers(self) -> bool:
+        """Return whether the server answers a plain request with data."""
+        try:
+            with self.client() as client:
+                return bool(ask(client, PLAIN).json().get("data"))
+        except httpx.TransportError:
+            return False
+
+    def cpu(self) -> float:
+        """Return the seconds of CPU that the process has used."""
+        return cpu_of(self.pid)
+
+    def rss(self) -> int:
+        """Return the bytes of memory that the process occupies."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1]) * PAGE
+
+    @property
+    def log_file(self) -> Path:
+        """The file of what the process wrote to its standard error."""
+        return self._folder / "server.log"
+
+    def log(self) -> str:
+        """Return what the process has logged."""
+        return self.log_file.read_text("utf-8", errors="replace")
+
+    def log_size(self) -> int:
+        """Return the bytes that the process has logged."""
+        return self.log_file.stat().st_size
+
+    def look(self, *, collect: bool = False) -> Holdings:
+        """Ask the process what it holds, perhaps after it has collected garbage."""
+        assert self._process
+        assert self._process.stdin
+        self._process.stdin.write("collect\n" if collect else "look\n")
+        self._process.stdin.flush()
+        descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
+        return Holdings(**json.loads(self._line()), descriptors=descriptors, rss=self.rss())
+
+    def settle(self) -> None:
+        """Wait until the server is idle, at most for PATIENCE seconds."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            before = self.cpu()
+            time.sleep(IDLE_SECONDS)
+            if self.cpu() - before < IDLE_CPU:
+                return
+
+    @contextlib.contextmanager
+    def spends(self) -> Iterator[Spent]:
+        """Measure what the server spends in the context, and on what the context has left to do."""
+        self.settle()
+        spent = Spent()
+        cpu, rss, logged = self.cpu(), self.rss(), self.log_size()
+        yield spent
+        self.settle()
+        spent.cpu = self.cpu() - cpu
+        spent.grown = self.rss() - rss
+        spent.logged = self.log_size() - logged
+
+    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+        """Return an HTTP client of the server, perhaps with a token."""
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        options = {"verify": False, "timeout": PATIENCE, **options}  # not to read certificates saves 27 ms
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, **options)
+
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        """Open a connection from an address of this machine."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE, source_address=(source, 0))
+
+    def _line(self) -> str:
+        assert self._process
+        assert self._process.stdout
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        assert ready, f"The server is silent: {self.log()}"
+        line = self._process.stdout.readline()
+        assert line, f"The server has ended: {self.log()}"
+        return line
+
+
+PLAIN = '{ user(by: {login: "alice"}) { login name } }'
+
+
+def ask(client: httpx.Client, query: str, **variables: Any) -> httpx.Response:
+    """Post an operation."""
+    return client.post(GRAPHQL, json={"query": query, "variables": variables})

@@ -1,0 +1,70 @@
+"""The world that is served to attackers: a cut of the demo world, and a user with the largest possible posts."""
+
+import secrets
+from dataclasses import dataclass
+
+from graph import Graph
+from graph.facts import Followed, PostPublished, UserCreated
+from resolvers import ids
+from server.auth import Tokens
+from tests.conftest import CHEAP
+from tests.worlds import settle_small_world
+
+KEY = secrets.token_urlsafe(48)
+LONGEST = "𝄞" * 1000  # as many bytes as a post can have
+LOUD = "loud"
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class World:
+    """What attackers know: global ids, and tokens of some users by login."""
+
+    users: tuple[str, ...]
+    loud: str
+    timeline: str
+    posts: tuple[str, ...]
+    tokens: dict[str, str]
+    logins: tuple[str, ...]
+
+
+async def settle(url: str, *, posts: int = 120, followers: int = 120, posts_each: int = 20) -> World:
+    """Seed an empty store: the small world, and `loud`, with so many posts of the largest size and so many followers.
+
+    The followers follow one another in a ring of ten, so that pages of pages are full. Twenty of them have `posts_each`
+    posts of nearly that size.
+    """
+    graph = await Graph.open(url, CHEAP)
+    try:
+        small = await settle_small_world(graph)
+        loud, *crowd = await _join(graph, [LOUD, *(f"fan{index}" for index in range(followers))])
+        follows = [fact for fan in crowd for fact in (Followed(fan, loud), Followed(loud, fan))]
+        for at, fan in enumerate(crowd):
+            follows += [Followed(fan, crowd[(at + step) % len(crowd)]) for step in range(1, 10)]
+        published = [PostPublished(loud, LONGEST) for _ in range(posts)]
+        for fan in crowd[:20]:
+            published += [PostPublished(fan, f"{LONGEST[:900]} {index}") for index in range(posts_each)]
+        for facts in (follows, published):
+            for start in range(0, len(facts), BATCH):
+                await graph.commit(facts[start : start + BATCH])
+        await graph.worker().drain()
+        people = small.people()
+        known = {**people, LOUD: loud}
+        tokens = {login: Tokens([KEY]).issue(await graph.sessions.start(id)) for login, id in known.items()}
+        everybody = [loud, *crowd, *people.values()]
+        return World(
+            tuple(ids.encode(ids.Kind.USER, each) for each in everybody),
+            ids.encode(ids.Kind.USER, loud),
+            ids.encode(ids.Kind.USER_TIMELINE, loud),
+            tuple(ids.encode(ids.Kind.POST, each) for each in [*small.posts()][-8:]),
+            tokens,
+            (LOUD, *small.people()),
+        )
+    finally:
+        await graph.close()
+
+
+async def _join(graph: Graph, logins: list[str]) -> list[int]:
+    await graph.users.claim_many([(login, login, None) for login in logins])
+    facts = [UserCreated(login, "𝄞" * 50, login, "𝄞" * 300) for login in logins]
+    return [fact.number for fact in await graph.commit(facts)]
