@@ -1,0 +1,1 @@
+"""Generated requests, documents and WebSocket conversations."""
