@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TABLES = {
+    "attacks": ["attacks"],
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
