@@ -51,19 +51,19 @@ cli = typer.Typer(
     help="Fanline: a self-hosted GraphQL backend for a micro-blog. Settings are read from FANLINE_… variables.",
 )
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
-Login = Annotated[str, typer.Argument(help="Whose, by login.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 selects a free one.")]
+Login = Annotated[str, typer.Argument(help="The login of the user.")]
 
 
 @cli.command()
 def demo(
     port: Port = 8000,
-    data: Annotated[Path | None, typer.Option(help="The folder to keep the data in.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder; else FANLINE_DATA_DIR.")] = None,
 ) -> None:
-    """Serve a living micro-blog: an embedded store, some hundred people, their posts, and the playground."""
+    """Serve a demo on this machine: an embedded store, a few hundred users with posts, and the playground."""
     settings = load_settings(data)
     if settings.production:
-        raise SettingsError("The demo has known passwords: it does not run with FANLINE_ENV=production.")
+        raise SettingsError("The demo's passwords are public, so it does not run with FANLINE_ENV=production.")
     start_safely(settings, print_warning, "127.0.0.1")
     listening = bind("127.0.0.1", port)
     with store_of(settings):
@@ -76,13 +76,13 @@ def demo(
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="How many processes serve.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="The number of server processes.")] = 1,
 ) -> None:
-    """Serve the API, with an embedded store too if no FANLINE_STORE_URL is set."""
+    """Serve the API. Without FANLINE_STORE_URL, an embedded store is started too."""
     settings = load_settings()
     start_safely(settings, print_warning, host)
     listening = bind(host, port)
-    console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Ctrl-C ends it.")
+    console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
     with store_of(settings):
         if settings.production:
             asyncio.run(refuse_demo(settings))
@@ -94,10 +94,12 @@ def serve(
 
 @cli.command()
 def worker(
-    once: Annotated[bool, typer.Option("--once", help="Project what is in the log, and end.")] = False,
-    dead_letters: Annotated[bool, typer.Option("--dead-letters", help="List what could not be projected.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Project what is in the log, then exit.")] = False,
+    dead_letters: Annotated[
+        bool, typer.Option("--dead-letters", help="List the events that could not be projected.")
+    ] = False,
 ) -> None:
-    """Project the log, in a process of its own. Several may run."""
+    """Project the log in a separate process. Several workers may run at once."""
     settings = load_settings()
     start_safely(settings, print_warning)
     task: Callable[[Graph], Awaitable[None]] = _list_dead_letters if dead_letters else _drain if once else _work
@@ -107,13 +109,15 @@ def worker(
 
 @cli.command()
 def seed(
-    users: Annotated[int | None, typer.Option(help="How many people.")] = None,
-    posts: Annotated[int | None, typer.Option(help="How many posts.")] = None,
-    following: Annotated[int | None, typer.Option(help="How many people each follows, on average.")] = None,
-    follows: Annotated[Path | None, typer.Option(help="A file of who follows whom; else follows are made up.")] = None,
-    texts: Annotated[Path | None, typer.Option(help="A file of texts to post, one a line.")] = None,
+    users: Annotated[int | None, typer.Option(help="The number of users; 1000 if not given.")] = None,
+    posts: Annotated[int | None, typer.Option(help="The number of posts; as many as users if not given.")] = None,
+    following: Annotated[
+        int | None, typer.Option(help="The average number of follows of a user; 20 if not given.")
+    ] = None,
+    follows: Annotated[Path | None, typer.Option(help="A file of follows, instead of generated ones.")] = None,
+    texts: Annotated[Path | None, typer.Option(help="A file of post texts, one per line.")] = None,
 ) -> None:
-    """Fill an empty store in bulk; the result is as if all had come through the API."""
+    """Fill an empty store with users, follows and posts, as if they had come through the API."""
     settings = load_settings()
     source = seed_source(users, posts, following, follows, texts)
     with store_of(settings):
@@ -123,9 +127,9 @@ def seed(
 
 @cli.command()
 def repair(
-    check: Annotated[bool, typer.Option("--check", help="Only compare; exit code 1 if something differs.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare only; exit code 1 if there are differences.")] = False,
 ) -> None:
-    """Compare what is derived with what it is derived from, and mend it. Fanline may go on serving meanwhile."""
+    """Compare derived data with its source and repair it. Fanline can keep serving meanwhile."""
     settings = load_settings()
     with store_of(settings):
         report = run(settings, lambda graph: repair_with_progress(graph, console, mend=not check))
@@ -142,17 +146,17 @@ def schema() -> None:
 
 @cli.command()
 def token(login: Login) -> None:
-    """Print an access token, for development."""
+    """Print an access token of a user, for development."""
     settings = load_settings()
     if settings.production:
-        raise SettingsError("Tokens are not given out with FANLINE_ENV=production: people log in.")
+        raise SettingsError("`fanline token` does not run with FANLINE_ENV=production. Use the mutation logIn.")
     with existing_store_of(settings):
         sys.stdout.write(f"{run(settings, lambda graph: issue_token(graph, settings, login))}\n")
 
 
 @cli.command()
 def grant(login: Login, permission: Permission) -> None:
-    """Give somebody a permission; it holds at once, everywhere, and until it is revoked."""
+    """Grant a permission to a user, until it is revoked. All processes apply it at once."""
     settings = load_settings()
     with existing_store_of(settings):
         new = run(settings, lambda graph: _grant(graph, settings, login, permission))
@@ -161,7 +165,7 @@ def grant(login: Login, permission: Permission) -> None:
 
 @cli.command()
 def revoke(login: Login, permission: Permission) -> None:
-    """Take a permission away from somebody; what is running by it ends."""
+    """Revoke a permission of a user. Subscriptions that need it end."""
     settings = load_settings()
     with existing_store_of(settings):
         had = run(settings, lambda graph: _revoke(graph, settings, login, permission))
@@ -200,7 +204,7 @@ def existing_store_of(settings: Settings) -> Iterator[None]:
 def whereabouts(settings: Settings) -> str:
     """Say which store is meant, without its password."""
     if settings.store_url is None:
-        return f"the data folder {settings.data_dir}; FANLINE_DATA_DIR or FANLINE_STORE_URL names another"
+        return f"the data folder {settings.data_dir} (set FANLINE_DATA_DIR or FANLINE_STORE_URL for another one)"
     url = urlsplit(settings.store_url)
     return f"the store {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
@@ -269,7 +273,7 @@ async def id_of(graph: Graph, settings: Settings, login: str) -> int:
     """Find somebody. Raises SettingsError if there is nobody of that name."""
     [user] = await graph.users.ids_of_logins([login])
     if user is None:
-        raise SettingsError(f"There is nobody with the login {login!r} in {whereabouts(settings)}.")
+        raise SettingsError(f"There is no user with the login {login!r} in {whereabouts(settings)}.")
     return user
 
 
@@ -282,7 +286,7 @@ async def _revoke(graph: Graph, settings: Settings, login: str, permission: Perm
 
 
 async def _work(graph: Graph) -> None:
-    console.print("Projecting the log; Ctrl-C ends it.")
+    console.print("Projecting the log. Press Ctrl-C to stop.")
     await work(graph)
 
 
@@ -293,7 +297,7 @@ async def _drain(graph: Graph) -> None:
 
 async def _list_dead_letters(graph: Graph) -> None:
     letters = await graph.worker().dead_letters()
-    console.print(f"{len(letters)} facts could not be projected." if letters else "There are no dead letters.")
+    console.print(f"{len(letters)} events could not be projected." if letters else "There are no dead letters.")
     for letter in letters:
         sys.stdout.write("  ".join(f"{name}={value}" for name, value in letter.items()) + "\n")
 
@@ -315,7 +319,7 @@ def introduce(port: int, access_token: str, settings: Settings) -> None:
         markup=False,
         soft_wrap=True,
     )
-    console.print("Serving on this machine only. Ctrl-C ends it.")
+    console.print("Serving on this machine only. Press Ctrl-C to stop.")
 
 
 def main() -> NoReturn:

@@ -109,19 +109,19 @@ def test_the_schema_is_printed() -> None:
     ("arguments", "environment", "sentence"),
     [
         (("serve",), {"FANLINE_STORE_URI": "x"}, "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
-        (("serve",), {"FANLINE_ENV": "production"}, "FANLINE_SECRET must be set"),
+        (("serve",), {"FANLINE_ENV": "production"}, "In production, set FANLINE_SECRET"),
         (
             ("demo",),
             {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY},
             "does not run with FANLINE_ENV",
         ),
-        (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Tokens are not given out"),
+        (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Use the mutation logIn"),
         (("token", "alice"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("grant", "alice", "firehose"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("worker", "--once"), {"FANLINE_STORE_URL": "unix:///nowhere"}, "store does not answer"),
         (("seed", "--users", "0"), {}, "--users must be from 1"),
         (("seed", "--follows", "/nowhere"), {}, "/nowhere cannot be read"),
-        (("serve", "--host", "192.0.2.1"), {}, "cannot be listened on"),
+        (("serve", "--host", "192.0.2.1"), {}, "Cannot listen on 192.0.2.1"),
     ],
 )
 def test_what_can_be_expected_to_fail_is_one_sentence(
@@ -194,7 +194,7 @@ def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> No
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
         nobody = fanline("token", "nobody", **environment)
         assert (nobody.returncode, nobody.stdout) == (1, "")
-        assert f"nobody with the login 'nobody' in the data folder {tmp_path}; FANLINE_DATA_DIR" in nobody.stderr
+        assert f"no user with the login 'nobody' in the data folder {tmp_path} (set FANLINE_DATA_DIR" in nobody.stderr
         assert "is projected" in fanline("worker", "--once", **environment).stderr
         assert "no dead letters" in fanline("worker", "--dead-letters", **environment).stderr
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
@@ -225,7 +225,7 @@ async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_ur
     assert held == [True, True, False, False]
     nobody = fanline("grant", "nobody", "firehose", **environment)
     assert nobody.returncode == 1
-    assert f"There is nobody with the login 'nobody' in the store {store_url}." in nobody.stderr
+    assert f"There is no user with the login 'nobody' in the store {store_url}." in nobody.stderr
     unknown = fanline("grant", "alice", "everything", **environment)
     assert unknown.returncode == 2
     assert "'everything' is not one of 'firehose'" in unknown.stderr
@@ -239,7 +239,7 @@ def test_what_needs_a_person_makes_no_store(tmp_path: Path, command: tuple[str, 
     nowhere = tmp_path / "nowhere"
     done = fanline(*command, FANLINE_DATA_DIR=str(nowhere))
     assert done.returncode == 1
-    assert f"There is no store yet in the data folder {nowhere}; FANLINE_DATA_DIR" in done.stderr
+    assert f"There is no store yet in the data folder {nowhere} (set FANLINE_DATA_DIR" in done.stderr
     assert not nowhere.exists()
 
 
