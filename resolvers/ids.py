@@ -55,15 +55,15 @@ def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
 def decode(text: str) -> GlobalId:
     """Read a global id back. Raises BadInput if it is none."""
     if len(text) > MAX_LENGTH:
-        raise BadInput("Malformed id.")
+        raise BadInput("The id is malformed. Send an id that this API returned.")
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
     except ValueError:
-        raise BadInput("Malformed id.") from None
+        raise BadInput("The id is malformed. Send an id that this API returned.") from None
     label, *digits = raw.split(":")
     kind = KINDS.get(label)
     if kind is None or len(digits) != kind.arity or not all(map(_is_number, digits)) or _encode(raw) != text:
-        raise BadInput("Malformed id.")
+        raise BadInput("The id is malformed. Send an id that this API returned.")
     return GlobalId(kind, tuple(map(int, digits)))
 
 

@@ -91,7 +91,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
 
     async def _answer(self, request: Request) -> Response | EventStream:
         if request.method not in ("GET", "POST"):
-            raise Refused(405, "GraphQL is served to GET and POST.", headers={"Allow": "GET, POST"})
+            raise Refused(405, "The method must be GET or POST.", headers={"Allow": "GET, POST"})
         wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
         if self._playground and wants_page and not ASKING & request.query_params.keys():
             return self._playground.page()

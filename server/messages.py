@@ -38,7 +38,7 @@ class Asked:
 def read(data: object) -> Asked:
     """Read what to execute. Raises Refused, naming what is wrong."""
     if not isinstance(data, dict):
-        raise Refused(400, "The request must be one JSON object; batches are not served.")
+        raise Refused(400, "The request must be one JSON object; batches are not supported.")
     for name, kind in KINDS.items():
         value = data.get(name)
         if value is not None and not isinstance(value, kind):
@@ -47,7 +47,7 @@ def read(data: object) -> Asked:
     query, document_id, extensions = data.get("query"), data.get("documentId"), data.get("extensions")
     if document_id is None and not extensions:
         if not query:
-            raise Refused(400, "The request has no 'query'.")
+            raise Refused(400, "The request has neither a 'query' nor a 'documentId'.")
         return Asked(query, data.get("variables"), data.get("operationName") or None)
     sha256 = _hash(extensions) if extensions else None
     _check_document(query, document_id, sha256)
@@ -58,7 +58,7 @@ def _check_document(query: str | None, document_id: object, sha256: str | None) 
     """Raise Refused unless a request names exactly one document, by an id of a permitted length."""
     if document_id is None:
         if not query and sha256 is None:
-            raise Refused(400, "The request has no 'query'.")
+            raise Refused(400, "The request has neither a 'query' nor a 'documentId'.")
         return
     if not isinstance(document_id, str):
         raise Refused(400, "'documentId' must be a string.")

@@ -78,7 +78,9 @@ class RateLimits:
         now = time.monotonic()
         if now - self._logged_at >= MINUTE:
             found = ", ".join(f"{name} ({count:,})" for name, count in self._holders.most_common(10))
-            logger.warning("Rate limits refused %s operations of: %s", self._holders.total(), found)
+            logger.warning(
+                "Operations refused by rate limits: %s; by user or network: %s", self._holders.total(), found
+            )
             self._holders.clear()
             self._logged_at = now
 

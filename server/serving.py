@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import socket
 import sys
 from typing import Any
@@ -40,10 +41,10 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = (
-            "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror or error})"
-        )
-        raise SettingsError(f"Port {port} of {host} {reason}: choose another with --port.") from None
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(f"Port {port} of {host} is in use: choose another with --port.") from None
+        reason = os.strerror(error.errno) if error.errno in errno.errorcode else error.strerror or str(error)
+        raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Check --host and --port.") from None
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it; elsewhere, the system's own patience counts
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1000)
     return listening

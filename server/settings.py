@@ -269,13 +269,13 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _safe_in_production(self) -> "Settings":
         if self.secret and self.secret_file:
-            raise ValueError("set FANLINE_SECRET or FANLINE_SECRET_FILE, not both")
+            raise ValueError("Set FANLINE_SECRET or FANLINE_SECRET_FILE, not both")
         if self.production and not self.secret and not self.secret_file:
             raise ValueError(
-                "in production, FANLINE_SECRET must be set, or FANLINE_SECRET_FILE: `openssl rand -base64 48` makes one"
+                "In production, set FANLINE_SECRET or FANLINE_SECRET_FILE; `openssl rand -base64 48` makes a key"
             )
         if self.production and "*" in self.allowed_origins:
-            raise ValueError("in production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
+            raise ValueError("In production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
         return self
 
     @model_validator(mode="after")
@@ -367,9 +367,9 @@ class Settings(BaseSettings):
                 make_key_file(path)
             keys = tuple(path.read_text(encoding="ascii").split())
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"The secret in {path} cannot be read or made: {error}.") from error
+            raise SettingsError(f"The secret in {path} cannot be read or created: {error}.") from error
         if not keys:
-            raise SettingsError(f"{path} must hold a key: delete it to have one made, which ends all sessions.")
+            raise SettingsError(f"{path} contains no key; `openssl rand -base64 48` makes one.")
         if found := next(filter(None, map(weakness, keys)), None):
             raise SettingsError(f"{path}: each key {found}; `openssl rand -base64 48` makes one.")
         return keys
@@ -387,6 +387,6 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 
 def _sentences(error: ValidationError) -> Iterator[str]:
     for problem in error.errors(include_url=False, include_input=False):
-        message = problem["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ").removesuffix(".")
         name = f"{PREFIX}{str(problem['loc'][0]).upper()}: " if problem["loc"] else ""
         yield f"{name}{message}."

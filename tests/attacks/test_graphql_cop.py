@@ -64,7 +64,7 @@ async def test_array_based_batching(api: Api) -> None:
     response = await api.client.post("/graphql", json=[{"query": QUERY}] * 10)
 
     assert response.status_code == 400
-    assert "batches are not served" in refusal(response, "BAD_USER_INPUT")
+    assert "batches are not supported" in refusal(response, "BAD_USER_INPUT")
 
 
 @pytest.mark.parametrize("repeated", [10, 100])

@@ -140,8 +140,8 @@ async def test_operators_see_who_was_limited(strict: Api, caplog: pytest.LogCapt
         await strict.ask(SMALL)
     metrics = (await strict.client.get("/metrics")).text
     assert 'fanline_rate_limited_total{rate="points"} 6.0' in metrics
-    assert [record.getMessage() for record in caplog.records if "Rate limits" in record.message] == [
-        "Rate limits refused 1 operations of: 127.0.0.1 (1)"
+    assert [record.getMessage() for record in caplog.records if "rate limits" in record.message] == [
+        "Operations refused by rate limits: 1; by user or network: 127.0.0.1 (1)"
     ]
 
 

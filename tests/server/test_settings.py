@@ -100,7 +100,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),
         ("TRUSTED_PROXIES", "10.0.0.0/8, proxy", "FANLINE_TRUSTED_PROXIES: 'proxy' must be an address, a network"),
         ("MAX_CONNECTIONS", "0", "FANLINE_MAX_CONNECTIONS: Input should be greater than 0"),
-        ("ENV", "production", "in production, FANLINE_SECRET must be set"),
+        ("ENV", "production", "In production, set FANLINE_SECRET"),
     ],
 )
 def test_a_wrong_setting_is_named(name: str, value: str, sentence: str) -> None:
@@ -177,7 +177,7 @@ def test_a_missing_file_of_keys_is_not_created(tmp_path: Path) -> None:
 
 def test_the_secret_has_one_source(tmp_path: Path) -> None:
     """Otherwise it is not clear which keys hold."""
-    with pytest.raises(SettingsError, match="set FANLINE_SECRET or FANLINE_SECRET_FILE, not both"):
+    with pytest.raises(SettingsError, match="Set FANLINE_SECRET or FANLINE_SECRET_FILE, not both"):
         Settings.load({"FANLINE_SECRET": KEY, "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
 
 

@@ -302,9 +302,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (hashed(7), "must be a string of 1 to 256 characters"),
     (hashed(""), "must be a string of 1 to 256 characters"),
     (hashed("x" * 257), "must be a string of 1 to 256 characters"),
-    ({"extensions": {}}, "has no 'query'"),
-    ({"extensions": {"persistedQuery": None}}, "has no 'query'"),
-    ({"documentId": None}, "has no 'query'"),
+    ({"extensions": {}}, "neither a 'query'"),
+    ({"extensions": {"persistedQuery": None}}, "neither a 'query'"),
+    ({"documentId": None}, "neither a 'query'"),
 ]
 
 
