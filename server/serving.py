@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import socket
 import sys
 from typing import Any
@@ -43,7 +42,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise SettingsError(f"Port {port} of {host} is in use: choose another with --port.") from None
-        reason = os.strerror(error.errno) if error.errno in errno.errorcode else error.strerror or str(error)
+        reason = (error.strerror or str(error)).partition(" (while attempting")[0]
         raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Check --host and --port.") from None
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it; elsewhere, the system's own patience counts
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1000)
