@@ -217,7 +217,7 @@ def _decision(charge: Charge, wait: float, advanced: float, *, charged: bool) ->
     rate, cost = charge
     if wait < 0:
         wait = 0.0
-    remaining = max(0, int((rate.patience - wait) / rate.seconds + advanced + 1e-6))
+    remaining = max(0, min(rate.burst, int((rate.patience - wait) / rate.seconds + advanced + 1e-6)))
     return Decision(rate, cost, remaining, wait, 0.0 if charged else _missing(rate, cost, wait, advanced))
 
 

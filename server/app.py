@@ -87,7 +87,6 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
         middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
-        max_body_size=settings.max_body,
     )
 
 

@@ -35,6 +35,7 @@ STREAMED = frozenset({OperationType.SUBSCRIPTION})
 ASKING = {"query", "documentId", "extensions"}  # parameters, of which one names a document
 INIT_SECONDS = 5
 ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a viewer
+MAX_DIGITS = 18  # of a declared length
 MAX_OPERATIONS = 100  # at once on one socket
 
 
@@ -99,7 +100,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
             return await self._stream(request)
         caller = self.identify(request.scope, request.headers.get("authorization"))
         caller.receive = request.receive
-        result = await self.execute(caller, await _read(request), posted=request.method == "POST")
+        result = await self.execute(caller, await self._read(request), posted=request.method == "POST")
         media_type = choose_media_type(request.headers.get("accept", ""))
         answer = render(result, media_type, self.execution.limits.response, caller.meter)
         response = Response(answer.body, answer.status, media_type=media_type)
@@ -114,7 +115,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         """
         caller = self.identify(request.scope, request.headers.get("authorization"))
         caller.resumption = Resumption(request.headers.get("last-event-id") or None)
-        asked = await _read(request)
+        asked = await self._read(request)
         query = self.trusted.resolve(asked)
         try:
             with contextlib.suppress(StoreUnavailable):  # the operation checks again and can say so
@@ -127,6 +128,24 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
         except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
             raise _kind_refused(error) from None
         return EventStream(results, caller)
+
+    async def _read(self, request: Request) -> Asked:
+        """Read what a request asks for. Raises Refused for a body that is too large, before all of it has come."""
+        if request.method == "GET":
+            return read_parameters(request.query_params)
+        declared = request.headers.get("content-length", "0")
+        if declared.isdigit() and (len(declared) > MAX_DIGITS or int(declared) > self.max_body):
+            raise self._too_large()
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > self.max_body:
+                raise self._too_large()
+        return read_body(request.headers.get("content-type", ""), bytes(body))
+
+    def _too_large(self) -> Refused:
+        message = f"The body has more than {self.max_body:,} bytes, the most that are read. Send less."
+        return Refused(413, message, headers={"Connection": "close"})
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Tell who opened a socket, who may say more in the first message."""
@@ -185,12 +204,6 @@ def _kind_refused(error: CannotGetOperationTypeError | InvalidOperationTypeError
         return Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
     transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"
     return Refused(400, f"Subscriptions are served {transports}.")
-
-
-async def _read(request: Request) -> Asked:
-    if request.method == "GET":
-        return read_parameters(request.query_params)
-    return read_body(request.headers.get("content-type", ""), await request.body())
 
 
 def _unauthenticated(bad: BadToken) -> Refused:

@@ -53,5 +53,5 @@ LOGGING: dict[str, Any] = {
     "formatters": {"line": {"()": Line, "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["throttle"]}},
     "root": {"level": "INFO", "handlers": ["stderr"]},
-    "loggers": {"uvicorn": {"level": "WARNING"}},
+    "loggers": {"uvicorn": {"level": "WARNING"}, "alembic": {"level": "WARNING"}},
 }

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.live_clients import HANDSHAKE, PING, frame
 from tests.attacks.bounds import Bounds, assert_within
-from tests.attacks.clients import exchange, push, read_answer, request, streamed
+from tests.attacks.clients import exchange, push, request, streamed
 from tests.attacks.crowds import send_junk
 from tests.attacks.payloads import EVENTS, HEADS
 from tests.attacks.victim import MEGABYTE, PLAIN, Victim
