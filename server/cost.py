@@ -121,7 +121,7 @@ class Cost:
         times: float = page if weight.of_page else weight.many
         own_page = min(max([0, *asked]), MAX_PAGE)
         if asked and weight.type is not None and weight.many > 1:
-            times, own_page = own_page, 1  # a list whose length an argument says
+            times, own_page = max(1, own_page), 1  # a list as long as its argument, in which a lone value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
         self._home_pages += home and type_ == TIMELINE and own_page > 0  # there is only one, however many parents
         if node.selection_set is not None and weight.type is not None:

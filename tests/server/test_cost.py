@@ -69,6 +69,14 @@ def test_looked_up_ids_count_each() -> None:
     assert points(document, ids=["a"] * 5000) == points(document, ids=["a"] * 100)
 
 
+def test_a_lone_id_counts_like_a_list_of_one() -> None:
+    """GraphQL takes a value for a list of it, written in the document or sent as a variable."""
+    document = "query ($ids: [ID!]!) { nodes(ids: %s) { ... on Timeline { posts(first: 100) { nodes { text } } } } }"
+    one = demand(document % "$ids", ids=["a"])
+    assert one.points > 500
+    assert demand(document % '"a"', ids=[]) == demand(document % "$ids", ids="a") == one
+
+
 def test_fragments_count_wherever_they_are_spread() -> None:
     """Named and inline ones, on the type itself or an interface of it."""
     plain = points(page("4"))
