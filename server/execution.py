@@ -112,10 +112,9 @@ class Execution:
         """
         operation_name = operation_name or None
         try:
-            ready = self._prepare(caller, query, variables, operation_name)
+            ready = self._prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _result(caller, None, refused.errors)
-        _check_kind(ready, operation_name, allowed)
         return await self._execute(caller, ready, variables, operation_name)
 
     async def _execute(
@@ -135,9 +134,17 @@ class Execution:
             return _result(caller, None, [_as_graphql(error)])
 
     def _prepare(
-        self, caller: Caller, query: str, variables: Mapping[str, Any] | None, operation_name: str | None
+        self,
+        caller: Caller,
+        query: str,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        allowed: Collection[OperationType],
     ) -> "Ready":
-        """Prepare a document and begin to meter its operation. Raises DocumentRefused."""
+        """Prepare a document and begin to meter its operation. Raises DocumentRefused, and what `_check` raises.
+
+        Whatever is refused is charged for its preparation.
+        """
         meter = caller.begin()
         preparation = 0
         try:
@@ -145,22 +152,36 @@ class Execution:
                 preparation = preparation_of(query)
                 meter.admit(preparation + 1)
             prepared = self._documents.prepare(query)
-            demand = self._check(prepared, operation_name, variables or {})
+            demand = self._check(prepared, operation_name, variables or {}, allowed)
         except RateLimited as limited:
             raise DocumentRefused([limited]) from None
-        except DocumentRefused:
+        except (DocumentRefused, CannotGetOperationTypeError, InvalidOperationTypeError):
             if meter:
                 meter.charge_refusal(preparation_of(query))
             raise
         return Ready(prepared.document, prepared.kind(operation_name), demand, meter, preparation)
 
-    def _check(self, prepared: Prepared, operation_name: str | None, variables: Mapping[str, Any]) -> Demand:
-        """Return what an operation demands. Raises DocumentRefused if that is too much, or if none is chosen."""
+    def _check(
+        self,
+        prepared: Prepared,
+        operation_name: str | None,
+        variables: Mapping[str, Any],
+        allowed: Collection[OperationType] = EVERYTHING,
+    ) -> Demand:
+        """Return what an operation demands. Raises DocumentRefused if that is too much, or if none is chosen.
+
+        Raises CannotGetOperationTypeError and InvalidOperationTypeError as `execute` does.
+        """
         if prepared.operations > 1 and not operation_name:
             message = "The document has several operations: 'operationName' must name one."
             raise DocumentRefused([GraphQLError(message)])
+        kind = prepared.kind(operation_name)
+        if kind is None:
+            raise CannotGetOperationTypeError(operation_name)
+        if KINDS[kind] not in allowed:
+            raise InvalidOperationTypeError(KINDS[kind])
         demand = prepared.demand(operation_name, variables)
-        streamed = prepared.kind(operation_name) is core.OperationType.SUBSCRIPTION
+        streamed = kind is core.OperationType.SUBSCRIPTION
         error = refusal(demand, self.limits.event_points if streamed else self.limits.points, self.limits.response)
         if error:
             raise DocumentRefused([error])
@@ -171,7 +192,7 @@ class Execution:
     ) -> ExecutionResult:
         meter = ready.meter
         if meter and not self._turns.begin_now(meter.holder):
-            await self._turns.begin(meter.holder)
+            await self._wait_for_turn(meter, ready.preparation)
         checking = None
         try:
             if meter:
@@ -193,6 +214,15 @@ class Execution:
             if meter:
                 self._turns.end(meter.holder)
         return _result(caller, result.data, result.errors)
+
+    async def _wait_for_turn(self, meter: Meter, preparation: int) -> None:
+        """Wait for a turn. An operation that never gets one is charged for the preparation of its document."""
+        try:
+            await self._turns.begin(meter.holder)
+        except BaseException:
+            if preparation:
+                meter.charge_refusal(preparation)
+            raise
 
     def _too_late(self) -> GraphQLError:
         message = (
@@ -237,10 +267,9 @@ class Execution:
         """
         operation_name = operation_name or None
         try:
-            ready = self._prepare(caller, query, variables, operation_name)
+            ready = self._prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _once(_result(caller, None, refused.errors))
-        _check_kind(ready, operation_name, allowed)
         if ready.kind is core.OperationType.SUBSCRIPTION:
             return self._subscribe(caller, ready, variables, operation_name)
         return self._alone(caller, ready, variables, operation_name)
@@ -309,7 +338,7 @@ class Execution:
 class Ready:
     """An operation that may run: its document, what it demands, and the meter that charges it, if rates are limited.
 
-    `preparation` are the points for the document, if it was new. `kind` is None if there is no such operation.
+    `preparation` are the points for the document, if it was new.
     """
 
     document: DocumentNode
@@ -317,13 +346,6 @@ class Ready:
     demand: Demand
     meter: Meter | None
     preparation: int
-
-
-def _check_kind(ready: Ready, operation_name: str | None, allowed: Collection[OperationType]) -> None:
-    if ready.kind is None:
-        raise CannotGetOperationTypeError(operation_name)
-    if KINDS[ready.kind] not in allowed:
-        raise InvalidOperationTypeError(KINDS[ready.kind])
 
 
 async def _admit(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:

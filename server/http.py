@@ -18,7 +18,7 @@ from strawberry.types.graphql import OperationType
 from graph.errors import StoreUnavailable
 from server.auth import BadToken, Tokens
 from server.caller import Caller, Resumption
-from server.errors import UNAUTHENTICATED, Refused
+from server.errors import UNAUTHENTICATED, Refused, shortened
 from server.execution import Execution
 from server.messages import CHALLENGE, Asked, choose_media_type, parse_media_type, read_body, read_parameters, render
 from server.playground import Playground
@@ -199,7 +199,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
 def _kind_refused(error: CannotGetOperationTypeError | InvalidOperationTypeError) -> Refused:
     """Return the refusal of an operation that is not in the document, or whose kind is not served like this."""
     if isinstance(error, CannotGetOperationTypeError):
-        return Refused(400, error.as_http_error_reason())
+        return Refused(400, shortened(error.as_http_error_reason()))
     if error.operation_type is OperationType.MUTATION:
         return Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
     transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"

@@ -92,6 +92,31 @@ async def test_refused_documents_are_charged_too(strict: Api) -> None:
     assert number < 120
 
 
+async def test_documents_without_the_operation_are_charged_too(strict: Api) -> None:
+    """As are those whose operation may not be sent like this: they were prepared all the same."""
+    for number in range(500):
+        query = f"query Q {{ a{number}: __typename }}"
+        response = await strict.client.post("/graphql", json={"query": query, "operationName": "P"})
+        if response.status_code == 429:
+            break
+        response = await strict.ask(f"subscription {{ events(filter: {{}}) {{ a{number}: __typename }} }}")
+        if response.status_code == 429:
+            break
+    assert only_error(response)["extensions"]["code"] == "RATE_LIMITED"
+    assert number < 60
+
+
+async def test_nothing_is_looked_up_for_a_holder_whose_rate_is_known_to_be_used_up(strict: Api) -> None:
+    """The process remembers the last refusal, so further queries are refused before they run."""
+    looking = '{ user(by: {login: "nobody"}) { id } }'
+    assert (await strict.ask(looking)).status_code == 200
+    await use_up(strict)
+    store = strict.app.state.graph.store
+    before = store.commands
+    assert [(await strict.ask(looking)).status_code for _ in range(5)] == [429] * 5
+    assert store.commands == before
+
+
 async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) -> None:
     """Two minutes' worth of writes, or a hundred, may come at once; refused mutations write nothing."""
     async with serving(limited(settings, writes_per_minute=1), graph) as api:
