@@ -34,6 +34,7 @@ COUNTED_TO = 10**9
 SIZES = ("first", "last", "ids")
 MANY_IDS = "userIds"
 TIMELINE = "Timeline"
+MAX_WRITES = IDS  # of one operation: rates charge at most a burst, which has room for so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,10 @@ def refusal(demand: Demand, max_points: int, max_size: int) -> GraphQLError | No
         message = (
             f"The response could have up to {demand.size:,} bytes; the limit is {max_size:,}. "
             "Request smaller pages or fewer texts."
+        )
+    elif demand.writes > MAX_WRITES:
+        message = (
+            f"The operation writes up to {demand.writes:,} entries; the limit is {MAX_WRITES}. Send fewer at once."
         )
     elif demand.hashes > 1:
         message = f"The operation has {demand.hashes} fields that check or set a password; 1 is allowed."

@@ -10,16 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from graph.rates import Charging, Decision, Rate, Rates
+from graph.rates import Charge, Charging, Decision, Rate, Rates
 from resolvers.rates import RateLimit
-from server.cost import Demand
+from server.cost import MAX_WRITES, Demand
 from server.errors import RateLimited
 from server.quotas import holder_of
 from server.settings import Settings
 
 MINUTE = 60
 HOUR = 3600
-MOST_IDS = 100  # of one mutation, which must fit into the burst of writes
 PREPARATION = 20  # points for a document that is not prepared yet, beside those for its length
 CHARACTERS_A_POINT = 3
 DEAREST_PREPARATION = 2_000
@@ -65,7 +64,7 @@ class RateLimits:
             Rate(
                 "points", points, MINUTE, most := max(points, settings.max_cost + DEAREST_PREPARATION), most // ADVANCE
             ),
-            Rate("writes", writes, MINUTE, max(2 * writes, MOST_IDS)),
+            Rate("writes", writes, MINUTE, max(2 * writes, MAX_WRITES)),
             Rate("log-ins", log_ins, MINUTE, log_ins),
             Rate("sign-ups", sign_ups, HOUR, sign_ups),
         )
@@ -95,7 +94,7 @@ class Meter:
         self._rates = rates
         self.holder = holder
         self._address = address
-        self._charges: Sequence[Charging] = ()
+        self._charges: list[Charging] = []
         self._points: Decision | None = None
 
     def admit(self, points: int) -> None:

@@ -205,6 +205,19 @@ async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Ap
     assert "bytes; the limit is 5,000,000" in error["message"]
 
 
+async def test_a_mutation_writes_a_hundred_entries_at_most(api: Api) -> None:
+    """Whatever the number of its fields: rates charge at most a burst."""
+    follow = "mutation ($ids: [ID!]!) { a: follow(input: {userIds: $ids}) { __typename } %s }"
+    token = await api.token("alice")
+    assert "errors" not in (await api.ask(follow % "", token, ids=["VXNlcjox"] * 100)).json()
+    refused = await api.ask(
+        follow % "b: unfollow(input: {userIds: $ids}) { __typename }", token, ids=["VXNlcjox"] * 100
+    )
+    [error] = refused.json()["errors"]
+    assert error["extensions"]["code"] == "COST_LIMIT"
+    assert error["message"] == "The operation writes up to 200 entries; the limit is 100. Send fewer at once."
+
+
 async def test_one_password_is_checked_in_a_document(api: Api) -> None:
     """A hundred log-ins in one request would take as long as a hundred requests."""
     log_ins = " ".join(
