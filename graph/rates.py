@@ -83,11 +83,17 @@ class Known:
 
 
 class Charging:
-    """A charge under way."""
+    """A charge under way. `refusal` are its decisions if the process knew at once that it is refused, else None."""
 
     def __init__(
-        self, rates: "Rates", holder: str, charges: Sequence[Charge], reply: "asyncio.Future[list[Decision]]"
+        self,
+        rates: "Rates",
+        holder: str,
+        charges: Sequence[Charge],
+        reply: "asyncio.Future[list[Decision]]",
+        refusal: list[Decision] | None = None,
     ) -> None:
+        self.refusal = refusal
         self._rates = rates
         self._holder = holder
         self._charges = charges
@@ -137,7 +143,7 @@ class Rates:
         if known is not None:
             reply: asyncio.Future[list[Decision]] = self._store.running_loop().create_future()
             reply.set_result(known)
-            return Charging(self, holder, charges, reply)
+            return Charging(self, holder, charges, reply, known)
         words: list[str | int] = []
         used = [self._use_advance(holder, rate, cost) for rate, cost in charges]
         for (rate, cost), spent in zip(charges, used, strict=True):

@@ -105,7 +105,10 @@ class Meter:
             raise self._refusal(decisions)
 
     def charge(self, demand: Demand, preparation: int = 0) -> None:
-        """Begin to charge for an operation. No round trip of its own."""
+        """Begin to charge for an operation. No round trip of its own.
+
+        Raises RateLimited if it is already certain that a rate is used up, so that nothing is executed in vain.
+        """
         limits, points = self._limits, demand.points + preparation + 1
         if not demand.writes:
             self._points = self._rates.spend(self.holder, limits.points, points)
@@ -114,12 +117,19 @@ class Meter:
         charges = [(limits.points, points)]
         if demand.writes:
             charges.append((limits.writes, demand.writes))
-        begun = [self._rates.charge(self.holder, charges)]
+        self._begin(self.holder, charges)
         accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
         accounts = [charge for charge in accounts if charge[1]]
         if accounts:
-            begun.append(self._rates.charge(holder_of(self._address), accounts))
-        self._charges = begun
+            self._begin(holder_of(self._address), accounts)
+
+    def _begin(self, holder: str, charges: Sequence[Charge]) -> None:
+        charging = self._rates.charge(holder, charges)
+        if charging.refusal is not None:
+            if not self._charges:
+                self._points = charging.refusal[0]
+            raise self._refusal(charging.refusal)
+        self._charges.append(charging)
 
     def charge_refusal(self, points: int) -> None:
         """Charge for a request that is refused without waiting for the outcome."""
