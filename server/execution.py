@@ -40,7 +40,7 @@ Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
 
 @dataclass(frozen=True, slots=True)
 class OperationLimits:
-    """What one operation may take: points, points of an event, bytes of its data, and the time until its answer.
+    """What one operation may take: points and bytes of its data, or of each event's, and the time until its answer.
 
     `at_once` is how many operations of one holder run at once while rates are limited.
     """
@@ -50,6 +50,7 @@ class OperationLimits:
     response: int = 5_000_000
     deadline: timedelta = timedelta(seconds=10)
     at_once: int = 4
+    event_response: int = 100_000
 
 
 class Execution:
@@ -181,8 +182,11 @@ class Execution:
         if KINDS[kind] not in allowed:
             raise InvalidOperationTypeError(KINDS[kind])
         demand = prepared.demand(operation_name, variables)
-        streamed = kind is core.OperationType.SUBSCRIPTION
-        error = refusal(demand, self.limits.event_points if streamed else self.limits.points, self.limits.response)
+        limits = self.limits
+        if kind is core.OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
+            error = refusal(demand, limits.event_points, min(limits.event_response, limits.response))
+        else:
+            error = refusal(demand, limits.points, limits.response)
         if error:
             raise DocumentRefused([error])
         return demand

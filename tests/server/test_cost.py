@@ -11,6 +11,8 @@ from graph import Graph
 from graph.model import Location
 from schema import schema
 from server.cost import Cost, Demand
+from server.document_size import DocumentLimits
+from server.execution import Execution, OperationLimits
 from server.weights import BYTES, EXTRA, HOME_PAGE, LISTS, PER_ITEM, Weights
 from tests.server.conftest import Api
 
@@ -203,6 +205,17 @@ async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Ap
     error = (await api.ask(document)).json()["errors"][0]
     assert error["extensions"]["code"] == "COST_LIMIT"
     assert "bytes; the limit is 5,000,000" in error["message"]
+
+
+async def test_an_event_is_small(api: Api) -> None:
+    """It may go to a thousand streams of one viewer: a page of posts has room, a text a hundred times has not."""
+    document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostPublished {{ post {{ {0} }} }} }} }}'
+    page = "id text author { login timeline { posts(first: 20) { nodes { id text } } } }"
+    execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
+    assert execution.pin(document.format(page)) == []
+    many = document.format(" ".join(f"a{n}: text" for n in range(30)))
+    stream = await api.client.post("/graphql", json={"query": many}, headers={"accept": "text/event-stream"})
+    assert "bytes; the limit is 100,000" in stream.text
 
 
 async def test_a_mutation_writes_a_hundred_entries_at_most(api: Api) -> None:
