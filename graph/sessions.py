@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from graph import keys
 from graph.commands import script
@@ -14,6 +15,7 @@ from graph.model import Session
 from graph.store import Store
 
 MAX_SESSIONS = 100
+REMEMBERED_ENDED = 10_000
 
 
 class Sessions:
@@ -23,6 +25,7 @@ class Sessions:
         self._store = store
         self._commit = commit
         self._ttl = ttl
+        self._ended: dict[tuple[int, str], None] = {}
 
     async def start(self, user: int) -> Session:
         """Open a session and prune expired ones; beyond a hundred, those next to expire end. One round trip."""
@@ -34,7 +37,19 @@ class Sessions:
 
     def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
         """Tell whether a session has neither ended nor expired. One round trip."""
-        return self._store.ask([("HGET", keys.sessions(user), session)], is_ahead)
+        return self._store.ask([("HGET", keys.sessions(user), session)], partial(self._found, user, session))
+
+    def has_ended(self, user: int, session: str) -> bool:
+        """Return True if `is_live` has found here that the session has ended. No round trip."""
+        return (user, session) in self._ended
+
+    def _found(self, user: int, session: str, ends: Sequence[str | None]) -> bool:
+        live = is_ahead(ends)
+        if not live:
+            self._ended[user, session] = None
+            if len(self._ended) > REMEMBERED_ENDED:
+                del self._ended[next(iter(self._ended))]
+        return live
 
     def are_live(self, sessions: Sequence[tuple[int, str]]) -> "asyncio.Future[list[bool]]":
         """Tell of each session, a person's id and its own, whether it has neither ended nor expired. One round trip."""

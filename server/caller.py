@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from graphql import GraphQLError
 from starlette.types import Receive
@@ -66,8 +67,14 @@ class Caller:
 
     @property
     def holder(self) -> str:
-        """Whose quota counts: the viewer's, or the network's if anonymous."""
-        return f"user:{self.viewer.user}" if self.viewer else self.network
+        """Whose quota counts: the viewer's, or the network's if anonymous, or if the session is known to have ended.
+
+        So a token that was stolen and then revoked uses up nothing of the user's.
+        """
+        viewer = self.viewer
+        if viewer is None or self.graph.sessions.has_ended(viewer.user, viewer.session):
+            return self.network
+        return f"user:{viewer.user}"
 
     @property
     def network(self) -> str:
@@ -79,6 +86,19 @@ class Caller:
         limits = self.rate_limits
         self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
         return self.meter
+
+    def charge_refusal(self, meter: Meter, points: int) -> None:
+        """Charge a refused request without waiting, once it is known whether the viewer's session lives."""
+        checking = self.ask_session()
+        if checking is None:
+            meter.charge_refusal(self.holder, points)
+        else:
+            checking.add_done_callback(partial(self._charge_checked, meter, points))
+
+    def _charge_checked(self, meter: Meter, points: int, checked: "asyncio.Future[bool]") -> None:
+        if not checked.cancelled():
+            checked.exception()  # marked as retrieved: without the store, the rates are counted locally
+            meter.charge_refusal(self.holder, points)
 
     async def check_session(self) -> None:
         """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""

@@ -158,7 +158,7 @@ class Execution:
             raise DocumentRefused([limited]) from None
         except (DocumentRefused, CannotGetOperationTypeError, InvalidOperationTypeError):
             if meter:
-                meter.charge_refusal(preparation_of(query))
+                caller.charge_refusal(meter, preparation_of(query))
             raise
         return Ready(prepared.document, prepared.kind(operation_name), demand, meter, preparation)
 
@@ -196,7 +196,7 @@ class Execution:
     ) -> ExecutionResult:
         meter = ready.meter
         if meter and not self._turns.begin_now(meter.holder):
-            await self._wait_for_turn(meter, ready.preparation)
+            await self._wait_for_turn(caller, meter, ready.preparation)
         checking = None
         try:
             if meter:
@@ -219,13 +219,13 @@ class Execution:
                 self._turns.end(meter.holder)
         return _result(caller, result.data, result.errors)
 
-    async def _wait_for_turn(self, meter: Meter, preparation: int) -> None:
+    async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
         """Wait for a turn. An operation that never gets one is charged for the preparation of its document."""
         try:
             await self._turns.begin(meter.holder)
         except BaseException:
             if preparation:
-                meter.charge_refusal(preparation)
+                caller.charge_refusal(meter, preparation)
             raise
 
     def _too_late(self) -> GraphQLError:

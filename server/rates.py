@@ -131,9 +131,9 @@ class Meter:
             raise self._refusal(charging.refusal)
         self._charges.append(charging)
 
-    def charge_refusal(self, points: int) -> None:
-        """Charge for a request that is refused without waiting for the outcome."""
-        self._rates.charge(self.holder, [(self._limits.points, points)]).forget()
+    def charge_refusal(self, holder: str, points: int) -> None:
+        """Charge a holder for a request that is refused, without waiting for the outcome."""
+        self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""

@@ -8,10 +8,11 @@ import httpx
 import pytest
 
 from graph import Graph
+from server.auth import Tokens
 from server.errors import RateLimited
 from server.settings import Env, Settings
 from server.turns import MAX_WAITING, Turns
-from tests.server.conftest import Api, events, serving
+from tests.server.conftest import KEY, Api, events, serving
 
 SMALL = "{ __typename }"
 PUBLISH = 'mutation { publishPost(input: {text: "hello"}) { userErrors { code } } }'
@@ -71,6 +72,20 @@ async def test_viewers_and_addresses_are_counted_apart(strict: Api) -> None:
     """Whoever shares an address with an attacker can still log in and go on."""
     token = await strict.token("alice")
     await use_up(strict)
+    assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+
+
+@pytest.mark.parametrize("query", [SMALL, "{ wrong }"])
+async def test_a_token_whose_session_has_ended_uses_up_nothing_of_the_user(strict: Api, query: str) -> None:
+    """Whoever has stolen a token cannot keep its user out after the log-out; their own network is charged."""
+    stolen = await strict.session("alice")
+    token, revoked = (Tokens([KEY]).issue(each) for each in (await strict.graph.sessions.start(stolen.user), stolen))
+    await strict.ask("mutation { logOut(input: {}) { userErrors { code } } }", revoked)
+    for _ in range(3000):
+        if (await strict.ask(query, revoked)).status_code == 429:
+            break
+    else:
+        raise AssertionError("nothing was ever refused")
     assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
 
 
