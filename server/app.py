@@ -127,7 +127,7 @@ def _cors(settings: Settings) -> Middleware:
         allow_origins=settings.allowed_origins,
         allow_methods=("GET", "POST"),
         allow_headers=("authorization", "content-type", "last-event-id", REQUEST_ID.decode()),
-        expose_headers=(REQUEST_ID.decode(),),
+        expose_headers=(REQUEST_ID.decode(), "retry-after", "ratelimit", "ratelimit-policy"),
         max_age=3600,
     )
 

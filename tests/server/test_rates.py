@@ -295,3 +295,13 @@ async def test_too_many_waiting_operations_are_refused() -> None:
     for each in waiting:
         each.cancel()
     await asyncio.wait(waiting)
+
+
+async def test_pages_of_other_origins_may_read_the_headers(settings: Settings, graph: Graph) -> None:
+    """A browser hides headers from a page of another origin unless they are named."""
+    changed = limited(settings, allowed_origins=("https://app.example",))
+    async with serving(changed, graph) as api:
+        response = await api.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://app.example"})
+        exposed = response.headers["access-control-expose-headers"].split(", ")
+        assert {"retry-after", "ratelimit", "ratelimit-policy"} <= set(exposed)
+        assert "ratelimit" in response.headers
