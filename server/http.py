@@ -145,7 +145,7 @@ class GraphQLEndpoint(GraphQL[Caller, None]):
 
     def _too_large(self) -> Refused:
         message = f"The body has more than {self.max_body:,} bytes, the most that are read. Send less."
-        return Refused(413, message, headers={"Connection": "close"})
+        return Refused(413, message)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Tell who opened a socket, who may say more in the first message."""
