@@ -153,6 +153,13 @@ class Rates:
         command = script("charge_rates").call([keys.rate(holder)], *words)
         return Charging(self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used)))
 
+    def give_back(self, holder: str, rate: Rate, units: int) -> None:
+        """Give back units that were charged and turned out not to be used, without waiting for the outcome."""
+        unit = rate.seconds * MICROSECONDS
+        words = (rate.name, -round(units * unit), round(rate.burst * unit), 0)
+        command = script("charge_rates").call([keys.rate(holder)], *words)
+        self._store.ask([command], partial(self._decide, holder, [(rate, 0)], [0.0])).add_done_callback(_retrieve)
+
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
         """Return the decisions if this process already knows that one of the charges is refused; else None."""
         now, found = self._now(), []

@@ -95,7 +95,7 @@ class Store:
 
         The future fails with the first error reply, with what `answer` raises, or with StoreUnavailable: if there is
         no answer for five seconds, or if too many reads wait already. A read may be sent more than once, so it must
-        not write. Cancelling the future disturbs nobody else.
+        not write, unless repeating it does little harm (`graph.rates`). Cancelling the future disturbs nobody else.
         """
         loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()

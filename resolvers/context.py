@@ -35,7 +35,7 @@ class Context:
     `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. `hold_terms` makes room
     for an event filter of so many terms, or raises, and returns what gives the room back. `holder` is who shares the
     turns of replays with other streams. `network` is where the request comes from: an address, or in IPv6 its network.
-    Build it inside a running event loop.
+    `users_created` counts the sign-ups that succeeded. Build it inside a running event loop.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Context:
         self.holder = holder
         self.network = network
         self.position: str | None = None
+        self.users_created = 0
         self._drained = drained
         self.loaders = Loaders(graph, self.viewer_id)
         self.batches = Batches()

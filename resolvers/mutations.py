@@ -126,6 +126,7 @@ async def sign_up(
 ) -> SessionStarted:
     """Sign a new person up and in."""
     user = await context.graph.users.sign_up(input.login, input.password, input.name, context.network)
+    context.users_created += 1
     return SessionStarted(session=await context.graph.sessions.start(user.id))
 
 

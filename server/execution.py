@@ -204,7 +204,10 @@ class Execution:
             checking = caller.ask_session()
             if ready.kind is core.OperationType.MUTATION:
                 await _admit(checking, meter)
-                result = await self._run(ready.document, caller.context(meter), variables, operation_name)
+                context = caller.context(meter)
+                result = await self._run(ready.document, context, variables, operation_name)
+                if meter:
+                    meter.give_back_sign_ups(ready.demand.sign_ups - context.users_created)
             else:
                 result = await self._run(ready.document, caller.context(meter), variables, operation_name)
                 await _admit(checking, meter)

@@ -135,6 +135,11 @@ class Meter:
         """Charge a holder for a request that is refused, without waiting for the outcome."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
+    def give_back_sign_ups(self, count: int) -> None:
+        """Give back the sign-ups that created no user: only the others count."""
+        if count:
+            self._rates.give_back(holder_of(self._address), self._limits.sign_ups, count)
+
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""
         for charging in self._charges:

@@ -1,5 +1,6 @@
 #!lua
 -- Charge the rates of one holder: all of them, or none if one would be exceeded (GCRA, the generic cell rate algorithm).
+-- A negative cost gives units back.
 -- KEYS: 1 rate:{holder}   ARGV: for each rate its name, then as microseconds of refilling 2 the cost, 3 the burst,
 -- 4 what is taken in advance, as far as there is so much
 -- Returns 1 or 0, whether they were charged, then for each rate the microseconds until its bucket is full, and those
@@ -20,7 +21,7 @@ local answer = {charged}
 for _, rate in ipairs(rates) do
   local full, advance = rate[2], 0
   if charged == 1 then
-    full, advance = full + rate[3] + rate[4], rate[4]
+    full, advance = math.max(full + rate[3] + rate[4], now), rate[4]
     redis.call('HSET', KEYS[1], rate[1], string.format('%.0f', full))
     longest = math.max(longest, math.ceil((full - now) / 1000) + 1)
   end
