@@ -8,6 +8,8 @@ from pathlib import Path
 
 THRESHOLDS = (100_000, 20, 50)  # new objects, more than many requests at once have; collections; older ones
 GROWTH = 64 * 1024 * 1024  # bytes since the last complete collection
+BLOCKS = 500_000  # of memory, likewise
+BLOCK_SHARE = 4  # or this part of the blocks that were left, so that large processes do not collect all the time
 LOOK_SECONDS = 10.0
 
 
@@ -24,14 +26,16 @@ def freeze() -> None:
 async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH) -> None:
     """Collect completely whenever the process has grown, until cancelled.
 
-    The thresholds alone postpone complete collections for longer the more objects live, and garbage with them.
+    The thresholds alone postpone complete collections for longer the more objects live, and garbage with them. The
+    system does not get back what a collection frees, so the size alone would rise with each: blocks in use count too.
     """
-    size = resident()
+    size, blocks = resident(), sys.getallocatedblocks()
     while True:
         await asyncio.sleep(seconds)
-        if resident() > size + growth:
+        more = sys.getallocatedblocks() - blocks
+        if resident() > size + growth or more > max(BLOCKS, blocks // BLOCK_SHARE):
             gc.collect()
-            size = resident()
+            size, blocks = resident(), sys.getallocatedblocks()
 
 
 def resident() -> int:
