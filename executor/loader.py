@@ -45,7 +45,9 @@ class Loader(DataLoader[K, V], Generic[K, V]):
         held = self._cache.get(self.get_cache_key(key))
         if held is not None and held.done() and (held.cancelled() or held.exception() is not None):
             self.clear(key)
-        return asyncio.shield(super().load(key))
+        waiter = asyncio.shield(super().load(key))
+        waiter.add_done_callback(_retrieve)
+        return waiter
 
     def do_resolve_reject(self, key: K, future: "asyncio.Future[V]") -> None:
         """Queue a key; the queue leaves in the loop's next go, with all that was asked for in this one."""
@@ -72,3 +74,9 @@ class Loader(DataLoader[K, V], Generic[K, V]):
         cache_key = self.get_cache_key(key)
         if self._cache.get(cache_key) is future:
             del self._cache[cache_key]
+
+
+def _retrieve(future: "asyncio.Future[V]") -> None:
+    """Mark the exception as retrieved: whoever asked for the key may have been cancelled before it failed."""
+    if not future.cancelled():
+        future.exception()
