@@ -166,8 +166,8 @@ def filters(target: Target, at: int) -> None:
 
 
 def follows(target: Target, at: int) -> None:
-    """X16: a hundred users followed and unfollowed at a time."""
-    target.exchange(writing(target, FOLLOW, {"ids": list(target.world.users[1:101])}))
+    """X16: fifty users followed and unfollowed at a time."""
+    target.exchange(writing(target, FOLLOW, {"ids": list(target.world.users[1:51])}))
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def test_x07_passwords_cannot_be_sprayed(limited: Victim, forwarded: bool) -> No
 
 def test_x16_follows_are_limited(limited: Victim) -> None:
     """X16: one token made 10,000 follows and unfollows in 1.2 seconds."""
-    ids = list(limited.world.users[1:101])
+    ids = list(limited.world.users[1:51])
     document = """mutation ($ids: [ID!]!) {
       follow(input: {userIds: $ids}) { results { outcome } userErrors { code } }
       unfollow(input: {userIds: $ids}) { results { outcome } userErrors { code } }
@@ -196,7 +196,7 @@ def test_x16_follows_are_limited(limited: Victim) -> None:
             changed += sum(outcome in ("FOLLOWED", "UNFOLLOWED") for outcome in outcomes)
             refused = answer if answer.status_code == 429 else refused
     print(f"{changed} follows and unfollows")
-    assert changed <= 1_000
+    assert 0 < changed <= 300
     assert refused is not None
     assert int(refused.headers["retry-after"]) > 0
 
