@@ -7,7 +7,10 @@ wait, and the ones that wait take turns by the network that they came from.
 import asyncio
 import base64
 import contextlib
+import os
 import secrets
+import sys
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +27,7 @@ Waiter: TypeAlias = "asyncio.Future[None]"
 
 CONCURRENT_HASHES = 2
 MOST_WAITING = 20
+NICE = 10  # added to the niceness of the threads that hash
 
 
 class Hashing:
@@ -79,7 +83,7 @@ class Hashing:
         turns = self._turns()
         self.hashes += 1
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(CONCURRENT_HASHES, thread_name_prefix="hashing")
+            self._threads = ThreadPoolExecutor(CONCURRENT_HASHES, "hashing", _yield_to_requests)
         job = self._threads.submit(work)
         # A thread cannot be cancelled: its turn ends with the hash, even if the caller has left before.
         job.add_done_callback(partial(_end_turn, asyncio.get_running_loop(), turns))
@@ -90,6 +94,12 @@ class Hashing:
             return self._hasher.verify(secret, password)
         except (VerificationError, InvalidHashError):
             return False
+
+
+def _yield_to_requests() -> None:
+    """Let the event loop come first where both want the processor. Only Linux has priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 class Turns:

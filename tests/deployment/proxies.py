@@ -19,6 +19,7 @@ from websockets.asyncio.client import connect
 from tests.conftest import need
 from tests.graph.world import PATIENCE
 from tests.server.conftest import Socket
+from tests.server.test_cli import free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "deployment"
 HOST = "api.example.com"
@@ -168,12 +169,11 @@ async def running(kind: str, folder: Path, upstream: int) -> AsyncIterator[Proxy
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that nobody listens on."""
-    opened = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    numbers = [each.getsockname()[1] for each in opened]
-    for each in opened:
-        each.close()
-    return numbers
+    """Return different ports that nobody uses."""
+    numbers: set[int] = set()
+    while len(numbers) < count:
+        numbers.add(free_port())
+    return list(numbers)
 
 
 async def listening(port: int, process: asyncio.subprocess.Process, log: Callable[[], str]) -> None:

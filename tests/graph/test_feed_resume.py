@@ -250,6 +250,31 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
             assert len(await resumed.until(after[-1])) == 9
 
 
+async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream goes on from the drained mark of before the gap, however long the client takes for its page."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with watching(feed, alice) as slow, watching(feed, alice) as fast:
+        first = await posts(graph, bob, "first")
+        assert numbers(await slow.take(1)) == first
+        assert await slow.silent()
+        for n in range(8):
+            [post] = await posts(graph, bob, f"{n}")
+            await fast.until(post)
+        await graph.worker().drain()
+        assert isinstance(await slow.next(), Gap)
+        held = await home(graph, alice)  # the client's new page
+
+        meanwhile = await posts(graph, bob, "meanwhile")
+        await graph.worker().drain()
+
+        assert meanwhile[0] not in held
+        assert numbers(await slow.take(1)) == meanwhile
+
+
 async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,10 @@
 """The command line, run as people run it: what it prints, what it leaves behind, and what it says when it fails."""
 
 import asyncio
+import contextlib
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -37,10 +39,11 @@ def fanline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        port: int = listening.getsockname()[1]
-        return port
+    """Return a port that nobody uses, and that no outgoing connection takes meanwhile: the system takes higher ones."""
+    while True:
+        port = random.SystemRandom().randrange(10_240, 32_000)
+        with contextlib.suppress(OSError), closing(socket.create_server(("127.0.0.1", port))):
+            return port
 
 
 def ask(port: int, query: str, token: str = "") -> Any:

@@ -54,7 +54,7 @@ def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
     victim.settle()
     if long_profile:
         time.sleep(REST)
-    after = victim.look(collect=True)
+    after = victim.look_until(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
     print(f"before {before}, after {after}, {victim.log_size() - logged} bytes of log")
     assert victim.answers()
     assert victim.log_size() - logged <= MEGABYTE
