@@ -8,7 +8,7 @@ from pathlib import Path
 
 THRESHOLDS = (100_000, 20, 50)  # new objects, more than many requests at once have; collections; older ones
 GROWTH = 64 * 1024 * 1024  # bytes since the last complete collection
-BLOCKS = 500_000  # of memory, likewise
+BLOCKS = 250_000  # of memory, likewise
 BLOCK_SHARE = 4  # or this part of the blocks that were left, so that large processes do not collect all the time
 LOOK_SECONDS = 10.0
 

@@ -174,8 +174,10 @@ class Feed:
                     self._unregister(source, stream)
                 after = stream.position
                 if stream.cut_off is GapReason.SLOW_CONSUMER:
+                    # Read before the client refetches its page: what comes between the two must be told.
+                    resumed = max(after, await self._log.drained())
                     yield Gap(after, _now(), GapReason.SLOW_CONSUMER)
-                    after = max(after, await self._log.drained())
+                    after = resumed
         finally:
             for stop in stops:
                 stop()
