@@ -28,6 +28,7 @@ Waiter: TypeAlias = "asyncio.Future[None]"
 CONCURRENT_HASHES = 2
 MOST_WAITING = 20
 NICE = 10  # added to the niceness of the threads that hash
+LOWEST = 19
 
 
 class Hashing:
@@ -97,9 +98,11 @@ class Hashing:
 
 
 def _yield_to_requests() -> None:
-    """Let the event loop come first where both want the processor. Only Linux has priorities of threads."""
+    """Let the event loop come first where both want the processor, if the system lets threads have priorities."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        thread = threading.get_native_id()
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, min(LOWEST, os.getpriority(os.PRIO_PROCESS, thread) + NICE))
 
 
 class Turns:

@@ -40,7 +40,7 @@ class Size:
 class DocumentLimits:
     """How large a document may be; all but `tokens` with each fragment counted wherever it is spread."""
 
-    tokens: int = 3_000
+    tokens: int = 2_000
     depth: int = 20
     selections: int = 1_000
     aliases: int = 100

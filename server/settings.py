@@ -121,7 +121,7 @@ class Settings(BaseSettings):
         default=True, description="Whether the API's process projects the log too; else run `fanline worker`."
     )
     max_body: Count = Field(default=100_000, description="Bytes of a request's body, or of a WebSocket message.")
-    max_tokens: Count = Field(default=3000, description="Tokens of a document.")
+    max_tokens: Count = Field(default=2000, description="Tokens of a document.")
     max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
     max_selections: Count = Field(default=1000, description="Selections of a document, fragments counted where spread.")
     max_aliases: Count = Field(default=100, description="Aliases of a document, fragments counted where spread.")

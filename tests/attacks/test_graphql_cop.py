@@ -99,7 +99,7 @@ async def test_circular_introspection(api: Api) -> None:
     assert any("introspection has been disabled" in message for message in messages)
 
 
-@pytest.mark.parametrize(("field", "times"), [("viewer { login }", 600), ("__typename", 1100)])
+@pytest.mark.parametrize(("field", "times"), [("__typename viewer { login }", 380), ("__typename", 1100)])
 async def test_field_duplication(api: Api, field: str, times: int) -> None:
     """More than a thousand selections are refused before validation, which takes linear time for the others."""
     response = await api.ask("{" + f"{field} " * times + "}")
@@ -111,7 +111,7 @@ async def test_field_duplication_beyond_the_tokens_of_a_document(api: Api) -> No
     """A thousand repetitions with sub-selections are not even parsed to their end."""
     response = await api.ask("{" + "viewer { login } " * 1000 + "}")
 
-    assert "more than 3000 tokens" in refusal(response, "GRAPHQL_PARSE_FAILED")
+    assert "more than 2000 tokens" in refusal(response, "GRAPHQL_PARSE_FAILED")
 
 
 async def test_repeated_fields_within_the_limit_are_executed_once(api: Api) -> None:

@@ -53,8 +53,8 @@ def test_invalid_values_are_reported_a_few_times() -> None:
 
 
 def test_operations_cannot_share_fragments_without_limit() -> None:
-    """Sixty operations that spread a fragment of 700 variables are refused; one such operation is not."""
-    fragment = "fragment F on Query {nodes(ids: [" + "$id " * 700 + "]) {id}}"
+    """Sixty operations that spread a fragment of 400 variables are refused; one such operation is not."""
+    fragment = "fragment F on Query {nodes(ids: [" + "$id " * 400 + "]) {id}}"
     operations = [f"query Q{number}($id: ID!) {{...F}} " for number in range(60)]
 
     assert errors(operations[0] + fragment) == []

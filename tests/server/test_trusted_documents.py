@@ -333,7 +333,7 @@ async def test_trusted_documents_stay_prepared(allow: Api) -> None:
     documents = allow.endpoint.execution._documents
     trusted = documents.prepare(VIEWER)
     texts = [
-        f"query A{number} {{ nodes(ids: [{' 1' * 2_900}]) {{ id }} }}" for number in range(KEPT_TOKENS // 2_900 + 1)
+        f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(KEPT_TOKENS // 1_900 + 1)
     ]
     for text in texts:
         documents.prepare(text)
