@@ -122,7 +122,7 @@ class Stage:
     attackers: Process
 
     async def look(self, seen: Seen, slices: Slices) -> None:
-        """Let the readers read for a slice."""
+        """Measure the readers for one slice."""
         before, start = cpu_seconds(self.victim.pid), time.perf_counter()
         await asyncio.gather(*(each.read(seen, slices.seconds, slices.rate) for each in self.readers))
         seen.cpu += cpu_seconds(self.victim.pid) - before
@@ -130,13 +130,13 @@ class Stage:
         await asyncio.sleep(min(SETTLE, slices.seconds))
 
     async def tell(self, line: str) -> None:
-        """Tell the attackers what to do."""
+        """Send a command to the attackers."""
         assert self.attackers.stdin
         self.attackers.stdin.write(f"{line}\n".encode())
         await self.attackers.stdin.drain()
 
     async def stop(self) -> int:
-        """Let the attack end; return how many steps it made."""
+        """Stop the attack and return the number of its steps."""
         await self.tell("")
         assert self.attackers.stdout
         async with asyncio.timeout(PATIENCE):
@@ -190,7 +190,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 def pin(process: int, processors: Sequence[int]) -> None:
-    """Let all threads of a process run on these processors only."""
+    """Restrict all threads of a process to these processors."""
     for thread in Path(f"/proc/{process}/task").iterdir():
         os.sched_setaffinity(int(thread.name), processors)
 
