@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from executor.fields import Batches
 from graph import Graph
@@ -25,6 +25,33 @@ class Viewer:
     expires_at: datetime
 
 
+class Client(Protocol):
+    """Where an operation comes from."""
+
+    @property
+    def network(self) -> str:
+        """The address, or in IPv6 its network."""
+
+    @property
+    def holder(self) -> str | None:
+        """Who shares the turns of replays with other streams: the viewer or the network; None shares with nobody."""
+
+    def hold_terms(self, terms: int) -> Callable[[], None]:
+        """Count an event filter in by its terms. Returns what counts it out. Raises if the client holds too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalClient:
+    """A client in this process, which has no limits."""
+
+    network: str = ""
+    holder: str | None = None
+
+    def hold_terms(self, terms: int) -> Callable[[], None]:
+        """Return what does nothing."""
+        return _nothing
+
+
 class Context:
     """The context of one request, or of one subscription: fresh for each of its events.
 
@@ -32,10 +59,8 @@ class Context:
     server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
     needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
     subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
-    `read_rate_limit` reads the rate limit of whoever asks; None while rates are not limited. `hold_terms` makes room
-    for an event filter of so many terms, or raises, and returns what gives the room back. `holder` is who shares the
-    turns of replays with other streams. `network` is where the request comes from: an address, or in IPv6 its network.
-    `users_created` counts the sign-ups that succeeded. Build it inside a running event loop.
+    `client` is where the operation comes from. `read_rate_limit` reads its rate limit; None while rates are not
+    limited. `users_created` counts the sign-ups that succeeded. Build it inside a running event loop.
     """
 
     def __init__(
@@ -45,20 +70,16 @@ class Context:
         issue_token: Callable[[Session], str],
         drained: "asyncio.Future[int] | None" = None,
         *,
+        client: "Client | None" = None,
         resume_after: str | None = None,
         read_rate_limit: Callable[[], Awaitable[Any]] | None = None,
-        hold_terms: Callable[[int], Callable[[], None]] | None = None,
-        holder: str | None = None,
-        network: str = "",
     ) -> None:
         self.graph = graph
         self.viewer = viewer
         self.issue_token = issue_token
+        self.client = client or LocalClient()
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
-        self.hold_terms = hold_terms or _hold_any
-        self.holder = holder
-        self.network = network
         self.position: str | None = None
         self.users_created = 0
         self._drained = drained
@@ -106,10 +127,5 @@ class Context:
         self.batches = Batches()
 
 
-def _hold_any(terms: int) -> Callable[[], None]:
-    """Make room for a filter of any size."""
-    return _give_nothing_back
-
-
-def _give_nothing_back() -> None:
-    """Have nothing to give back."""
+def _nothing() -> None:
+    pass

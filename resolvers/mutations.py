@@ -125,7 +125,7 @@ async def sign_up(
     input: Annotated[inputs.SignUpInput, strawberry.argument(description="The new person's login and password.")],
 ) -> SessionStarted:
     """Sign a new person up and in."""
-    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.network)
+    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
     context.users_created += 1
     return SessionStarted(session=await context.graph.sessions.start(user.id))
 
@@ -138,7 +138,7 @@ async def log_in(
     input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and the password.")],
 ) -> SessionStarted:
     """Start a session for a person who knows the password."""
-    user = await context.graph.users.check_password(input.login, input.password, context.network)
+    user = await context.graph.users.check_password(input.login, input.password, context.client.network)
     return SessionStarted(session=await context.graph.sessions.start(user.id))
 
 

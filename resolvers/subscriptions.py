@@ -55,13 +55,13 @@ def events(
     """Stream the events that pass a filter in log order, each once: first what was missed, then live.
 
     Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
-    without the permission, SessionOver once the viewer has logged out, and what `Context.hold_terms` raises if the
+    without the permission, SessionOver once the viewer has logged out, and what `Client.hold_terms` raises if the
     viewer's filters are too large.
     """
     chosen, viewer = _checked(filter), context.viewer
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
-    streamed = context.graph.feed.events(chosen, position, user, session, holder=context.holder)
+    streamed = context.graph.feed.events(chosen, position, user, session, holder=context.client.holder)
     return _holding(_located(streamed, context), context, chosen.terms)
 
 
@@ -81,9 +81,9 @@ async def _located(events: AsyncGenerator[E, None], context: Context) -> AsyncGe
 
 
 async def _holding(events: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
-    """Keep room for a filter of so many terms until the stream ends. Raises what `Context.hold_terms` does."""
+    """Keep room for a filter of so many terms until the stream ends. Raises what `Client.hold_terms` does."""
     async with aclosing(events):
-        release = context.hold_terms(terms)
+        release = context.client.hold_terms(terms)
         try:
             async for event in events:
                 yield event

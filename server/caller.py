@@ -151,11 +151,9 @@ class Caller:
             self.viewer,
             self.tokens.issue,
             drained,
+            client=self,
             resume_after=after,
-            network=self.network,
             read_rate_limit=meter.state if meter else None,
-            hold_terms=self.hold_terms,
-            holder=self.holder,
         )
         if resumption:
             resumption.context = context

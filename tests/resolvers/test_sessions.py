@@ -6,7 +6,7 @@ import pytest
 
 from graph.errors import Overloaded
 from graph.facts import SessionsEnded
-from resolvers.context import Context
+from resolvers.context import Context, LocalClient
 from schema import schema
 from tests.resolvers.conftest import PASSWORD, World, issue_token, post_id, user_id
 from tests.resolvers.test_mutations import LOG_IN, SIGN_UP
@@ -77,7 +77,7 @@ async def test_failures_count_for_the_network_of_the_request(world: World) -> No
     await world.people("alice")
 
     async def log_in(network: str, password: str) -> list[str]:
-        context = Context(world.graph, None, issue_token, network=network)
+        context = Context(world.graph, None, issue_token, client=LocalClient(network))
         result = await schema.execute(
             LOG_IN, context_value=context, variable_values={"login": "alice", "password": password}
         )
