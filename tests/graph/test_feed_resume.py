@@ -13,7 +13,7 @@ from graph.feed.stream import Stream, size_of
 from graph.log import entry_id
 from graph.model import MAX_NUMBER, Post
 from tests.graph.stores import Fault, Stop, sends
-from tests.graph.watching import QUIET, feed_of, numbers, watching
+from tests.graph.watching import QUIET, Watcher, feed_of, numbers, watching
 from tests.graph.world import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
 
 
@@ -222,6 +222,18 @@ async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, anot
             assert events[-1].number == left
 
 
+async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -> int:
+    """Let one of two readers take the first post only, and publish more than it may buffer; return that post."""
+    [first] = await posts(graph, author, "first")
+    assert numbers(await slow.take(1)) == [first]
+    assert await slow.silent()
+    for n in range(8):
+        [post] = await posts(graph, author, f"{n}")
+        assert (await fast.until(post))[-1].number == post
+    await graph.worker().drain()
+    return first
+
+
 async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,14 +242,7 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:
-        [first] = await posts(graph, bob, "first")
-        assert numbers(await slow.take(1)) == [first]
-        assert await slow.silent()
-        for n in range(8):
-            [post] = await posts(graph, bob, f"{n}")
-            assert (await fast.until(post))[-1].number == post
-
-        await graph.worker().drain()
+        first = await fall_behind(graph, bob, slow, fast)
         gap = await slow.next()
 
         assert isinstance(gap, Gap)
@@ -258,13 +263,7 @@ async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:
-        first = await posts(graph, bob, "first")
-        assert numbers(await slow.take(1)) == first
-        assert await slow.silent()
-        for n in range(8):
-            [post] = await posts(graph, bob, f"{n}")
-            await fast.until(post)
-        await graph.worker().drain()
+        await fall_behind(graph, bob, slow, fast)
         assert isinstance(await slow.next(), Gap)
         held = await home(graph, alice)  # the client's new page
 
