@@ -23,13 +23,14 @@ from schema import schema, sdl
 from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.errors import failed
-from server.execution import Execution, OperationLimits
+from server.execution import Execution
 from server.garbage import collect_when_grown
 from server.http import GraphQLEndpoint
 from server.metrics import Metrics
 from server.playground import Playground
 from server.playground.visitor import Visitor
 from server.posting import Posting
+from server.preparation import OperationLimits
 from server.request_ids import REQUEST_ID, RequestIds
 from server.settings import Settings
 from server.transport.connections import CONNECTIONS, Connections
@@ -64,7 +65,7 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
     execution = _execution(settings)
-    trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.pin)
+    trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.preparation.pin)
     endpoint = GraphQLEndpoint(execution, tokens, playground, trusted, settings)
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
     connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)

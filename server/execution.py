@@ -1,10 +1,8 @@
-"""The schema as it is served: what its documents may be and cost, and how operations are answered or streamed."""
+"""The schema as it is served: how operations that may run are answered or streamed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
@@ -16,7 +14,6 @@ from graphql.execution import Executor as CoreExecutor
 from graphql.execution import create_source_event_stream, execute_subscription_event
 from starlette.requests import ClientDisconnect
 from strawberry import Schema
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
@@ -24,33 +21,15 @@ from executor import Executor, Operation
 from resolvers.context import Context
 from server.auth import BadToken
 from server.caller import SESSION_ENDED, Caller
-from server.cost import Demand, refusal
 from server.document_size import DocumentLimits
-from server.documents import DocumentRefused, Documents, Prepared
+from server.documents import DocumentRefused, Documents
 from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, coded
 from server.leaving import while_connected
-from server.rates import SUBSCRIPTION, Meter, preparation_of
+from server.preparation import EVERYTHING, OperationLimits, Preparation, Ready
+from server.rates import SUBSCRIPTION, Meter
 from server.turns import Turns
 
-EVERYTHING = frozenset(OperationType)
-KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
-
 Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
-
-
-@dataclass(frozen=True, slots=True)
-class OperationLimits:
-    """What one operation may take: points and bytes of its data, or of each event's, and the time until its answer.
-
-    `at_once` is how many operations of one holder run at once while rates are limited.
-    """
-
-    points: int = 20_000
-    event_points: int = 500
-    response: int = 5_000_000
-    deadline: timedelta = timedelta(seconds=10)
-    at_once: int = 4
-    event_response: int = 100_000
 
 
 class Execution:
@@ -77,24 +56,11 @@ class Execution:
             else None
         )
         forget = self.executor.forget if self.executor else None
-        self._documents = Documents(
-            schema._schema, documents, introspection=introspection, locations=locations, forget=forget
-        )
+        kept = Documents(schema._schema, documents, introspection=introspection, locations=locations, forget=forget)
+        self.preparation = Preparation(kept, limits)
         self._deadline = limits.deadline.total_seconds()
         self._turns = Turns(limits.at_once)
         self._hide_suggestions = not introspection
-
-    def pin(self, text: str) -> list[str]:
-        """Prepare a trusted document for the life of the process. Returns what is wrong with it, as sentences."""
-        try:
-            prepared = self._documents.pin(text)
-            for node in prepared.document.definitions:
-                if isinstance(node, core.OperationDefinitionNode):
-                    least = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
-                    self._check(prepared, node.name.value if node.name else None, least)
-        except DocumentRefused as refused:
-            return [_with_place(error) for error in refused.errors]
-        return []
 
     async def execute(
         self,
@@ -113,13 +79,13 @@ class Execution:
         """
         operation_name = operation_name or None
         try:
-            ready = self._prepare(caller, query, variables, operation_name, allowed)
+            ready = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _result(caller, None, refused.errors)
         return await self._execute(caller, ready, variables, operation_name)
 
     async def _execute(
-        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
+        self, caller: Caller, ready: Ready, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> ExecutionResult:
         try:
             async with asyncio.timeout(self._deadline) as deadline:
@@ -134,65 +100,8 @@ class Execution:
         except Exception as error:
             return _result(caller, None, [_as_graphql(error)])
 
-    def _prepare(
-        self,
-        caller: Caller,
-        query: str,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-        allowed: Collection[OperationType],
-    ) -> "Ready":
-        """Prepare a document and begin to meter its operation. Raises DocumentRefused, and what `_check` raises.
-
-        Whatever is refused is charged for its preparation.
-        """
-        meter = caller.begin()
-        preparation = 0
-        try:
-            if meter and not self._documents.knows(query):
-                preparation = preparation_of(query)
-                meter.admit(preparation + 1)
-            prepared = self._documents.prepare(query)
-            demand = self._check(prepared, operation_name, variables or {}, allowed)
-        except RateLimited as limited:
-            raise DocumentRefused([limited]) from None
-        except (DocumentRefused, CannotGetOperationTypeError, InvalidOperationTypeError):
-            if meter:
-                caller.charge_refusal(meter, preparation_of(query))
-            raise
-        return Ready(prepared.document, prepared.kind(operation_name), demand, meter, preparation)
-
-    def _check(
-        self,
-        prepared: Prepared,
-        operation_name: str | None,
-        variables: Mapping[str, Any],
-        allowed: Collection[OperationType] = EVERYTHING,
-    ) -> Demand:
-        """Return what an operation demands. Raises DocumentRefused if that is too much, or if none is chosen.
-
-        Raises CannotGetOperationTypeError and InvalidOperationTypeError as `execute` does.
-        """
-        if prepared.operations > 1 and not operation_name:
-            message = "The document has several operations: 'operationName' must name one."
-            raise DocumentRefused([GraphQLError(message)])
-        kind = prepared.kind(operation_name)
-        if kind is None:
-            raise CannotGetOperationTypeError(operation_name)
-        if KINDS[kind] not in allowed:
-            raise InvalidOperationTypeError(KINDS[kind])
-        demand = prepared.demand(operation_name, variables)
-        limits = self.limits
-        if kind is core.OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
-            error = refusal(demand, limits.event_points, min(limits.event_response, limits.response))
-        else:
-            error = refusal(demand, limits.points, limits.response)
-        if error:
-            raise DocumentRefused([error])
-        return demand
-
     async def _answer(
-        self, caller: Caller, ready: "Ready", variables: Mapping[str, Any] | None, operation_name: str | None
+        self, caller: Caller, ready: Ready, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> ExecutionResult:
         meter = ready.meter
         if meter and not self._turns.begin_now(meter.holder):
@@ -226,9 +135,11 @@ class Execution:
         """Wait for a turn. An operation that never gets one is charged for the preparation of its document."""
         try:
             await self._turns.begin(meter.holder)
-        except BaseException:
+        except BaseException as error:
             if preparation:
                 caller.charge_refusal(meter, preparation)
+            if isinstance(error, RateLimited):
+                meter.record(error)
             raise
 
     def _too_late(self) -> GraphQLError:
@@ -274,7 +185,7 @@ class Execution:
         """
         operation_name = operation_name or None
         try:
-            ready = self._prepare(caller, query, variables, operation_name, allowed)
+            ready = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _once(_result(caller, None, refused.errors))
         if ready.kind is core.OperationType.SUBSCRIPTION:
@@ -287,7 +198,7 @@ class Execution:
     async def _subscribe(
         self,
         caller: Caller,
-        ready: "Ready",
+        ready: Ready,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
     ) -> AsyncGenerator[ExecutionResult, None]:
@@ -341,20 +252,6 @@ class Execution:
         return partial(_complete_alone, source)
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """An operation that may run: its document, what it demands, and the meter that charges it, if rates are limited.
-
-    `preparation` are the points for the document, if it was new.
-    """
-
-    document: DocumentNode
-    kind: core.OperationType | None
-    demand: Demand
-    meter: Meter | None
-    preparation: int
-
-
 async def _admit(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
     """Wait for the session check and the charges. Raises BadToken or RateLimited."""
     if checking and not await checking:
@@ -389,11 +286,6 @@ async def _complete_alone(source: "CoreExecutor[Any]", event: Any) -> CoreResult
 
 def _result(caller: Caller, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
     return ExecutionResult(data, coded(errors, caller.request_id) if errors else None)
-
-
-def _with_place(error: GraphQLError) -> str:
-    place = error.locations[0] if error.locations else None
-    return f"{error.message} (line {place.line}, column {place.column})" if place else error.message
 
 
 def _as_graphql(error: Exception) -> GraphQLError:

@@ -158,19 +158,18 @@ class Answer:
 
 
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> Answer:
-    """Return the response for a result whose errors are coded, at most `max_size` bytes of data.
+    """Return the response for a result whose errors are coded.
 
-    What keeps an operation from being executed has a status of its own, in the newer media type at least.
+    What keeps an operation from being executed has a status of its own, in the newer media type at least. Raises
+    Refused for a result of more than `max_size` bytes, which only introspection can have: the cost bounds all others.
     """
     headers = meter.headers() if meter else []
     if result.errors is None:
-        body = orjson.dumps({"data": result.data})
-        return Answer(200, body, headers) if len(body) <= max_size else _too_large(max_size, headers)
+        return Answer(200, _bounded({"data": result.data}, max_size), headers)
     response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
     if was_executed(result):
         response["data"] = result.data
-        body = orjson.dumps(response)
-        return Answer(200, body, headers) if len(body) <= max_size else _too_large(max_size, headers)
+        return Answer(200, _bounded(response, max_size), headers)
     extensions = response["errors"][0]["extensions"]
     refused = 400 if media_type == GRAPHQL_JSON else 200
     status = STATUSES.get(extensions["code"], refused)
@@ -181,7 +180,9 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
     return Answer(status, orjson.dumps(response), headers)
 
 
-def _too_large(max_size: int, headers: list[tuple[bytes, bytes]]) -> Answer:
-    message = f"The response has more than {max_size:,} bytes, the most that are sent. Request less at once."
-    error = {"message": message, "extensions": {"code": COST_LIMIT}}
-    return Answer(200, orjson.dumps({"errors": [error]}), headers)
+def _bounded(response: dict[str, Any], max_size: int) -> bytes:
+    body = orjson.dumps(response)
+    if len(body) > max_size:
+        message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less at once."
+        raise Refused(400, message, COST_LIMIT)
+    return body

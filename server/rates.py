@@ -167,15 +167,20 @@ class Meter:
         full_at = datetime.now(UTC) + timedelta(seconds=found.full_after)
         return RateLimit(found.rate.burst, found.remaining, full_at, found.cost)
 
+    def record(self, refusal: RateLimited) -> None:
+        """Count a refusal for operators to see."""
+        self._limits.record(refusal.rate, holder_of(self._address) if refusal.rate in NETWORK_RATES else self.holder)
+
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
         refused = max(decisions, key=lambda decision: decision.retry_after)
         rate, seconds = refused.rate, math.ceil(refused.retry_after)
-        self._limits.record(rate.name, holder_of(self._address) if rate.name in NETWORK_RATES else self.holder)
         message = (
             f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
             f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
         )
-        return RateLimited(message, seconds, rate.name)
+        limited = RateLimited(message, seconds, rate.name)
+        self.record(limited)
+        return limited
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that tell what is left of the points, if that is known by now."""

@@ -12,7 +12,8 @@ from graph.model import Location
 from schema import schema
 from server.cost import Cost, Demand
 from server.document_size import DocumentLimits
-from server.execution import Execution, OperationLimits
+from server.execution import Execution
+from server.preparation import OperationLimits
 from server.weights import BYTES, EXTRA, HOME_PAGE, LISTS, PER_ITEM, Weights
 from tests.server.conftest import Api
 
@@ -212,7 +213,7 @@ async def test_an_event_is_small(api: Api) -> None:
     document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostPublished {{ post {{ {0} }} }} }} }}'
     page = "id text author { login timeline { posts(first: 20) { nodes { id text } } } }"
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
-    assert execution.pin(document.format(page)) == []
+    assert execution.preparation.pin(document.format(page)) == []
     many = document.format(" ".join(f"a{n}: text" for n in range(30)))
     stream = await api.client.post("/graphql", json={"query": many}, headers={"accept": "text/event-stream"})
     assert "bytes; the limit is 100,000" in stream.text

@@ -9,10 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
+from strawberry.types import ExecutionResult
 
 from graph import Graph
 from server.auth import Tokens
 from server.embedded import EmbeddedStore
+from server.errors import Refused
+from server.messages import render
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
 
@@ -122,6 +125,15 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
             "BAD_USER_INPUT",
             "The body has more than 100,000 bytes, the most that are read. Send less.",
         )
+
+
+def test_a_response_beyond_the_limit_is_refused() -> None:
+    """What the cost did not foresee, as it may be with introspection, is not sent either."""
+    result = ExecutionResult({"viewer": {"login": "alice"}}, None)
+    assert render(result, "application/json", 100).status == 200
+    with pytest.raises(Refused, match="The response has 37 bytes; the limit is 36") as refused:
+        render(result, "application/json", 36)
+    assert (refused.value.status, refused.value.code) == (400, "COST_LIMIT")
 
 
 async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
@@ -276,7 +288,7 @@ async def test_many_documents_do_not_grow_the_process(api: Api, monkeypatch: pyt
         await api.ask("{ __typename } # used again and again")
         await api.ask(f"{{ wrong{number} }}")
     execution = api.app.routes[0].app.execution  # type: ignore[attr-defined]  # our endpoint
-    documents = list(execution._documents._kept)
+    documents = list(execution.preparation.documents._kept)
     assert 15 < len(documents) <= 25
     assert "{ __typename } # used again and again" in documents
     assert not any("wrong" in document for document in documents)

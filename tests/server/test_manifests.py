@@ -9,8 +9,9 @@ import pytest
 
 from schema import schema
 from server.document_size import DocumentLimits
-from server.execution import Execution, OperationLimits
+from server.execution import Execution
 from server.messages import Asked
+from server.preparation import OperationLimits
 from server.settings import Settings, SettingsError, TrustedDocumentsMode
 from server.trusted_documents import TrustedDocuments
 
@@ -22,7 +23,7 @@ APOLLO = {"format": "apollo-persisted-query-manifest", "version": 1}
 def load(path: Path) -> TrustedDocuments:
     """Load trusted documents for the real schema."""
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False, locations=False)
-    return TrustedDocuments.load(path, ONLY, execution.pin)
+    return TrustedDocuments.load(path, ONLY, execution.preparation.pin)
 
 
 def text_of(documents: TrustedDocuments, id: str) -> str:

@@ -109,7 +109,7 @@ async def test_nothing_passes_the_cost_limit_by(api: Api, asked: dict[str, Any])
 async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plans of many large documents do not pile up."""
     monkeypatch.setattr("server.documents.KEPT_TOKENS", 1_000)
-    executor, documents = api.endpoint.execution.executor, api.endpoint.execution._documents
+    executor, documents = api.endpoint.execution.executor, api.endpoint.execution.preparation.documents
     assert executor is not None
     assert isinstance(documents, Documents)
     for number in range(20):

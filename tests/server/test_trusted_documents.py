@@ -330,7 +330,7 @@ async def test_trusted_documents_have_limits_too(only: Api) -> None:
 
 async def test_trusted_documents_stay_prepared(allow: Api) -> None:
     """However many others are prepared in between."""
-    documents = allow.endpoint.execution._documents
+    documents = allow.endpoint.execution.preparation.documents
     trusted = documents.prepare(VIEWER)
     texts = [
         f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(KEPT_TOKENS // 1_900 + 1)
