@@ -11,8 +11,8 @@ from benchmarks.report import Table
 from benchmarks.stores import private_store, raw
 from benchmarks.worlds import FIRST_LONER, Authors
 from graph import Graph, Tuning
-from graph.archive import Archive
-from graph.facts import PostPublished
+from graph.archive.archive import Archive
+from graph.log.events import PostPublished
 
 
 @asynccontextmanager

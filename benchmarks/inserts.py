@@ -13,7 +13,7 @@ from benchmarks.stores import Meter, Spent, forget_log
 from benchmarks.workers import workers
 from benchmarks.worlds import Crowd
 from graph import Graph, keys
-from graph.facts import PostPublished
+from graph.log.events import PostPublished
 
 GOAL = 100_000
 POLL_SECONDS = 0.002

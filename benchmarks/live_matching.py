@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from benchmarks.report import Cell, Table
 from benchmarks.worlds import FIRST_AUTHOR, FIRST_POST, STEP
-from graph.facts import Fact, PostPublished
 from graph.feed.filters import Box, EventFilter, Traits
 from graph.feed.matching import FilterIndex
+from graph.log.events import Fact, PostPublished
 from graph.terms import terms_of
-from server.chatter import somewhere
-from server.crowd import CITIES, character
-from server.phrases import compose
+from server.demo.chatter import somewhere
+from server.demo.crowd import CITIES, character
+from server.demo.phrases import compose
 
 SEED = 7
 KINDS, WEIGHTS = ("users", "keywords", "users and keywords", "box", "sample"), (40, 30, 10, 15, 5)

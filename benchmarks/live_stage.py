@@ -15,7 +15,7 @@ from benchmarks.live_server import KEY, Holdings, Server, allow_many_files, serv
 from benchmarks.stores import private_store, raw
 from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_people
 from graph import Graph
-from graph.facts import PostPublished
+from graph.log.events import PostPublished
 from server.auth import Tokens
 from server.embedded import Durability
 

@@ -12,27 +12,27 @@ from datetime import timedelta
 
 from argon2 import PasswordHasher
 
-from graph.archive import Archive
-from graph.archiver import Archiver
-from graph.facts import Event, Fact
-from graph.feed import Feed
+from graph.archive.archive import Archive
+from graph.archive.archiver import Archiver
+from graph.archive.binding import Ownership
+from graph.feed.feed import Feed
 from graph.follows import Follows
+from graph.home.cache import HomeCache
+from graph.home.delivery import Reach
+from graph.home.fan_out import FanOuts
 from graph.imports import Imports
-from graph.log import Log, Once
-from graph.ownership import Ownership
+from graph.log.events import Event, Fact
+from graph.log.log import Log, Once
 from graph.posts import Posts
-from graph.projections import Projections
+from graph.projections.projections import Projections
 from graph.rates import Rates
 from graph.relationships import Relationships
-from graph.repair import Repair
+from graph.repair.repair import Repair
 from graph.sessions import Sessions
-from graph.store import Store
-from graph.timelines.cache import HomeCache
-from graph.timelines.fan_out import FanOuts
-from graph.timelines.page import Timelines
-from graph.timelines.reach import Reach
+from graph.store.store import Store
+from graph.timelines import Timelines
 from graph.users import Users
-from graph.worker import Worker
+from graph.worker.worker import Worker
 
 __all__ = ["Graph", "Tuning"]
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from graph import keys
-from graph.commands import Command
-from graph.facts import Followed, Unfollowed
-from graph.log import Commit
+from graph.log.events import Followed, Unfollowed
+from graph.log.log import Commit
 from graph.model import Follow, FollowOutcome, Page, new_follow
 from graph.paging import Window
-from graph.store import Store
+from graph.store.commands import Command
+from graph.store.store import Store
 
 
 class Follows:

@@ -11,15 +11,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from graph import keys
-from graph.commands import script
-from graph.consumers import GROUP
 from graph.errors import OutOfStep
-from graph.facts import Fact
-from graph.log import Log, Once
+from graph.log.events import Fact
+from graph.log.log import Log, Once
 from graph.model import EPOCH_MS, number_at
-from graph.projections import Projections, at_once
-from graph.store import Store
-from graph.worker import Worker
+from graph.projections.projections import Projections, at_once
+from graph.store.commands import script
+from graph.store.store import Store
+from graph.worker.consumer import GROUP
+from graph.worker.worker import Worker
 
 ONCE_SECONDS = 600
 PARTS = 2

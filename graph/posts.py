@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 from graph import keys
-from graph.commands import Command
+from graph.archive.binding import Ownership
 from graph.errors import ProblemCode, Rejected
-from graph.facts import PostDeleted, PostPublished
-from graph.log import NONCE_SECONDS, Commit, Log, Once
+from graph.log.events import PostDeleted, PostPublished
+from graph.log.log import NONCE_SECONDS, Commit, Log, Once
 from graph.model import Location, Post, new_post
-from graph.ownership import Ownership
-from graph.store import Store
+from graph.store.commands import Command
+from graph.store.store import Store
 from graph.terms import digest_of
 from graph.validation import Check
 

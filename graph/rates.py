@@ -20,9 +20,9 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from graph import keys
-from graph.commands import script
 from graph.errors import StoreUnavailable
-from graph.store import Store
+from graph.store.commands import script
+from graph.store.store import Store
 
 MICROSECONDS = 1_000_000
 REMEMBERED = 20_000  # rates of holders

@@ -6,7 +6,7 @@ from functools import partial
 
 from graph import keys
 from graph.model import Relationship, new_relationship
-from graph.store import Store
+from graph.store.store import Store
 
 
 class Relationships:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from graph import keys
-from graph.commands import script
-from graph.facts import SessionsEnded
-from graph.log import Commit
+from graph.log.events import SessionsEnded
+from graph.log.log import Commit
 from graph.model import Session
-from graph.store import Store
+from graph.store.commands import script
+from graph.store.store import Store
 
 MAX_SESSIONS = 100
 REMEMBERED_ENDED = 10_000

@@ -11,15 +11,15 @@ from weakref import WeakValueDictionary
 from argon2 import PasswordHasher
 
 from graph import keys
-from graph.attempts import Attempts
-from graph.commands import Command, script
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
-from graph.facts import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
-from graph.hashing import Hashing
-from graph.log import Commit, Once
+from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
+from graph.log.log import Commit, Once
 from graph.model import Counts, Permission, User, new_user
-from graph.passwords import MAX_PASSWORD
-from graph.store import Store
+from graph.passwords.attempts import Attempts
+from graph.passwords.common import MAX_PASSWORD
+from graph.passwords.hashing import Hashing
+from graph.store.commands import Command, script
+from graph.store.store import Store
 from graph.validation import Check, encodable, folded_login
 
 CLAIM_SECONDS = 15 * 60
@@ -150,7 +150,8 @@ class Users:
         """Return the user whose login and password these are.
 
         Raises Rejected: WRONG_CREDENTIALS, which does not tell what was wrong, or TOO_MANY_ATTEMPTS after ten failures
-        from this network within a quarter of an hour (`graph.attempts`); and Overloaded, which counts as no failure.
+        from this network within a quarter of an hour (`graph.passwords.attempts`); and Overloaded, which counts as no
+        failure.
         Every failure takes the same work, one round trip and one hash, whether or not the login exists; a success
         takes three round trips and a hash. A process tries one password of a login and network at a time.
         """

@@ -9,8 +9,8 @@ from enum import Enum
 import strawberry
 
 from graph.errors import ProblemCode
-from graph.events import GapReason
 from graph.feed.filters import EventKind
+from graph.feed.updates import GapReason
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
 
 __all__ = ["EventKind", "FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]

@@ -6,7 +6,8 @@ from typing import Annotated, TypeAlias, TypeVar
 
 import strawberry
 
-from graph.events import (
+from graph.feed import filters
+from graph.feed.updates import (
     AuthorAdded,
     AuthorRemoved,
     HomeEvent,
@@ -18,7 +19,6 @@ from graph.events import (
     UserFollowed,
     UserUnfollowed,
 )
-from graph.feed import filters
 from graph.model import Post, User
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids

@@ -6,7 +6,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import OfRecord, batched, live
-from graph import events
+from graph.feed import updates as events
 from resolvers import subscriptions
 from resolvers.enums import GapReason
 from schema.connections import PostEdge
@@ -16,7 +16,7 @@ from schema.user import User
 
 @strawberry.interface(description="Something that happened to a home timeline.")
 class TimelineEvent(OfRecord):
-    """Its types' values are events of `graph.events`."""
+    """Its types' values are events of `graph.feed.updates`."""
 
     cursor: str = batched(
         subscriptions.cursors,
@@ -27,7 +27,7 @@ class TimelineEvent(OfRecord):
 
 @strawberry.interface(description="Something that happened anywhere, as far as a filter lets it pass.")
 class StreamEvent(OfRecord):
-    """Its types' values are events of `graph.events`."""
+    """Its types' values are events of `graph.feed.updates`."""
 
     cursor: str = batched(
         subscriptions.cursors,
@@ -38,7 +38,7 @@ class StreamEvent(OfRecord):
 
 @strawberry.type(description="Somebody in the home timeline published a post.")
 class PostAdded(TimelineEvent):
-    """Values are `graph.events.PostAdded`."""
+    """Values are `graph.feed.updates.PostAdded`."""
 
     record: ClassVar[type] = events.PostAdded
 
@@ -47,7 +47,7 @@ class PostAdded(TimelineEvent):
 
 @strawberry.type(description="A post was deleted: drop it.")
 class PostRemoved(TimelineEvent):
-    """Values are `graph.events.PostRemoved`."""
+    """Values are `graph.feed.updates.PostRemoved`."""
 
     record: ClassVar[type] = events.PostRemoved
 
@@ -59,7 +59,7 @@ class PostRemoved(TimelineEvent):
     description="The viewer followed somebody, whose older posts are now in the home timeline too: refetch it."
 )
 class AuthorAdded(TimelineEvent):
-    """Values are `graph.events.AuthorAdded`."""
+    """Values are `graph.feed.updates.AuthorAdded`."""
 
     record: ClassVar[type] = events.AuthorAdded
 
@@ -68,7 +68,7 @@ class AuthorAdded(TimelineEvent):
 
 @strawberry.type(description="The viewer follows somebody no longer: drop the person's posts.")
 class AuthorRemoved(TimelineEvent):
-    """Values are `graph.events.AuthorRemoved`."""
+    """Values are `graph.feed.updates.AuthorRemoved`."""
 
     record: ClassVar[type] = events.AuthorRemoved
 
@@ -77,7 +77,7 @@ class AuthorRemoved(TimelineEvent):
 
 @strawberry.type(description="Somebody published a post.")
 class PostPublished(StreamEvent):
-    """Values are `graph.events.PostPublished`."""
+    """Values are `graph.feed.updates.PostPublished`."""
 
     record: ClassVar[type] = events.PostPublished
 
@@ -86,7 +86,7 @@ class PostPublished(StreamEvent):
 
 @strawberry.type(description="Somebody deleted a post of theirs: drop it. Told to whom the post itself would be told.")
 class PostDeleted(StreamEvent):
-    """Values are `graph.events.PostDeleted`."""
+    """Values are `graph.feed.updates.PostDeleted`."""
 
     record: ClassVar[type] = events.PostDeleted
 
@@ -96,7 +96,7 @@ class PostDeleted(StreamEvent):
 
 @strawberry.type(description="Somebody followed somebody.")
 class UserFollowed(StreamEvent):
-    """Values are `graph.events.UserFollowed`."""
+    """Values are `graph.feed.updates.UserFollowed`."""
 
     record: ClassVar[type] = events.UserFollowed
 
@@ -106,7 +106,7 @@ class UserFollowed(StreamEvent):
 
 @strawberry.type(description="Somebody stopped following somebody.")
 class UserUnfollowed(StreamEvent):
-    """Values are `graph.events.UserUnfollowed`."""
+    """Values are `graph.feed.updates.UserUnfollowed`."""
 
     record: ClassVar[type] = events.UserUnfollowed
 
@@ -119,14 +119,14 @@ class UserUnfollowed(StreamEvent):
     "while."
 )
 class Checkpoint(TimelineEvent, StreamEvent):
-    """Values are `graph.events.Checkpoint`."""
+    """Values are `graph.feed.updates.Checkpoint`."""
 
     record: ClassVar[type] = events.Checkpoint
 
 
 @strawberry.type(description="Events are missing before this one: refetch what must be complete.")
 class Gap(TimelineEvent, StreamEvent):
-    """Values are `graph.events.Gap`."""
+    """Values are `graph.feed.updates.Gap`."""
 
     record: ClassVar[type] = events.Gap
 

@@ -16,26 +16,26 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from graph import Graph
-from graph.archive import Archive
+from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.tasks import end
 from schema import schema, sdl
 from server.auth import Tokens
 from server.embedded import EmbeddedStore, EmbeddedStoreError
+from server.endpoint.endpoint import GraphQLEndpoint
+from server.endpoint.fast_path import Posting
+from server.endpoint.request_ids import REQUEST_ID, RequestIds
 from server.errors import failed
-from server.execution import Execution
-from server.garbage import collect_when_grown
-from server.http import GraphQLEndpoint
 from server.metrics import Metrics
+from server.operations.execution import Execution
+from server.operations.preparation import OperationLimits
+from server.operations.trusted_documents import TrustedDocuments
 from server.playground import Playground
 from server.playground.visitor import Visitor
-from server.posting import Posting
-from server.preparation import OperationLimits
-from server.request_ids import REQUEST_ID, RequestIds
+from server.process.garbage import collect_when_grown
 from server.settings import Settings
 from server.transport.connections import CONNECTIONS, Connections
 from server.transport.proxies import TrustedProxies
-from server.trusted_documents import TrustedDocuments
 from server.worker import work
 
 PING_SECONDS = 2.0

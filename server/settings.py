@@ -21,10 +21,10 @@ from sqlalchemy import URL
 from strawberry.http.websocket_origin import normalize_allowed_origins
 
 from graph import Tuning
-from graph.database import read_url
-from graph.store import check_url
-from server.document_size import DocumentLimits
+from graph.archive.database import read_url
+from graph.store.store import check_url
 from server.embedded import Durability
+from server.operations.document_size import DocumentLimits
 from server.setting_values import Count, Duration, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies

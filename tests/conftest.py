@@ -8,10 +8,10 @@ import pytest
 import redis
 
 from graph import Graph, Tuning
-from graph.store import Store
+from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 
-pytest_plugins = ["tests.databases"]
+pytest_plugins = ["tests.support.databases"]
 
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 

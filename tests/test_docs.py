@@ -14,9 +14,9 @@ from typer.core import TyperGroup
 from graph import Graph
 from resolvers.context import Context, Viewer
 from schema import schema
-from server.cli import cli
+from server.cli.main import cli
 from server.settings import PREFIX, Settings
-from tests.worlds import settle_small_world
+from tests.support.worlds import settle_small_world
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

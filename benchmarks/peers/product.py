@@ -5,9 +5,9 @@ from pathlib import Path
 import uvicorn
 
 from server.app import create_app
-from server.garbage import freeze
-from server.logs import LOGGING
-from server.serving import configure
+from server.process.garbage import freeze
+from server.process.logs import LOGGING
+from server.process.serving import configure
 from server.settings import Settings
 
 

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from graph import Graph
-from graph.facts import Event, Fact, Followed, PostPublished
+from graph.log.events import Event, Fact, Followed, PostPublished
 from graph.model import number_at
 from graph.paging import Window
 from server.auth import Tokens
-from server.seed import Source, load
-from server.world import MILLISECOND, Person, dice
+from server.demo.world import MILLISECOND, Person, dice
+from server.seeding.load import Source, load
 
 KEY = "a key for benchmarks that is long enough"
 SEED = 5

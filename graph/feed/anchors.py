@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from graph.feed.filters import EventFilter, EventKind, Traits
 from graph.feed.grid import Grid
-from graph.feed.postings import Postings, Values, common, excluding, including
+from graph.feed.posting_lists import Postings, Values, common, excluding, including
 from graph.terms import Keyword, Terms, code_of
 
 V = TypeVar("V", bound=Hashable)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.errors import BadFilter
-from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeAlias, TypeVar
 
 from graph.feed.filters import Box
-from graph.feed.postings import Postings
+from graph.feed.posting_lists import Postings
 
 V = TypeVar("V", bound=Hashable)
 

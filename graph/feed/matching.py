@@ -8,10 +8,10 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from graph.facts import Fact
 from graph.feed.anchors import Anchors, BoxAnchors, FirehoseAnchors, KeywordAnchors, UserAnchors
 from graph.feed.filters import EventFilter, Traits
-from graph.feed.postings import Values, excluding, including
+from graph.feed.posting_lists import Values, excluding, including
+from graph.log.events import Fact
 
 S = TypeVar("S", bound=Hashable)
 

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.facts import Fact
-from graph.log import Log, entry_id, number_of, readable
-from graph.store import BLOCK_SECONDS, Store
+from graph.log.events import Fact
+from graph.log.log import Log, entry_id, number_of, readable
+from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 
 PAUSE_SECONDS = 0.2

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar, Generic
 
-from graph.facts import Fact
 from graph.feed.stream import E, Stream
+from graph.log.events import Fact
 
 
 class Source(ABC, Generic[E]):

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from typing import Generic, TypeVar
 
-from graph.events import GapReason, Happened
+from graph.feed.updates import GapReason, Happened
 
 MAX_BUFFERED = 256 * 1024  # bytes
 TAKEN_AT_ONCE = 100

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 
 from graph import keys
-from graph.commands import script
-from graph.facts import UserCreated
+from graph.log.events import UserCreated
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Scope, pattern
+from graph.store.commands import script
 
 
 class Logins:

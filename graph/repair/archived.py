@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from graph import keys
-from graph.archive import Floors
-from graph.commands import script
+from graph.archive.archive import Floors
 from graph.model import Post
 from graph.paging import Window
 from graph.repair.posts import Entry, Remedies, Sight, look
 from graph.repair.report import Cure, Difference, Kind, Part
 from graph.repair.scope import ATTEMPTS, Scope, living, pattern
+from graph.store.commands import script
 
 AUTHORS_AT_ONCE = 50
 ROWS_AT_ONCE = 100

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 
 from graph import keys
-from graph.commands import script
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Key, Scope, pattern
+from graph.store.commands import script
 
 
 @dataclass(frozen=True, slots=True)

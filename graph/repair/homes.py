@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph import keys
-from graph.commands import Command, script
+from graph.home.delivery import LARGE
+from graph.home.merge import merge_hot
 from graph.model import Post
 from graph.paging import Window
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import ATTEMPTS, Scope, living, pattern
-from graph.timelines.merge import merge_hot
-from graph.timelines.reach import LARGE
+from graph.store.commands import Command, script
 
 VIEWERS_AT_ONCE = 50
 REACHES_PER_COMMAND = 1000

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from graph import keys
-from graph.facts import (
+from graph.log.events import (
     Fact,
     Followed,
     PermissionGranted,
@@ -17,9 +17,9 @@ from graph.facts import (
     PostPublished,
     Unfollowed,
 )
-from graph.log import READ_CHUNK
+from graph.log.log import READ_CHUNK
 from graph.posts import published_post
-from graph.projections import Projections
+from graph.projections.projections import Projections
 from graph.repair.follows import Pair, read_sides
 from graph.repair.posts import Entry, look
 from graph.repair.report import Difference, Kind, Part

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph import keys
-from graph.commands import Command, Word, script
 from graph.model import Post
 from graph.repair.report import Cure, Difference, Kind, Part
 from graph.repair.scope import Scope, living, pattern
+from graph.store.commands import Command, Word, script
 
 
 @dataclass(frozen=True, slots=True)

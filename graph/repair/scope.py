@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from typing import Any
 
 from graph import keys
-from graph.archive import Archive, Floors
-from graph.commands import Command
+from graph.archive.archive import Archive, Floors
 from graph.errors import ArchiveUnavailable
-from graph.facts import PostPublished
-from graph.log import Log
+from graph.log.events import PostPublished
+from graph.log.log import Log
 from graph.model import Post
 from graph.posts import COLUMNS, as_post, published_post
-from graph.store import Store
+from graph.store.commands import Command
+from graph.store.store import Store
 
 OWNERS_AT_ONCE = 500
 MEMBERS_AT_ONCE = 10_000

@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from typing import Any, Protocol
 
-from server.quotas import holder_of
+from server.operations.quotas import holder_of
 from server.transport.descriptors import ceiling
 from server.transport.limits import Timeouts
 from server.transport.proxies import TrustedProxies

@@ -11,13 +11,7 @@ from websockets.frames import Frame
 from websockets.http11 import Request
 
 from server.transport.connections import Connections
-from server.transport.limits import (
-    CONTROL_BURST,
-    CONTROL_RATE,
-    MAX_FRAGMENTS,
-    MAX_HEAD,
-    SOCKET_SLICE,
-)
+from server.transport.limits import CONTROL_BURST, CONTROL_RATE, MAX_FRAGMENTS, MAX_HEAD, SOCKET_SLICE
 from server.transport.responses import refusal
 from server.transport.sending import still_unsent, unsent
 

@@ -5,8 +5,8 @@ from functools import cache
 from graphql import GraphQLError, parse
 
 from schema import schema
-from server.cost import Cost, Demand
-from server.weights import Weights
+from server.operations.cost import Cost, Demand
+from server.operations.weights import Weights
 
 NOTHING = Demand(0, 0)
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import redis
 from hypothesis import HealthCheck, Phase, given, seed, settings, target
 
-from server.cost import Demand
 from server.embedded import Durability, EmbeddedStore
+from server.operations.cost import Demand
 from tests.attacks.candidates import Candidate, candidates
 from tests.attacks.heavy import HeavyWriter
 from tests.attacks.points import demand_of

@@ -14,8 +14,8 @@ import sys
 import threading
 
 from graph import Graph
-from server.process import create_private_files, set_limits
-from server.serving import bind, serve_here
+from server.process.serving import bind, serve_here
+from server.process.start import create_private_files, set_limits
 from server.settings import Settings
 
 DESCRIPTORS = "ATTACKS_DESCRIPTORS"

@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from graph.commands import Command
 from graph.errors import ProblemCode, Rejected
-from graph.events import Checkpoint, PostDeleted, PostPublished
-from graph.facts import PostDeleted as DeletedFact
-from graph.feed import Feed
+from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
+from graph.feed.updates import Checkpoint, PostDeleted, PostPublished
+from graph.log.events import PostDeleted as DeletedFact
 from graph.model import MAX_NUMBER, Location
+from graph.store.commands import Command
 from resolvers import ids
 from resolvers.context import Context
 from schema import schema
 from tests.conftest import CHEAP
-from tests.graph.filtering import published
-from tests.graph.stores import HookedStore, Stop, runs, sends
-from tests.graph.watching import feed_of
-from tests.graph.world import PATIENCE, people, posts
+from tests.graph.feed.filtering import published
+from tests.graph.feed.watching import feed_of
+from tests.support.graph_worlds import PATIENCE, people, posts
+from tests.support.stores import HookedStore, Stop, runs, sends
 
 SECRET = "The password of the vault is rosebud 北京下雨"
 PLACE = Location(52.51631, 13.37771)

@@ -4,11 +4,11 @@ import secrets
 from dataclasses import dataclass
 
 from graph import Graph
-from graph.facts import Followed, PostPublished, UserCreated
+from graph.log.events import Followed, PostPublished, UserCreated
 from resolvers import ids
 from server.auth import Tokens
 from tests.conftest import CHEAP
-from tests.worlds import settle_small_world
+from tests.support.worlds import settle_small_world
 
 KEY = secrets.token_urlsafe(48)
 LONGEST = "𝄞" * 1000  # as many bytes as a post can have

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.server.test_cli import CLEAN, FANLINE, free_port
+from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
 
 RESET = struct.pack("ii", 1, 0)  # to linger for no time: closing sends RST, and what was not sent is lost
 CHUNK = 65536

@@ -14,7 +14,7 @@ import pytest
 
 from graph import Graph
 from server.playground import ASSETS, HERE, Playground
-from server.seed import demo_source, load
+from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.conftest import need
 from tests.server.conftest import Api, serving, settings

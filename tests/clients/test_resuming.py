@@ -17,7 +17,7 @@ from graph import Graph
 from server.auth import Tokens
 from tests.clients.outages import Proxy, Server, proxied
 from tests.clients.test_clients import FOLDER, node
-from tests.graph.world import background, befriend, people
+from tests.support.graph_worlds import background, befriend, people
 
 __all__ = ["node"]
 

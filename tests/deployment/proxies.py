@@ -17,9 +17,9 @@ import httpx
 from websockets.asyncio.client import connect
 
 from tests.conftest import need
-from tests.graph.world import PATIENCE
+from tests.server.cli.test_commands import free_port
 from tests.server.conftest import Socket
-from tests.server.test_cli import free_port
+from tests.support.graph_worlds import PATIENCE
 
 FOLDER = Path(__file__).parents[2] / "docs" / "deployment"
 HOST = "api.example.com"

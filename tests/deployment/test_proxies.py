@@ -15,8 +15,8 @@ from graph import Graph
 from server.auth import Tokens
 from server.settings import Env, Settings
 from tests.deployment.proxies import HOST, KINDS, Proxy, running
-from tests.graph.world import PATIENCE
 from tests.server.conftest import KEY, Api, Socket, events, serving, settings
+from tests.support.graph_worlds import PATIENCE
 
 __all__ = ["settings"]
 

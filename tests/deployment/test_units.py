@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from server.serving import GRACE_SECONDS
+from server.process.serving import GRACE_SECONDS
 from tests.conftest import need
 from tests.deployment.proxies import FOLDER, replaced
-from tests.server.test_cli import ask, serving
+from tests.server.cli.test_commands import ask, serving
 
 UNITS = ("fanline.service", "fanline-worker.service")
 PROGRAM = "/opt/fanline/.venv/bin/fanline"

@@ -15,8 +15,8 @@ from graph.model import Session
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
-from server.world import World
-from tests.worlds import settle_small_world
+from server.demo.world import World
+from tests.support.worlds import settle_small_world
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
 REQUIRED = {"follow": {"userIds": [ids.encode(ids.Kind.USER, 1)]}}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.graph.world import PATIENCE
+from tests.support.graph_worlds import PATIENCE
 
 
 class Endless:

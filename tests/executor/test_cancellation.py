@@ -11,7 +11,7 @@ from executor import Executor
 from executor.loader import Loader
 from tests.executor.endless import Endless, cancel_when_begun
 from tests.executor.tiny import ask, in_batches, numbered, resolved, schema_of
-from tests.graph.world import PATIENCE
+from tests.support.graph_worlds import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left_behind")
 

@@ -6,20 +6,12 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from graphql import (
-    GraphQLInt,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLObjectType,
-    GraphQLSchema,
-    GraphQLString,
-    parse,
-)
+from graphql import GraphQLInt, GraphQLList, GraphQLNonNull, GraphQLObjectType, GraphQLSchema, GraphQLString, parse
 
 from executor import Executor
 from tests.executor.endless import Endless
 from tests.executor.tiny import ask, in_batches, messages, numbered, resolved, schema_of
-from tests.graph.world import PATIENCE
+from tests.support.graph_worlds import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left_behind")
 

@@ -12,15 +12,15 @@ import pytest
 
 from graph import Graph
 from graph.errors import StoreUnavailable
-from graph.events import Checkpoint, Gap
-from graph.facts import Fact, PostPublished
-from graph.feed import Feed
+from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.log import Once
+from graph.feed.updates import Checkpoint, Gap
+from graph.log.events import Fact, PostPublished
+from graph.log.log import Once
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
-from tests.graph.watching import feed_of
-from tests.graph.world import crowd
+from tests.graph.feed.watching import feed_of
+from tests.support.graph_worlds import crowd
 
 KILLS = 2
 SECONDS_BETWEEN = 1.0

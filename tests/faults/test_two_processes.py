@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from graph import Graph
-from graph.facts import Followed, Unfollowed
+from graph.log.events import Followed, Unfollowed
 from graph.model import MAX_NUMBER
 from tests.faults.small_world import EVERYTHING, PASSWORD
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from graph import Graph
-from graph.commands import Command
+from graph.store.commands import Command
 from tests.faults.small_world import CHEAP, perform
-from tests.graph.stores import InterceptedStore
+from tests.support.stores import InterceptedStore
 
 
 class DeadlyStore(InterceptedStore):

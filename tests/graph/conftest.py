@@ -9,11 +9,11 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.feed import Feed
+from graph.feed.feed import Feed
 from tests.conftest import CHEAP
-from tests.graph.stores import HookedStore
-from tests.graph.watching import feed_of
-from tests.graph.world import Open
+from tests.graph.feed.watching import feed_of
+from tests.support.graph_worlds import Open
+from tests.support.stores import HookedStore
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import BadPaging
-from graph.facts import Event, Fact, Followed, Unfollowed
+from graph.log.events import Event, Fact, Followed, Unfollowed
 from graph.model import FollowOutcome as Outcome
 from graph.model import number_at
 from graph.paging import CursorKind, Window, encode_cursor
-from tests.graph.world import Open, befriend, counted, crowd, home, people, posts
+from tests.support.graph_worlds import Open, befriend, counted, crowd, home, people, posts
 
 
 def window(**arguments: int | str) -> Window:

@@ -8,9 +8,9 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import OutOfStep
-from graph.facts import Event, Fact, Followed, PostDeleted, PostPublished, UserCreated
+from graph.log.events import Event, Fact, Followed, PostDeleted, PostPublished, UserCreated
 from graph.model import number_at
-from tests.graph.world import cached, home, newest, people, posts
+from tests.support.graph_worlds import cached, home, newest, people, posts
 
 START = datetime(2024, 2, 29, 12, 0, 0, 123000, tzinfo=UTC)
 

@@ -9,11 +9,11 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.facts import Fact, PermissionGranted, PermissionRevoked
+from graph.log.events import Fact, PermissionGranted, PermissionRevoked
 from graph.model import Permission
 from graph.users import Users
-from tests.graph.stores import Stop, runs
-from tests.graph.world import Open, codes, counted, people
+from tests.support.graph_worlds import Open, codes, counted, people
+from tests.support.stores import Stop, runs
 
 FIREHOSE = Permission.FIREHOSE
 Change = Callable[[Users, int, Permission], Awaitable[bool]]

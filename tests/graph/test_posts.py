@@ -9,14 +9,14 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.archive import Archive
+from graph.archive.archive import Archive
 from graph.errors import ProblemCode, Rejected
-from graph.facts import PostDeleted
+from graph.log.events import PostDeleted
 from graph.model import Counts, Location
 from graph.terms import digest_of
 from tests.conftest import CHEAP
-from tests.graph.stores import Stop, runs
-from tests.graph.world import Open, codes, counted, home, many_posts, newest, people, posts, state
+from tests.support.graph_worlds import Open, codes, counted, home, many_posts, newest, people, posts, state
+from tests.support.stores import Stop, runs
 
 
 async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:

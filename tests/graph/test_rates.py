@@ -14,8 +14,8 @@ from hypothesis import settings as profile
 
 from graph import Graph, keys
 from graph.rates import Charge, Decision, Rate, Rates
-from graph.store import Store
-from tests.graph.stores import Fault, HookedStore
+from graph.store.store import Store
+from tests.support.stores import Fault, HookedStore
 
 SLOW = 1000
 """Seconds in which a unit refills: so slow that the time which a test takes is no part of its outcome."""

@@ -4,7 +4,7 @@ import pytest
 
 from graph import Graph
 from graph.model import RelationshipState as State
-from tests.graph.world import befriend, counted, crowd, people
+from tests.support.graph_worlds import befriend, counted, crowd, people
 
 
 async def test_every_relationship_has_its_word(graph: Graph) -> None:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.facts import SessionsEnded
+from graph.log.events import SessionsEnded
 from graph.sessions import MAX_SESSIONS
-from tests.graph.world import Open, counted, people
+from tests.support.graph_worlds import Open, counted, people
 
 
 async def test_a_session_lives_until_it_expires(graph: Graph) -> None:

@@ -8,10 +8,10 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.facts import UserCreated
+from graph.log.events import UserCreated
 from graph.model import Counts, User
-from tests.graph.stores import Crashed, Death
-from tests.graph.world import PASSWORD, Open, befriend, codes, counted, people, posts, state
+from tests.support.graph_worlds import PASSWORD, Open, befriend, codes, counted, people, posts, state
+from tests.support.stores import Crashed, Death
 
 
 async def everything(raw: Redis) -> str:

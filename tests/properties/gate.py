@@ -11,10 +11,10 @@ import hiredis
 from redis import exceptions
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import Archive
-from graph.commands import Command
-from graph.database import Database
-from tests.graph.stores import InterceptedStore
+from graph.archive.archive import Archive
+from graph.archive.database import Database
+from graph.store.commands import Command
+from tests.support.stores import InterceptedStore
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from graph import Graph
 from graph.errors import StoreUnavailable
-from graph.events import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
-from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.feed import Feed
+from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from tests.graph.world import home
+from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from tests.support.graph_worlds import home
 
 GLANCE = 0.004  # seconds that a client waits for an event before it does something else
 PATIENCE = 20.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.errors import Rejected
-from graph.facts import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
 
 
 @dataclass

@@ -28,11 +28,11 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph import Graph, Tuning, keys
-from graph.database import Database
+from graph.archive.database import Database
+from graph.archive.statements import FLOORS, POSTS
 from graph.errors import Rejected
-from graph.facts import Fact, PostPublished
+from graph.log.events import Fact, PostPublished
 from graph.model import MAX_NUMBER
-from graph.statements import FLOORS, POSTS
 from graph.tasks import end
 from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
 from tests.properties.model import History, Operation, World

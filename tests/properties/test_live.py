@@ -19,16 +19,16 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import Rejected
-from graph.facts import Event, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.feed import Feed
+from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log import entry_id
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.log import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
-from tests.graph.stores import Fault, HookedStore, sends
-from tests.graph.watching import feed_of
-from tests.graph.world import crowd
+from tests.graph.feed.watching import feed_of
 from tests.properties.live import Client, EventsClient, HomeClient, Town
+from tests.support.graph_worlds import crowd
+from tests.support.stores import Fault, HookedStore, sends
 
 QUIET = 0.03
 PEOPLE = 4
@@ -190,10 +190,10 @@ def test_the_promise_of_the_live_feed_is_kept(
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1300)
     monkeypatch.setattr("graph.feed.stream.TAKEN_AT_ONCE", 2)
     monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 3)
-    monkeypatch.setattr("graph.feed.TOLD_AT_ONCE", 3)
+    monkeypatch.setattr("graph.feed.feed.TOLD_AT_ONCE", 3)
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
     monkeypatch.setattr("graph.feed.reader.PAUSE_SECONDS", 0.005)
-    monkeypatch.setattr("graph.feed.STALE_SECONDS", 0.02)
+    monkeypatch.setattr("graph.feed.feed.STALE_SECONDS", 0.02)
 
     @settings(
         max_examples=20_000 if long_profile else 40,

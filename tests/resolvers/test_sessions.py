@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from graph.errors import Overloaded
-from graph.facts import SessionsEnded
+from graph.log.events import SessionsEnded
 from resolvers.context import Context, LocalClient
 from schema import schema
 from tests.resolvers.conftest import PASSWORD, World, issue_token, post_id, user_id

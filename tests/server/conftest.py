@@ -20,10 +20,10 @@ from graph import Graph
 from graph.model import Session
 from server.app import create_app
 from server.auth import Tokens
-from server.http import GraphQLEndpoint
-from server.serving import configure
+from server.endpoint.endpoint import GraphQLEndpoint
+from server.process.serving import configure
 from server.settings import Settings
-from tests.graph.world import PATIENCE
+from tests.support.graph_worlds import PATIENCE
 
 KEY = "a key for tests that is long enough"
 

@@ -7,12 +7,12 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from graph import Graph
-from graph.facts import PostPublished
+from graph.log.events import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
 from server.settings import Env, Settings
 from tests.server.conftest import Api, serving, until
-from tests.server.test_http import error_of
+from tests.server.endpoint.test_endpoint import error_of
 
 TOKEN = "a-token-of-prometheus"
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from graph.facts import Fact, PostPublished, UserCreated
+from graph.log.events import Fact, PostPublished, UserCreated
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
-from server.seed import load
-from server.sources import seed_source
+from server.seeding.load import load
+from server.seeding.sources import seed_source
 from tests.conftest import CHEAP
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

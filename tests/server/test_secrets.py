@@ -16,14 +16,14 @@ from argon2 import PasswordHasher
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.hashing import Hashing
+from graph.passwords.hashing import Hashing
 from server.auth import Tokens
 from server.embedded import EmbeddedStore
 from server.redaction import without_values
 from server.settings import Settings
-from tests.faults.between import Between, between
 from tests.server.conftest import Api, serving
-from tests.server.test_restarts import Served
+from tests.server.process.test_restarts import Served
+from tests.support.tcp_proxy import Between, between
 
 PASSWORD = "canary_Of_Passwords_1"
 WRONG = "canary_Of_Wrong_Passwords_2"

@@ -61,7 +61,7 @@ async def test_a_socket_that_logs_out_has_its_answer_first(api: Api) -> None:
 
 async def test_a_mutation_on_an_open_socket_needs_a_living_session(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where nobody has noticed yet that the session has ended, nothing is done for it."""
-    monkeypatch.setattr("server.sockets.SocketHandler._session_ended", lambda self: None)
+    monkeypatch.setattr("server.endpoint.websocket.SocketHandler._session_ended", lambda self: None)
     session = await api.session("alice")
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
         await api.graph.sessions.end(session.user, session.id)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graph.archive import Archive
+from graph.archive.archive import Archive
 from server.embedded import Durability
 from server.settings import Env, Settings, SettingsError, TimelineMode
 

@@ -12,8 +12,8 @@ from websockets.frames import Frame, Opcode
 from graph import Graph
 from server.settings import Settings
 from server.transport.limits import Timeouts
-from tests.graph.world import PATIENCE
 from tests.server.conftest import Api, serving
+from tests.support.graph_worlds import PATIENCE
 
 FAST = 0.15
 LONG = Timeouts(look=0.02)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from graph.facts import PostPublished
+from graph.log.events import PostPublished
 from server.auth import Tokens
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, until

@@ -1,0 +1,1 @@
+"""The archive: older posts in an SQL database."""

@@ -1,0 +1,12 @@
+"""Alembic's environment: run the migrations in the transaction of `graph.archive.database`."""
+
+from alembic import context
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    version_table=context.config.attributes["version_table"],
+    transactional_ddl=connection.dialect.name != "mysql",
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,196 @@
+"""Home streams: who is told what, through an index from authors to the people who follow them."""
+
+from array import array
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import ClassVar
+
+from graph.feed.posting_lists import Postings
+from graph.feed.source import Source
+from graph.feed.stream import Stream
+from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
+from graph.follows import Follows
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.posts import published_post
+from graph.projections.projections import Projections
+
+
+def home_event(fact: Fact) -> HomeHappened | None:
+    """Tell what a fact means to those whose home timelines it concerns; None if it concerns none."""
+    match fact.event:
+        case PostPublished() as event:
+            return PostAdded(fact.number, published_post(fact.number, event))
+        case PostDeleted(author, post):
+            return PostRemoved(fact.number, post, author)
+        case Followed(_, followee):
+            return AuthorAdded(fact.number, followee)
+        case Unfollowed(_, followee):
+            return AuthorRemoved(fact.number, followee)
+        case _:
+            return None
+
+
+class Audience:
+    """One viewer's streams, and the authors of the viewer's home timeline."""
+
+    __slots__ = ("authors", "streams")
+
+    def __init__(self, authors: Iterable[int]) -> None:
+        self.authors = array("q", authors)
+        self.streams: list[Stream[HomeHappened]] = []
+
+
+class HomeIndex:
+    """From authors to the audiences that their posts concern; an audience is that of one viewer.
+
+    The cost of a fact grows with those it concerns. Memory: 8 bytes for each author of an audience, and an entry of
+    the index.
+    """
+
+    def __init__(self) -> None:
+        self._audiences: dict[int, Audience] = {}
+        self._of_author: Postings[int, Audience] = Postings()
+
+    def __len__(self) -> int:
+        return len(self._audiences)
+
+    def add(self, viewer: int, followed: Iterable[int], stream: Stream[HomeHappened]) -> None:
+        """Let a stream hear of what concerns this viewer, who follows these authors as of the reader's head."""
+        audience = self._audiences.get(viewer)
+        if audience is None:
+            audience = self._audiences[viewer] = Audience({viewer, *followed})
+            for author in audience.authors:
+                self._of_author.add(author, audience)
+        audience.streams.append(stream)
+
+    def remove(self, viewer: int, stream: Stream[HomeHappened]) -> None:
+        """Forget a stream, if it is here."""
+        audience = self._audiences.get(viewer)
+        if audience is None or stream not in audience.streams:
+            return
+        audience.streams.remove(stream)
+        if not audience.streams:
+            del self._audiences[viewer]
+            for author in audience.authors:
+                self._of_author.remove(author, audience)
+
+    def clear(self) -> None:
+        """Forget everything: whom people follow is not known any more."""
+        self._audiences.clear()
+        self._of_author = Postings()
+
+    def shows(self, viewer: int, author: int) -> bool:
+        """Tell whether a viewer who has a stream here follows an author, or is the author."""
+        audience = self._audiences.get(viewer)
+        return audience is not None and audience in self._of_author[author]
+
+    def concerned(self, fact: Fact) -> list[Stream[HomeHappened]]:
+        """Give the streams that a fact concerns, and keep up whom their viewers follow."""
+        match fact.event:
+            case PostPublished(author) | PostDeleted(author):
+                return [stream for audience in self._of_author[author] for stream in audience.streams]
+            case Followed(follower, followee) if audience := self._audiences.get(follower):
+                if followee not in audience.authors:
+                    audience.authors.append(followee)
+                    self._of_author.add(followee, audience)
+                return audience.streams
+            case Unfollowed(follower, followee) if audience := self._audiences.get(follower):
+                if followee in audience.authors:
+                    audience.authors.remove(followee)
+                    self._of_author.remove(followee, audience)
+                return audience.streams
+            case _:
+                return []
+
+
+def _is_by(author: int, fact: Fact) -> bool:
+    return isinstance(fact.event, PostPublished | PostDeleted) and fact.event.author == author
+
+
+class HomeSource(Source[HomeHappened]):
+    """What happens to one viewer's home timeline: the past as a stream joins, and its place in the index after that.
+
+    While a stream catches up, it sees the past through the eyes of whom the viewer follows by then; the client drops,
+    or fetches again, the posts of those whom the viewer has unfollowed or followed in between.
+    """
+
+    learns: ClassVar[bool] = True
+
+    def __init__(self, viewer: int, follows: Follows, projections: Projections, index: HomeIndex) -> None:
+        self._viewer = viewer
+        self._follows = follows
+        self._projections = projections
+        self._index = index
+        self._followed: set[int] = set()
+        self._known_upto = 0
+
+    async def look_up(self) -> None:
+        """Read whom the viewer follows; facts are then learnt from the first on. One round trip."""
+        self._followed = {*await self._follows.followed_by(self._viewer)}
+        self._known_upto = 0
+
+    def learn(self, facts: Sequence[Fact]) -> None:
+        """Bring whom the viewer follows up to these facts.
+
+        What was looked up may be ahead of them. For a while it then is as it was before; the facts that made it so
+        are still to come, here or on the stream.
+        """
+        for fact in facts:
+            match fact.event:
+                case Followed(follower, followee) if follower == self._viewer:
+                    self._followed.add(followee)
+                case Unfollowed(follower, followee) if follower == self._viewer:
+                    self._followed.discard(followee)
+                case _:
+                    pass
+
+    def join(self, head: int) -> None:
+        """Know whom the viewer follows up to the head."""
+        self._known_upto = head
+
+    async def announce(self, event: HomeHappened, undrained: Callable[[], AsyncGenerator[Sequence[Fact]]]) -> None:
+        """Before a client is told to fetch the timeline again, let it hold all that the stream has told.
+
+        Otherwise what a process committed before it died would be missing from the page, and nobody would tell of it
+        any more. One round trip, and about five if anything is undrained that concerns the viewer, as the follow
+        itself mostly is.
+        """
+        if not isinstance(event, AuthorAdded):
+            return
+        async with aclosing(undrained()) as parts:
+            async for facts in parts:
+                told = [f for f in facts if f.number <= event.number and (self._concerns(f) or _is_by(event.user, f))]
+                await self._projections.catch_up(self._viewer, told)
+
+    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return the facts of the past that concern the viewer."""
+        picked = []
+        for fact in facts:
+            if fact.number > self._known_upto:
+                self.learn([fact])
+            if self._concerns(fact):
+                picked.append(fact)
+        return picked
+
+    def tell(self, facts: Sequence[Fact]) -> list[HomeHappened]:
+        """Return what picked facts meant to this viewer."""
+        return [event for fact in facts if (event := home_event(fact)) is not None]
+
+    def _concerns(self, fact: Fact) -> bool:
+        match fact.event:
+            case PostPublished(author) | PostDeleted(author):
+                known = author == self._viewer or author in self._followed
+                return known or self._index.shows(self._viewer, author)
+            case Followed(follower) | Unfollowed(follower):
+                return follower == self._viewer
+            case _:
+                return False
+
+    def register(self, stream: Stream[HomeHappened]) -> None:
+        """Let the stream hear of everything after the reader's head."""
+        self._index.add(self._viewer, self._followed, stream)
+        self._followed = set()
+
+    def unregister(self, stream: Stream[HomeHappened]) -> None:
+        """Let the stream hear of nothing any more."""
+        self._index.remove(self._viewer, stream)

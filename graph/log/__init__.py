@@ -1,0 +1,1 @@
+"""The log: the ordered stream of events that every change is appended to."""

@@ -1,0 +1,1 @@
+"""Passwords: hashing, common passwords, and back-off after failed log-ins."""

@@ -1,0 +1,1 @@
+"""Projections: apply events of the log to the keys that reads use."""

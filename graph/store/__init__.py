@@ -1,0 +1,1 @@
+"""The connection to Valkey or Redis: commands, scripts, and the read pipeline."""

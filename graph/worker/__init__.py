@@ -1,0 +1,1 @@
+"""The worker: projects the log in the background."""

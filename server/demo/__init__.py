@@ -1,0 +1,1 @@
+"""The demo data: users, follows and posts."""

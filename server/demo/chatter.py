@@ -1,0 +1,115 @@
+"""Who of a crowd says what, when and where: the posts of some weeks, and which of them are taken back.
+
+Some write a lot and most a little; everybody writes in the waking hours of their own city, more of late than long
+ago, and sometimes to somebody they follow.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import accumulate
+from random import Random
+from typing import TypeAlias
+
+from graph.log.events import Event, Fact, Followed, PostDeleted, PostPublished
+from server.demo.crowd import Character
+from server.demo.phrases import compose, reply
+from server.demo.world import Person
+
+WEEKS = timedelta(days=28)
+SILENCE = timedelta(minutes=2)
+"""Posts lie between WEEKS and SILENCE before the base time."""
+
+HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14, 10, 5)
+"""How much is posted in each hour of the day, by the clock of the author's city."""
+
+PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "Desktop", None)
+PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
+
+Planned: TypeAlias = tuple[datetime, Event]
+"""Something that will happen about then; its final time has a millisecond of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A person who has joined: the id, the profile, what they are like, their share of all posts if settled."""
+
+    id: int
+    person: Person
+    who: Character
+    share: float | None = None
+
+
+def chatter(
+    base: datetime, residents: Sequence[Resident], follows: Sequence[Planned], posts: int, random: Random
+) -> list[Planned]:
+    """Plan posts, in order of time."""
+    logins = {resident.id: resident.person.login for resident in residents}
+    friends: defaultdict[int, list[str]] = defaultdict(list)
+    for _, event in follows:
+        if isinstance(event, Followed):
+            friends[event.follower].append(logins[event.followee])
+    activity = list(accumulate(activities(residents, random)))
+    habits = {resident.id: random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0] for resident in residents}
+    planned: list[Planned] = []
+    for _ in range(posts):
+        [author] = random.choices(residents, cum_weights=activity)
+        text = say(author.who, friends[author.id], random)
+        platform = habits[author.id] if random.random() < 0.85 else random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0]
+        latitude, longitude = somewhere(author.who, random) if random.random() < 0.12 else (None, None)
+        planned.append(
+            (moment(base, author.who, random), PostPublished(author.id, text, platform, latitude, longitude))
+        )
+    return sorted(planned, key=lambda plan: plan[0])
+
+
+def activities(residents: Sequence[Resident], random: Random) -> list[float]:
+    """Give everybody's weight among the authors: settled shares hold, the others follow a power law."""
+    weights = [random.paretovariate(1.7) if resident.share is None else 0.0 for resident in residents]
+    crowd = sum(weights) or 1.0
+    rest = 1 - sum(resident.share or 0 for resident in residents)
+    return [
+        weight * rest / crowd if resident.share is None else resident.share
+        for resident, weight in zip(residents, weights, strict=True)
+    ]
+
+
+def say(who: Character, friends: Sequence[str], random: Random) -> str:
+    """Write one post as this character, now and then to a friend, now and then about anything at all."""
+    voice = who.voices[0] if len(who.voices) == 1 or random.random() < 0.6 else who.voices[1]
+    if friends and random.random() < 0.08:
+        return reply(voice, random.choice(friends), random)
+    topics = [topic for topic in who.topics if topic in voice.topics]
+    topic = random.choice(topics if topics and random.random() < 0.85 else voice.topics)
+    return compose(voice, topic, random)
+
+
+def somewhere(who: Character, random: Random) -> tuple[float, float]:
+    """Give a place within some kilometres of the character's city: latitude and longitude."""
+    city = who.city
+    return (
+        round(city.latitude + random.uniform(-0.05, 0.05), 4),
+        round(city.longitude + random.uniform(-0.05, 0.05), 4),
+    )
+
+
+def moment(base: datetime, who: Character, random: Random) -> datetime:
+    """Pick when a character posts: an hour of their day, on a day that is more likely a late one."""
+    [hour] = random.choices(range(24), HOURS)
+    midnight = base.replace(hour=0, minute=0, second=0, microsecond=0)
+    back = int((WEEKS.days - 1) * random.random() ** 1.25)
+    at = (
+        midnight - timedelta(days=back) + timedelta(hours=(hour - who.city.hours) % 24, seconds=random.uniform(0, 3600))
+    )
+    return at if at <= base - SILENCE else at - timedelta(days=1)
+
+
+def deletions(published: Sequence[Fact], base: datetime, random: Random) -> list[Planned]:
+    """Plan to delete one post in a hundred, some minutes to some hours after it was published."""
+    planned: list[Planned] = []
+    for fact in published:
+        if isinstance(fact.event, PostPublished) and random.random() < 0.01:
+            at = fact.at + timedelta(minutes=random.paretovariate(0.8))
+            planned.append((min(at, base - SILENCE / 2), PostDeleted(fact.event.author, fact.number)))
+    return planned

@@ -1,0 +1,85 @@
+"""A made-up world: the facts of a log before it is written, in time order; `server.seeding.load` loads it into a store.
+
+Every fact has a millisecond of its own, so that its number is known beforehand (`graph.model.number_at`), and
+with it the id of the person or post that it creates. So a world can be a stream: no fact needs another one to be
+looked up, and a loading that broke off finds its place by the last number in the log.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.model import EPOCH
+
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign up: the login as wished for, the name, the bio."""
+
+    login: str
+    name: str
+    bio: str = ""
+
+    def joins(self) -> UserCreated:
+        """Give the event of signing up. Seeded accounts need no secret nonce: a login is taken only once."""
+        return UserCreated(self.login, self.name, f"seed:{self.login}", self.bio)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A world small enough to hold: its facts in time order, and the passwords, by login, of those who have one.
+
+    What the facts come to in the end is summed up with plain sets, so that tests can compare a store with it.
+    """
+
+    facts: tuple[Fact, ...]
+    passwords: Mapping[str, str] = field(default_factory=dict)
+
+    def people(self) -> dict[str, int]:
+        """Give everybody's id by login, in the order of joining."""
+        return {fact.event.login: fact.number for fact in self.facts if isinstance(fact.event, UserCreated)}
+
+    def follows(self) -> dict[tuple[int, int], int]:
+        """Give who follows whom in the end: (follower, followee) → the number of the follow."""
+        follows: dict[tuple[int, int], int] = {}
+        for fact in self.facts:
+            if isinstance(fact.event, Followed):
+                follows.setdefault((fact.event.follower, fact.event.followee), fact.number)
+            elif isinstance(fact.event, Unfollowed):
+                follows.pop((fact.event.follower, fact.event.followee), None)
+        return follows
+
+    def posts(self) -> dict[int, PostPublished]:
+        """Give the posts that are not deleted in the end, by id, oldest first."""
+        gone = {fact.event.post for fact in self.facts if isinstance(fact.event, PostDeleted)}
+        return {
+            fact.number: fact.event
+            for fact in self.facts
+            if isinstance(fact.event, PostPublished) and fact.number not in gone
+        }
+
+    def home(self, viewer: int) -> list[int]:
+        """Give the ids of a person's whole home timeline in the end, newest first, by its definition."""
+        authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
+        return [post for post, event in reversed(self.posts().items()) if event.author in authors]
+
+
+def apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:
+    """Move ascending times to whole milliseconds of their own, each by as little as possible.
+
+    With several lanes, a lane's times keep apart from those of all other lanes too.
+    """
+    step = lanes * MILLISECOND
+    last = EPOCH - step
+    for time in times:
+        last = max(last + step, EPOCH + (time - EPOCH) // step * step + lane * MILLISECOND)
+        yield last
+
+
+def dice(purpose: str, seed: int) -> Random:
+    """Give the random numbers of one purpose: the same for the same seed, whatever other purposes draw."""
+    return Random(f"{seed} {purpose}")  # noqa: S311 - a made-up world has to be repeatable, not secret

@@ -1,0 +1,1 @@
+"""The GraphQL endpoint: HTTP, server-sent events and WebSocket."""

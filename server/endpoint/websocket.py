@@ -1,0 +1,296 @@
+"""WebSockets: the protocol `graphql-transport-ws`, one socket at a time.
+
+https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md. Strawberry's handler knows the
+protocol's messages. This one checks them before it uses them, keeps the errors of an operation within the operation,
+lets nobody hold too much, ends the socket when its viewer's session ends, and keeps idle sockets small: there may be
+many thousands.
+"""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from graphql import GraphQLError
+from starlette.websockets import WebSocketDisconnect, WebSocketState
+from strawberry.asgi import ASGIWebSocketAdapter
+from strawberry.http.exceptions import WebSocketDisconnected
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import Operation as BaseOperation
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import ConnectionInitMessage, SubscribeMessage
+from strawberry.types.execution import ExecutionResult
+
+from graph.errors import SessionOver, StoreUnavailable
+from server.auth import BadToken
+from server.endpoint.requests import Asked, read
+from server.errors import RATE_LIMITED, Refused, coded
+from server.operations.caller import Caller
+from server.operations.execution import was_executed
+from server.operations.quotas import QuotaExceeded
+
+if TYPE_CHECKING:
+    from server.endpoint.endpoint import GraphQLEndpoint
+
+PING_SECONDS = 20.0
+ANSWER_SECONDS = 1.0  # that a session which has ended leaves for what it was asked before
+UNAUTHORIZED = 4401
+FORBIDDEN = 4403
+TOO_LATE = 4408
+NOT_UNIQUE = 4409
+TOO_MANY_INITS = 4429
+TRY_AGAIN_LATER = 1013  # clients come back after a while; 4429 would tell them never to
+MAX_REASON = 123  # bytes, by the WebSocket protocol
+
+
+class SocketAdapter(ASGIWebSocketAdapter):
+    """What a handler needs of a socket. To close one that is closed already does nothing."""
+
+    async def receive(self) -> str | bytes | None:
+        """Wait for the next message; None at the end."""
+        if self.ws.application_state is not WebSocketState.CONNECTED:
+            return None
+        message = await self.ws.receive()
+        text: str | bytes | None = message.get("text", message.get("bytes"))
+        return text
+
+    async def send_json(self, message: Any) -> None:
+        """Send a message. Raises WebSocketDisconnected if the socket is gone, or closed from either side."""
+        try:
+            await super().send_json(message)
+        except RuntimeError as closed:
+            raise WebSocketDisconnected from closed
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close the socket, giving as much of the reason as there is room for: it may quote the client."""
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await super().close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
+
+
+class SocketOperation(BaseOperation[Caller, None]):
+    """An operation of a socket, which knows whether it has sent anything yet."""
+
+    __slots__ = ("answered",)
+
+    def __init__(self, handler: "SocketHandler", id: str, query: str, asked: Asked) -> None:
+        super().__init__(handler, id, query, asked.variables, asked.operation_name)
+        self.answered = False
+
+    async def send_operation_message(self, message: Any) -> None:
+        """Send a message, unless the operation is over."""
+        self.answered = True
+        await super().send_operation_message(message)
+
+
+class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
+    """One socket, from its handshake to its end.
+
+    It has a single timer: first for `connection_init`, then for pings and for the end of the token.
+    """
+
+    view: "GraphQLEndpoint"
+    websocket: SocketAdapter
+    operations: dict[str, SocketOperation]  # type: ignore[assignment] # ours; the base only keeps and cancels them
+    _timer: asyncio.TimerHandle | None = None
+    _aside: asyncio.Task[None] | None = None
+    _stop_watching: Callable[[], None] | None = None
+    _release: Callable[[], None] | None = None
+
+    async def handle(self) -> None:
+        """Serve the socket until it ends; then end what runs for it."""
+        self._wait(self.connection_init_wait_timeout.total_seconds(), self._time_out)
+        try:
+            while (text := await self.websocket.receive()) is not None:
+                await self._take(text)
+        except WebSocketDisconnected:
+            pass
+        finally:
+            await self.shutdown()
+
+    async def shutdown(self) -> None:
+        """End what still runs for this socket, and count it out."""
+        if self._timer:
+            self._timer.cancel()
+        if self._aside:
+            self._aside.cancel()
+        if self._stop_watching:
+            self._stop_watching()
+        if self._release:
+            self._release()
+        await super().shutdown()
+
+    async def _take(self, text: str | bytes) -> None:
+        """Act on a message, or end the socket if it is not one of the protocol."""
+        if isinstance(text, bytes):
+            return await self.handle_invalid_message("WebSocket message type must be text")
+        try:
+            message: Any = self.view.decode_json(text)
+        except orjson.JSONDecodeError:
+            return await self.handle_invalid_message("WebSocket message must be valid JSON")
+        if complaint := _complaint(message):
+            return await self.handle_invalid_message(complaint)
+        return await self.handle_message(message)
+
+    async def handle_connection_init(self, message: ConnectionInitMessage) -> None:
+        """Let the viewer in, for as long as the session lives."""
+        if self.connection_init_received:
+            await self.websocket.close(TOO_MANY_INITS, "Too many initialisation requests")
+            return
+        self.connection_init_received = True
+        if self._timer:
+            self._timer.cancel()
+        try:
+            await self._identify(message.get("payload") or {})
+            self._release = self.context.sockets.hold(self.context.holder)
+        except BadToken as bad:
+            await self.websocket.close(FORBIDDEN, str(bad))
+        except QuotaExceeded:
+            await self.websocket.close(TRY_AGAIN_LATER, "Too many sockets")
+        else:
+            await self.send_message({"type": "connection_ack"})
+            self.connection_acknowledged = True
+            self._wait_on()
+
+    async def _identify(self, payload: dict[str, object]) -> None:
+        """Take the token from the first message, or else from the handshake, and check its session.
+
+        Raises BadToken. The session is watched before it is checked, so that its end cannot fall in between.
+        """
+        given = {name.lower(): value for name, value in payload.items()}
+        caller = self.context
+        caller.viewer = caller.tokens.viewer(given.get("authorization", caller.authorization))
+        caller.authorization = None
+        self._stop_watching = caller.watch_session(self._session_ended)
+        with contextlib.suppress(StoreUnavailable):  # each operation checks again, and can say that the store is away
+            await caller.check_session()
+
+    async def handle_subscribe(self, message: SubscribeMessage) -> None:
+        """Start an operation."""
+        id = message["id"]
+        most = self.max_subscriptions_per_connection
+        if not self.connection_acknowledged:
+            await self.websocket.close(UNAUTHORIZED, "Unauthorized")
+        elif id in self.operations:
+            await self.websocket.close(NOT_UNIQUE, f"Subscriber for {id} already exists")
+        elif most is not None and len(self.operations) >= most:
+            await self._refuse(
+                id, f"This socket runs {most} operations, as many as one may: end one first.", RATE_LIMITED
+            )
+        else:
+            await self._start(id, message["payload"])
+
+    async def _start(self, id: str, payload: object) -> None:
+        """Start an operation, or refuse it if its document is not one that may be executed."""
+        try:
+            asked = read(payload)
+            query = self.view.trusted.resolve(asked)
+        except Refused as refused:
+            await self._refuse(id, refused.message, refused.code)
+        else:
+            operation = self.operations[id] = SocketOperation(self, id, query, asked)
+            operation.task = asyncio.create_task(self._run(operation))
+
+    async def _refuse(self, id: str, message: str, code: str) -> None:
+        """Answer an operation that is not started."""
+        errors = coded([GraphQLError(message, extensions={"code": code})], self.context.request_id)
+        await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
+
+    async def _run(self, operation: SocketOperation) -> None:
+        """Send what an operation results in. Its errors are its own; only the end of the session ends the socket."""
+        try:
+            await self._stream(operation)
+        except WebSocketDisconnected:
+            pass  # nobody is there to be told
+        except Exception as error:
+            unexpected = GraphQLError(str(error), original_error=error)
+            with contextlib.suppress(WebSocketDisconnected):
+                await operation.send_initial_errors(coded([unexpected], self.context.request_id))
+
+    async def _stream(self, operation: SocketOperation) -> None:
+        results = self.view.execution.stream(
+            self.context, operation.query, operation.variables, operation.operation_name
+        )
+        operation.query, operation.variables = "", None  # they may be long, and nobody needs them any more
+        async with aclosing(results):
+            async for result in results:
+                if _ends_session(result):
+                    return self._session_ended()
+                if was_executed(result):
+                    await operation.send_next(result)
+                else:
+                    await operation.send_initial_errors(result.errors or [])
+        return await operation.send_operation_message({"id": operation.id, "type": "complete"})
+
+    def _session_ended(self) -> None:
+        self._do_aside(self._leave())
+
+    async def _leave(self) -> None:
+        """Close the socket after its session, but answer first what was asked before: maybe the logging out itself."""
+        unanswered = [o.task for o in self.operations.values() if o.task and not o.answered]
+        if unanswered:
+            await asyncio.wait(unanswered, timeout=ANSWER_SECONDS)
+        await self.websocket.close(FORBIDDEN, "The session has ended.")
+
+    def _time_out(self) -> None:
+        self._do_aside(self.websocket.close(TOO_LATE, "Connection initialisation timeout"))
+
+    def _wait_on(self) -> None:
+        """Wake up for the next ping, or when the token ends, if that is sooner."""
+        self._wait(min(self._seconds_left(), PING_SECONDS), self._wake)
+
+    def _wake(self) -> None:
+        """End with the token, or send a ping, unless the last still waits for a slow reader. No answer is needed."""
+        if self._seconds_left() <= 0:
+            return self._do_aside(self.websocket.close(FORBIDDEN, "The access token has expired."))
+        if self._aside is None or self._aside.done():
+            self._do_aside(self._send_ping())
+        return self._wait_on()
+
+    def _seconds_left(self) -> float:
+        viewer = self.context.viewer
+        return (viewer.expires_at - datetime.now(UTC)).total_seconds() if viewer else math.inf
+
+    async def _send_ping(self) -> None:
+        with contextlib.suppress(WebSocketDisconnected):
+            await self.send_message({"type": "ping"})
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, then)
+
+    def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
+        self._aside = asyncio.create_task(work)
+
+
+def _ends_session(result: ExecutionResult) -> bool:
+    return any(isinstance(error.original_error, SessionOver) for error in result.errors or ())
+
+
+def _complaint(message: Any) -> str | None:
+    """Say what makes a message unusable, if anything."""
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        return "A message must be an object with a type"
+    if message["type"] == "connection_init" and not isinstance(message.get("payload"), dict | None):
+        return "Invalid connection init payload"
+    if message["type"] not in ("subscribe", "complete"):
+        return None
+    if not isinstance(message.get("id"), str) or not 0 < len(message["id"]) <= 100:
+        return "An operation needs an id, a string of 1 to 100 characters"
+    if message["type"] == "complete":
+        return None
+    payload = message.get("payload")
+    if not isinstance(payload, dict) or not (
+        payload.get("query") or "documentId" in payload or payload.get("extensions")
+    ):
+        return "An operation needs a payload with a query or a documentId"
+    if not isinstance(payload.get("query"), str | None) or not isinstance(payload.get("documentId"), str | None):
+        return "The query and the documentId of an operation must be strings"
+    if not isinstance(payload.get("extensions"), dict | None):
+        return "The extensions of an operation must be an object"
+    if not isinstance(payload.get("variables"), dict | None):
+        return "The variables of an operation must be an object"
+    if not isinstance(payload.get("operationName"), str | None):
+        return "The operationName of an operation must be a string"
+    return None

@@ -1,0 +1,1 @@
+"""GraphQL operations: who asks, what they may cost, and how they run."""

@@ -1,0 +1,164 @@
+"""Who asks for an operation, whatever brought it here, and whether their session still lives."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from graphql import GraphQLError
+from starlette.types import Receive
+
+from graph import Graph
+from resolvers.bulk import look_at
+from resolvers.context import Context, Viewer
+from server.auth import BadToken, Tokens
+from server.errors import RATE_LIMITED
+from server.operations.quotas import Quota, QuotaExceeded, holder_of
+from server.operations.rates import Meter, RateLimits
+
+EVENTS_AT_ONCE = 4
+SESSION_ENDED = "The session has ended: log in again."
+
+
+@dataclass(slots=True)
+class Resumption:
+    """Where an event stream is to go on, as its client says, and, once it runs, where it is, as its context says."""
+
+    after: str | None
+    context: Context | None = None
+
+    @property
+    def position(self) -> str | None:
+        """The cursor of the event that was streamed last, if it has one."""
+        return None if self.context is None else self.context.position
+
+
+@dataclass(slots=True)
+class Caller:
+    """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
+
+    `sockets`, `streams` and `anonymous_streams` count what callers hold open, `terms` and `anonymous_terms` how large
+    their event filters are; `resumption` is only for event streams. `receive` tells when the client of a plain request
+    has left.
+    """
+
+    graph: Graph
+    tokens: Tokens
+    sockets: Quota
+    streams: Quota
+    anonymous_streams: Quota
+    terms: Quota
+    anonymous_terms: Quota
+    request_id: str
+    address: str
+    viewer: Viewer | None = None
+    authorization: str | None = None
+    resumption: Resumption | None = None
+    rate_limits: RateLimits | None = None
+    meter: Meter | None = None
+    receive: Receive | None = None
+    _event_turns: asyncio.Semaphore | None = None
+
+    @property
+    def event_turns(self) -> asyncio.Semaphore:
+        """Lets few events of one socket or stream be completed at once."""
+        self._event_turns = self._event_turns or asyncio.Semaphore(EVENTS_AT_ONCE)
+        return self._event_turns
+
+    @property
+    def holder(self) -> str:
+        """Whose quota counts: the viewer's, or the network's if anonymous, or if the session is known to have ended.
+
+        So a token that was stolen and then revoked uses up nothing of the user's.
+        """
+        viewer = self.viewer
+        if viewer is None or self.graph.sessions.has_ended(viewer.user, viewer.session):
+            return self.network
+        return f"user:{viewer.user}"
+
+    @property
+    def network(self) -> str:
+        """The network that the caller's address belongs to."""
+        return holder_of(self.address)
+
+    def begin(self) -> Meter | None:
+        """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
+        limits = self.rate_limits
+        self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
+        return self.meter
+
+    def charge_refusal(self, meter: Meter, points: int) -> None:
+        """Charge a refused request without waiting, once it is known whether the viewer's session lives."""
+        checking = self.ask_session()
+        if checking is None:
+            meter.charge_refusal(self.holder, points)
+        else:
+            checking.add_done_callback(partial(self._charge_checked, meter, points))
+
+    def _charge_checked(self, meter: Meter, points: int, checked: "asyncio.Future[bool]") -> None:
+        if not checked.cancelled():
+            checked.exception()  # marked as retrieved: without the store, the rates are counted locally
+            meter.charge_refusal(self.holder, points)
+
+    async def check_session(self) -> None:
+        """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""
+        checking = self.ask_session()
+        if checking and not await checking:
+            raise BadToken(SESSION_ENDED)
+
+    def ask_session(self) -> "asyncio.Future[bool] | None":
+        """Begin to look whether the viewer's session lives; None without a viewer."""
+        viewer = self.viewer
+        return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
+
+    def watch_session(self, on_end: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_end` as soon as the viewer's session has ended. Returns what stops watching."""
+        viewer = self.viewer
+        return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
+
+    def hold_stream(self) -> Callable[[], None]:
+        """Count a live subscription in. Returns what counts it out. Raises GraphQLError if there are too many."""
+        quota = self.streams if self.viewer else self.anonymous_streams
+        try:
+            return quota.hold(self.holder)
+        except QuotaExceeded:
+            message = f"You have {quota.most} live subscriptions, the most that are allowed. End one first."
+            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
+    def hold_terms(self, terms: int) -> Callable[[], None]:
+        """Count an event filter in by its terms. Returns what counts it out. Raises GraphQLError if it has too many."""
+        quota = self.terms if self.viewer else self.anonymous_terms
+        try:
+            return quota.hold(self.holder, terms)
+        except QuotaExceeded:
+            message = (
+                f"Your event filters hold {quota.held_by(self.holder):,} terms and this one has {terms:,}; "
+                f"the limit is {quota.most:,}{'' if self.viewer else ' for anonymous clients'}. "
+                "End a subscription first, or use a smaller filter."
+            )
+            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
+    def context(self, meter: Meter | None = None) -> Context:
+        """Make the context of an operation."""
+        resumption = self.resumption
+        drained = None
+        if not self.graph.store.in_order:
+            drained = self.graph.log.drained()
+            drained.add_done_callback(look_at)
+        after = resumption.after if resumption else None
+        context = Context(
+            self.graph,
+            self.viewer,
+            self.tokens.issue,
+            drained,
+            client=self,
+            resume_after=after,
+            read_rate_limit=meter.state if meter else None,
+        )
+        if resumption:
+            resumption.context = context
+        return context
+
+
+def _nothing() -> None:
+    """Stop watching nobody."""

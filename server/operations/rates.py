@@ -1,0 +1,198 @@
+"""Rates of viewers and addresses: what each operation is charged, and what is said when a rate is used up.
+
+https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ describes the headers.
+"""
+
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from graph.rates import Charge, Charging, Decision, Rate, Rates
+from resolvers.rates import RateLimit
+from server.errors import RateLimited
+from server.operations.cost import MAX_WRITES, Demand
+from server.operations.quotas import holder_of
+from server.settings import Settings
+
+MINUTE = 60
+HOUR = 3600
+PREPARATION = 20  # points for a document that is not prepared yet, beside those for its length
+CHARACTERS_A_POINT = 3
+DEAREST_PREPARATION = 2_000
+SUBSCRIPTION = 50  # points for starting one, beside those of an event
+ADVANCE = 50  # a fiftieth of a bucket of points is taken in advance, so that most requests ask the store for nothing
+MAX_HOLDERS = 1_000  # that are counted for a line of the log
+NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
+UNITS = {
+    "points": "points per minute",
+    "writes": "writes per minute",
+    "log-ins": "log-ins per minute from one network",
+    "sign-ups": "sign-ups per hour from one network",
+}
+
+logger = logging.getLogger("fanline.server")
+
+
+class RateLimits:
+    """The rates that hold while they are on, and a record of those who were refused.
+
+    `points` and `writes` are those of a viewer or an anonymous address, `log_ins` and `sign_ups` those of an address.
+    `policy` is the header that describes the rate of points, and `refused` counts refusals by rate.
+    """
+
+    def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
+        self.points = points
+        self.writes = writes
+        self.log_ins = log_ins
+        self.sign_ups = sign_ups
+        self.policy = b'"points";q=%d;w=%d' % (points.burst, math.ceil(points.patience))
+        self.refused: Counter[str] = Counter()
+        self._holders: Counter[str] = Counter()
+        self._logged_at = -math.inf
+
+    @classmethod
+    def of(cls, settings: Settings) -> "RateLimits | None":
+        """Return the rates of the settings; None if they are off."""
+        if not settings.limits_rates:
+            return None
+        points, writes = settings.points_per_minute, settings.writes_per_minute
+        log_ins, sign_ups = settings.log_ins_per_minute, settings.sign_ups_per_hour
+        return cls(
+            Rate(
+                "points", points, MINUTE, most := max(points, settings.max_cost + DEAREST_PREPARATION), most // ADVANCE
+            ),
+            Rate("writes", writes, MINUTE, max(2 * writes, MAX_WRITES)),
+            Rate("log-ins", log_ins, MINUTE, log_ins),
+            Rate("sign-ups", sign_ups, HOUR, sign_ups),
+        )
+
+    def record(self, rate: str, holder: str) -> None:
+        """Count a refusal; once a minute, name those who were refused most often in the log."""
+        self.refused[rate] += 1
+        if holder in self._holders or len(self._holders) < MAX_HOLDERS:
+            self._holders[holder] += 1
+        now = time.monotonic()
+        if now - self._logged_at >= MINUTE:
+            found = ", ".join(f"{name} ({count:,})" for name, count in self._holders.most_common(10))
+            logger.warning(
+                "Operations refused by rate limits: %s; by user or network: %s", self._holders.total(), found
+            )
+            self._holders.clear()
+            self._logged_at = now
+
+
+class Meter:
+    """Charges the rates of one operation. `holder` is the viewer, or without one the network of the address."""
+
+    __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder")
+
+    def __init__(self, limits: RateLimits, rates: Rates, holder: str, address: str) -> None:
+        self._limits = limits
+        self._rates = rates
+        self.holder = holder
+        self._address = address
+        self._charges: list[Charging] = []
+        self._points: Decision | None = None
+
+    def admit(self, points: int) -> None:
+        """Raise RateLimited if it is certain that the holder has fewer points left. No round trip."""
+        decisions = self._rates.refusal(self.holder, [(self._limits.points, points)])
+        if decisions is not None:
+            self._points = decisions[0]
+            raise self._refusal(decisions)
+
+    def charge(self, demand: Demand, preparation: int = 0) -> None:
+        """Begin to charge for an operation. No round trip of its own.
+
+        Raises RateLimited if it is already certain that a rate is used up, so that nothing is executed in vain.
+        """
+        limits, points = self._limits, demand.points + preparation + 1
+        if not demand.writes:
+            self._points = self._rates.spend(self.holder, limits.points, points)
+            if self._points is not None:
+                return
+        charges = [(limits.points, points)]
+        if demand.writes:
+            charges.append((limits.writes, demand.writes))
+        self._begin(self.holder, charges)
+        accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
+        accounts = [charge for charge in accounts if charge[1]]
+        if accounts:
+            self._begin(holder_of(self._address), accounts)
+
+    def _begin(self, holder: str, charges: Sequence[Charge]) -> None:
+        charging = self._rates.charge(holder, charges)
+        if charging.refusal is not None:
+            if not self._charges:
+                self._points = charging.refusal[0]
+            raise self._refusal(charging.refusal)
+        self._charges.append(charging)
+
+    def charge_refusal(self, holder: str, points: int) -> None:
+        """Charge a holder for a request that is refused, without waiting for the outcome."""
+        self._rates.charge(holder, [(self._limits.points, points)]).forget()
+
+    def give_back_sign_ups(self, count: int) -> None:
+        """Give back the sign-ups that created no user: only the others count."""
+        if count:
+            self._rates.give_back(holder_of(self._address), self._limits.sign_ups, count)
+
+    def forget(self) -> None:
+        """Let the charges go on without anybody who waits for them."""
+        for charging in self._charges:
+            charging.forget()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a charge is under way, for which `settle` waits."""
+        return bool(self._charges)
+
+    async def settle(self) -> None:
+        """Wait for the charges. Raises RateLimited if a rate is used up."""
+        for charging in self._charges:
+            decisions = await charging.decisions()
+            if self._points is None:
+                self._points = decisions[0]
+            if any(decision.refused for decision in decisions):
+                raise self._refusal(decisions)
+
+    async def state(self) -> RateLimit:
+        """Return how much the holder has left after this operation."""
+        await self.settle()
+        assert self._points is not None  # noqa: S101 - the first charge is that of points
+        found = self._points
+        full_at = datetime.now(UTC) + timedelta(seconds=found.full_after)
+        return RateLimit(found.rate.burst, found.remaining, full_at, found.cost)
+
+    def record(self, refusal: RateLimited) -> None:
+        """Count a refusal for operators to see."""
+        self._limits.record(refusal.rate, holder_of(self._address) if refusal.rate in NETWORK_RATES else self.holder)
+
+    def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
+        refused = max(decisions, key=lambda decision: decision.retry_after)
+        rate, seconds = refused.rate, math.ceil(refused.retry_after)
+        message = (
+            f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
+            f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
+        )
+        limited = RateLimited(message, seconds, rate.name)
+        self.record(limited)
+        return limited
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers that tell what is left of the points, if that is known by now."""
+        if self._points is None:
+            return []
+        left = b'"points";r=%d;t=%d' % (self._points.remaining, int(self._points.full_after) + 1)
+        return [
+            (b"ratelimit-policy", self._limits.policy),
+            (b"ratelimit", left),
+        ]
+
+
+def preparation_of(text: str) -> int:
+    """Return the points for parsing and validating a document."""
+    return min(PREPARATION + len(text) // CHARACTERS_A_POINT, DEAREST_PREPARATION)

@@ -1,0 +1,113 @@
+"""Trusted documents: those that the operator lists, which clients name by an id instead of sending a text.
+
+Requests name them as "persisted documents" (GraphQL over HTTP, appendix A: `documentId`) or by Apollo's extension
+`persistedQuery`. All are read, validated and prepared once, when the server starts; no request adds any.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from server.endpoint.requests import Asked
+from server.errors import Refused
+from server.operations.manifests import Entry, read_entries
+from server.settings import SettingsError, TrustedDocumentsMode
+
+OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
+HASHED = "sha256:"
+
+# Codes that Apollo's clients and gateways know.
+NOT_FOUND = "PERSISTED_QUERY_NOT_FOUND"
+NOT_SUPPORTED = "PERSISTED_QUERY_NOT_SUPPORTED"
+NOT_IN_LIST = "PERSISTED_QUERY_NOT_IN_LIST"
+ID_REQUIRED = "PERSISTED_QUERY_ID_REQUIRED"
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+class TrustedDocuments:
+    """The trusted documents of a server: ids and texts, which never change while it runs."""
+
+    def __init__(self, mode: TrustedDocumentsMode, texts: Mapping[str, str] | None = None) -> None:
+        self._mode = mode
+        self._texts = dict(texts or {})
+
+    @classmethod
+    def load(
+        cls, path: Path | None, mode: TrustedDocumentsMode, pin: Callable[[str], Sequence[str]]
+    ) -> "TrustedDocuments":
+        """Read the trusted documents of a file or folder and prepare each of them; in the mode `off`, none.
+
+        `pin` prepares a text for the life of the process and returns what is wrong with it, as sentences. Raises
+        SettingsError, naming the file and the document, for anything that is wrong.
+        """
+        if path is None or mode is OFF:
+            return cls(mode)
+        entries = read_entries(path)
+        texts = _by_id(entries)
+        for entry in {entry.text: entry for entry in entries}.values():
+            if problems := pin(entry.text):
+                raise SettingsError(f"{entry.place}: {problems[0]}")
+        return cls(mode, texts)
+
+    def __len__(self) -> int:
+        return len(set(self._texts.values()))
+
+    def resolve(self, asked: Asked) -> str:
+        """Return the text of the document that a request asks to execute. Raises Refused. O(1)."""
+        if asked.document_id is not None:
+            return self._named(asked.document_id)
+        if not asked.query:
+            return self._hashed(asked.sha256 or "")
+        if self._mode is ONLY:
+            raise Refused(
+                400, "This server executes trusted documents only. Send a 'documentId', not a 'query'.", ID_REQUIRED
+            )
+        if asked.sha256 is not None and self._mode is ALLOW and asked.sha256 != _hash(asked.query):
+            raise Refused(400, "'extensions.persistedQuery.sha256Hash' is not the SHA-256 hash of 'query'.")
+        return asked.query
+
+    def _named(self, id: str) -> str:
+        """Return the text of a `documentId`. Raises Refused."""
+        text = self._texts.get(id)
+        if text is not None:
+            return text
+        if self._mode is OFF:
+            raise Refused(
+                400, "This server has no trusted documents. Send a 'query', not a 'documentId'.", NOT_SUPPORTED
+            )
+        remedy = "Have the operator add it." if self._mode is ONLY else "Have the operator add it, or send a 'query'."
+        raise Refused(400, f"This server has no trusted document with this 'documentId'. {remedy}", NOT_IN_LIST)
+
+    def _hashed(self, given: str) -> str:
+        """Return the text of Apollo's hash. Raises Refused.
+
+        Apollo's clients look for two messages, in answers of status 200. After the first they send the text too; after
+        the second they send texts only, from then on. In the mode `only` both would be wrong.
+        """
+        text = self._texts.get(given) or self._texts.get(HASHED + given)
+        if text is not None:
+            return text
+        if self._mode is ONLY:
+            message = "This server has no trusted document with this 'sha256Hash'. Have the operator add it."
+            raise Refused(400, message, NOT_IN_LIST)
+        if self._mode is OFF:
+            raise Refused(200, "PersistedQueryNotSupported", NOT_SUPPORTED, NO_STORE)
+        raise Refused(200, "PersistedQueryNotFound", NOT_FOUND, NO_STORE)
+
+
+def _by_id(entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the texts by their ids, and by `sha256:` with the hash of the text. Raises SettingsError."""
+    known: dict[str, Entry] = {}
+    for entry in entries:
+        hashed = HASHED + _hash(entry.text)
+        if entry.id.startswith(HASHED) and entry.id != hashed:
+            raise SettingsError(f"{entry.place}: the id is not the SHA-256 hash of the text, which is {hashed}.")
+        for id in {entry.id, hashed}:
+            first = known.setdefault(id, entry)
+            if first.text != entry.text:
+                raise SettingsError(f"{entry.place}: {first.file} has another text for the same id.")
+    return {id: entry.text for id, entry in known.items()}
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

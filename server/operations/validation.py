@@ -1,0 +1,65 @@
+"""The validation rules for documents: graphql-core's, with bounds on the work that the costly ones do.
+
+The bounds are for documents within the limits of `server.operations.documents`. There, all rules together take time
+about linear in the document.
+"""
+
+from typing import Any
+
+from graphql import (
+    ASTValidationRule,
+    DocumentNode,
+    GraphQLError,
+    OverlappingFieldsCanBeMergedRule,
+    ValidationContext,
+    ValidationRule,
+    ValuesOfCorrectTypeRule,
+    specified_rules,
+)
+from graphql.validation import validation_context
+from graphql.validation.validate import ValidationAbortedError
+
+from server.operations.overlaps import LinearOverlappingFields
+
+MAX_LINES = 5_000
+MAX_FRAGMENT_WORK = 10_000  # fragment spreads and variables visited, counted for each operation that reaches them
+MAX_INVALID_VALUES = 5
+
+
+class LimitedDocument(ValidationRule):
+    """Refuse documents of many lines, and of many operations that share many fragments or variables.
+
+    Each error scans the lines before it for its location. For each operation, three rules visit all variables that it
+    and its fragments use.
+    """
+
+    def enter_document(self, document: DocumentNode, *_args: Any) -> None:
+        """Check the lines, and lower the bound on shared fragments."""
+        text = document.loc.source.body if document.loc else ""
+        lines = 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
+        if lines > MAX_LINES:
+            message = f"The document has {lines:,} lines; the limit is {MAX_LINES:,}. Remove blank lines."
+            raise ValidationAbortedError(message)
+        self.context.spend_fragment_work(max(validation_context.MAX_FRAGMENT_WORK - MAX_FRAGMENT_WORK, 0))
+
+
+class LimitedValues(ValuesOfCorrectTypeRule):
+    """Stop after a few invalid values: each error prints a value, which can be as long as the document."""
+
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self._reported = 0
+
+    def report_error(self, error: GraphQLError) -> None:
+        """Report an error, at most `MAX_INVALID_VALUES` times."""
+        super().report_error(error)
+        self._reported += 1
+        if self._reported >= MAX_INVALID_VALUES:
+            raise ValidationAbortedError(f"Validation stopped after {MAX_INVALID_VALUES} invalid values.")
+
+
+REPLACED: dict[type[ASTValidationRule], type[ASTValidationRule]] = {
+    OverlappingFieldsCanBeMergedRule: LinearOverlappingFields,
+    ValuesOfCorrectTypeRule: LimitedValues,
+}
+RULES: tuple[type[ASTValidationRule], ...] = (LimitedDocument, *(REPLACED.get(rule, rule) for rule in specified_rules))

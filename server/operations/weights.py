@@ -1,0 +1,184 @@
+"""What the fields of the schema take: points of processing and bytes of the response, as measured.
+
+A point is about a microsecond of processing on a core of a small server: an object costs one, a plain value a quarter.
+Fields that look something up cost more, by what was measured in the worst case: nothing cached, timelines merged,
+values of the greatest length.
+"""
+
+from dataclasses import dataclass
+
+from graphql import (
+    GraphQLField,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    GraphQLSchema,
+    get_named_type,
+    is_leaf_type,
+    is_list_type,
+    is_non_null_type,
+)
+from graphql.type import introspection_types
+
+OBJECT = 1.0
+LEAF = 0.25
+ERRORS = 10  # most entries of `userErrors`, except of mutations that take many ids
+IDS = 100  # most ids that one mutation takes
+
+EXTRA: dict[str, float] = {
+    "Query.node": 60,
+    "Query.post": 60,
+    "Query.user": 60,
+    "Query.viewer": 60,
+    "Query.nodes": 5,
+    "Post.author": 4,
+    "FollowEdge.node": 4,
+    "FollowConnection.nodes": 4,
+    "FollowConnection.totalCount": 2,
+    "User.followersCount": 1.5,
+    "User.followingCount": 1.5,
+    "User.postsCount": 3,
+    "User.relationship": 3,
+    "User.followers": 10,
+    "User.following": 10,
+    "Timeline.posts": 15,
+    "Query.__schema": 500,
+    "Query.__type": 50,
+}
+"""Points beside those of the objects and values that a field gives; of a list, for each of its items."""
+
+PER_ITEM: dict[str, float] = {"User.followers": 1, "User.following": 1, "Timeline.posts": 5}
+"""Points for each item of a page, whatever is selected of it."""
+
+HOME_PAGE = 150
+"""Points of a page of the home timeline, which may have to be merged from thousands of timelines."""
+
+HOME = frozenset({"User.homeTimeline", "Query.node", "Query.nodes"})
+"""Fields that may give the viewer's home timeline."""
+
+BYTES: dict[str, int] = {
+    "ID": 48,
+    "Int": 11,
+    "Float": 24,
+    "Boolean": 5,
+    "DateTime": 28,
+    "Post.text": 4_000,
+    "Post.platform": 120,
+    "PostConnection.liveCursor": 32,
+    "PostEdge.cursor": 32,
+    "FollowEdge.cursor": 32,
+    "PageInfo.startCursor": 32,
+    "PageInfo.endCursor": 32,
+    "TimelineEvent.cursor": 32,
+    "StreamEvent.cursor": 32,
+    "Session.token": 500,
+    "User.bio": 1_200,
+    "User.login": 30,
+    "User.name": 200,
+    "UserError.field": 100,
+    "UserError.message": 500,
+}
+"""The longest value of a field of type String, or of any other scalar type, in bytes without its quotes."""
+
+LISTS: dict[str, int] = {
+    "FollowPayload.results": IDS,
+    "FollowPayload.userErrors": IDS,
+    "UnfollowPayload.results": IDS,
+    "UnfollowPayload.userErrors": IDS,
+    "UserError.field": 1,
+}
+"""The longest list that a field gives, where no argument says it."""
+
+HASHES = frozenset({"Mutation.signUp", "Mutation.logIn"})
+"""Fields that hash a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What one field takes: `points` once, and for each item of the page that its arguments ask for `per_item`.
+
+    `size` is the most bytes of a value without its key, `many` how many values there are in a list whose length no
+    argument says, and `of_page` tells that a list is as long as the page of its parent. `type` is that of the objects
+    it gives, None for a leaf. `home` tells that it may give the viewer's home timeline.
+    """
+
+    points: float
+    size: int
+    type: str | None
+    per_item: float = 0.0
+    many: float = 1
+    of_page: bool = False
+    home: bool = False
+
+
+class Weights:
+    """The weights of a schema's fields. Raises ValueError for a field of type String whose length nothing bounds."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self.roots = {operation: root.name for operation, root in self._roots(schema)}
+        self._schema_types = len(schema.type_map)
+        self._fields = {
+            (type_.name, name): self._weight(type_, name, field)
+            for type_ in schema.type_map.values()
+            if isinstance(type_, GraphQLObjectType | GraphQLInterfaceType)
+            for name, field in type_.fields.items()
+        }
+        self._meta = {
+            "__typename": Weight(LEAF, max(map(len, schema.type_map)), None),
+            "__schema": Weight(EXTRA["Query.__schema"], 0, "__Schema"),
+            "__type": Weight(EXTRA["Query.__type"], 0, "__Type"),
+        }
+
+    def of(self, type_: str, field: str) -> Weight:
+        """Return the weight of a field of a validated document."""
+        return self._meta[field] if field in self._meta else self._fields[type_, field]
+
+    @staticmethod
+    def _roots(schema: GraphQLSchema) -> list[tuple[str, GraphQLObjectType]]:
+        roots = (
+            ("query", schema.query_type),
+            ("mutation", schema.mutation_type),
+            ("subscription", schema.subscription_type),
+        )
+        return [(operation, root) for operation, root in roots if root is not None]
+
+    def _weight(self, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, field: GraphQLField) -> Weight:
+        path, type_ = f"{parent.name}.{name}", get_named_type(field.type)
+        extra = EXTRA.get(path, 0.0)
+        listed = _is_list(field)
+        if parent.name in introspection_types:
+            entries = self._introspected(name) if listed or name == "ofType" else 1
+            leaf = is_leaf_type(type_)
+            return Weight(LEAF, 40, None, many=entries) if leaf else Weight(5, 2, type_.name, many=entries)
+        of_page = listed and path not in LISTS and name in ("edges", "nodes") and parent.name.endswith("Connection")
+        many: float = LISTS.get(path, ERRORS if name == "userErrors" else IDS) if listed and not of_page else 1
+        if is_leaf_type(type_):
+            return Weight(LEAF + extra, _bytes(path, parent, name, type_.name), None, many=many)
+        return Weight(OBJECT + extra, 3, type_.name, PER_ITEM.get(path, 0.0), many, of_page, path in HOME)
+
+    def _introspected(self, name: str) -> float:
+        """Return about how many entries a list of the schema has; for `ofType`, how often there is one."""
+        known = {
+            "types": self._schema_types,
+            "fields": 3,
+            "directives": 6,
+            "ofType": 0.3,
+            "args": 0.5,
+            "inputFields": 1,
+        }
+        return known.get(name, 0.5)
+
+
+def _is_list(field: GraphQLField) -> bool:
+    type_ = field.type.of_type if is_non_null_type(field.type) else field.type
+    return is_list_type(type_)
+
+
+def _bytes(path: str, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, type_: str) -> int:
+    """Return the longest value of a leaf: declared for its field, for that of an interface, or for its type."""
+    declared = [path, *(f"{interface.name}.{name}" for interface in parent.interfaces)]
+    for key in declared:
+        if key in BYTES:
+            return BYTES[key] + 2
+    if type_ == "String":
+        raise ValueError(f"server/operations/weights.py must bound the length of {path}.")
+    return BYTES.get(type_, 40) + 2

@@ -1,5 +1,0 @@
-"""Validation of overlapping fields in time about linear in the document."""
-
-from server.overlaps.rule import LinearOverlappingFields
-
-__all__ = ["LinearOverlappingFields"]

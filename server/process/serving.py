@@ -1,0 +1,94 @@
+"""Serving with uvicorn: one process or several, on a port that was found free first."""
+
+import contextlib
+import errno
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.supervisors import Multiprocess
+
+from server.app import create_app
+from server.process.garbage import freeze
+from server.process.logs import LOGGING
+from server.settings import Settings, SettingsError
+from server.transport.descriptors import raise_limit
+from server.transport.http import HttpProtocol
+from server.transport.websocket import SocketProtocol
+
+GRACE_SECONDS = 8  # for requests under way when the process is told to end: docker and others wait for ten
+PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of proxies
+PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
+START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
+UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
+SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
+
+
+def from_environment() -> Starlette:
+    """Make the application as the environment has it; each of several processes calls this."""
+    raise_limit()
+    app = create_app(Settings.load())
+    freeze()
+    return app
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take a port. Raises SettingsError if that is not possible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(f"Port {port} of {host} is in use: choose another with --port.") from None
+        reason = (error.strerror or str(error)).partition(" (while attempting")[0]
+        raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Check --host and --port.") from None
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it; elsewhere, the system's own patience counts
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1000)
+    return listening
+
+
+def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
+    """Serve in this process until it is told to end."""
+    raise_limit()
+    app = create_app(settings, demo_login=demo_login)
+    server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
+    freeze()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    if not server.started:
+        sys.exit(1)
+
+
+def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
+    """Serve in several processes until told to end; one that dies is replaced. Raises SettingsError."""
+    create_app(settings)  # reports wrong settings once: a process that cannot start is replaced again and again
+    listening.set_inheritable(True)
+    config = configure(
+        "server.process.serving:from_environment",
+        factory=True,
+        workers=processes,
+        timeout_worker_healthcheck=START_SECONDS,
+        max_body=settings.max_body,
+        log_config=LOGGING,
+    )
+    Multiprocess(config, sockets=[listening]).run()
+
+
+def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:
+    """Tell uvicorn how to serve. Without compression: its state takes 45 KB for each WebSocket, events are small."""
+    return uvicorn.Config(
+        app,
+        http=HttpProtocol,
+        ws=SocketProtocol,
+        ws_max_size=max_body,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PONG_SECONDS,
+        ws_per_message_deflate=False,
+        proxy_headers=False,  # the protocols read them, from FANLINE_TRUSTED_PROXIES only
+        server_header=False,
+        headers=list(SECURITY_HEADERS),
+        access_log=False,
+        **{"timeout_graceful_shutdown": GRACE_SECONDS, **options},
+    )

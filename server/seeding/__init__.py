@@ -1,0 +1,1 @@
+"""Seeding: bulk loading of generated or imported data."""

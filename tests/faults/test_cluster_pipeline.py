@@ -1,0 +1,175 @@
+"""The read lanes of a cluster: slots that move and primaries that die cost time, and never give a wrong answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.crc import key_slot
+from redis.exceptions import ResponseError
+
+from graph.errors import StoreUnavailable
+from graph.store.commands import script
+from graph.store.store import Store
+from tests.support.cluster import Cluster, Node, cluster_in, until
+from tests.support.graph_worlds import PATIENCE
+
+KEYS = 300
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Run a cluster for the tests that leave it as it was."""
+    with cluster_in(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def store(joined: Cluster) -> AsyncIterator[Store]:
+    """Give a store of three hundred keys, each of which holds its own name, all over the cluster."""
+    async with filled(joined) as store:
+        yield store
+
+
+class filled:  # noqa: N801 - a context manager
+    """A store of a cluster, with a key for each number that holds the key's name."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.store = Store(cluster.url)
+
+    async def __aenter__(self) -> Store:
+        await self.store.send([("SET", key(n), key(n)) for n in range(KEYS)])
+        return self.store
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.store.close()
+
+
+def key(n: int) -> str:
+    return f"key{n}"
+
+
+def all_of(store: Store) -> "list[asyncio.Future[list[Any]]]":
+    """Ask for every key, some at a time."""
+    return [store.ask([("GET", key(n + i)) for i in range(10)], list) for n in range(0, KEYS, 10)]
+
+
+async def check(reads: "list[asyncio.Future[list[Any]]]") -> int:
+    """See that everybody has an answer, and nobody a wrong one; count those who have none."""
+    without = 0
+    async with asyncio.timeout(PATIENCE):
+        for start, answer in enumerate(await asyncio.gather(*reads, return_exceptions=True)):
+            if isinstance(answer, StoreUnavailable):
+                without += 1
+            else:
+                assert answer == [key(10 * start + i) for i in range(10)]
+    return without
+
+
+async def test_reads_go_to_the_nodes_that_own_their_keys(store: Store) -> None:
+    """All of one tick count as one round trip; a cluster promises no order between nodes."""
+    await check(all_of(store))
+    trips, commands = store.round_trips, store.commands
+
+    assert await check(all_of(store)) == 0
+
+    assert (store.round_trips, store.commands) == (trips + 1, commands + KEYS)
+    assert not store.in_order
+
+
+async def test_an_error_of_one_node_fails_its_read_and_no_other(store: Store) -> None:
+    """As on a single server."""
+    bad, good = await asyncio.gather(
+        store.ask([("GET", key(n)) for n in range(9)] + [("ZCARD", key(1))], list),
+        store.ask([("GET", key(n)) for n in range(9)], list),
+        return_exceptions=True,
+    )
+
+    assert isinstance(bad, ResponseError)
+    assert good == [key(n) for n in range(9)]
+
+
+async def test_scripts_are_loaded_on_each_node_that_lacks_them(store: Store, joined: Cluster) -> None:
+    """In one read to all of them."""
+    for node in joined.primaries:
+        node.run("SCRIPT", "FLUSH")
+
+    answers = await store.ask([script("last_number").call([f"log{n}"], 0) for n in range(20)], list)
+
+    assert answers == 20 * ["0"]
+
+
+def move(slot: int, source: Node, target: Node, *, upto: str) -> None:
+    """Move a slot, or stop half way: with the keys that begin with `upto` moved and the slot open."""
+    target.run("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+    source.run("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+    for name in source.run("CLUSTER", "GETKEYSINSLOT", slot, 1000):
+        if name.startswith(upto):
+            source.run("MIGRATE", "127.0.0.1", target.port, name, 0, 5000)
+
+
+def finish(cluster: Cluster, slot: int, target: Node) -> None:
+    """Give a slot to a node for good."""
+    for node in (target, *(node for node in cluster.primaries if node is not target)):
+        node.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+
+
+async def test_slots_that_move_are_followed(store: Store, joined: Cluster) -> None:
+    """While their keys are on either side (ASK), and afterwards (MOVED); and back."""
+    names = [f"{{moving}}:{side}{n}" for side in "ab" for n in range(20)]
+    await store.send([("SET", name, name) for name in names])
+    slot, source = key_slot(b"moving"), joined.owner("moving")
+    target = next(node for node in joined.primaries if node is not source)
+
+    async def read() -> list[Any]:
+        reads = [store.ask([("GET", name), ("GET", key(1))], list) for name in names]
+        async with asyncio.timeout(PATIENCE):
+            return await asyncio.gather(*reads)
+
+    expected = [[name, key(1)] for name in names]
+    assert await read() == expected
+    for giver, taker in ((source, target), (target, source)):
+        move(slot, giver, taker, upto="{moving}:a")
+        assert [node.run("CLUSTER", "COUNTKEYSINSLOT", slot) for node in (giver, taker)] == [20, 20]
+        assert await read() == expected
+        move(slot, giver, taker, upto="")
+        assert await read() == expected
+        finish(joined, slot, taker)
+        assert await read() == expected
+
+
+async def test_the_death_of_a_primary_is_survived(tmp_path: Path) -> None:
+    """Reads under way have their right answer or none; its replica takes over, and all goes on."""
+    with cluster_in(tmp_path) as cluster:
+        async with filled(cluster) as store:
+            until(lambda: replicated(cluster))
+            await check(all_of(store))
+            cluster.owner(key(1)).run("CLIENT", "PAUSE", 60_000, "ALL")
+            reads = all_of(store)
+            await asyncio.sleep(0.05)
+            cluster.owner(key(1)).end()
+
+            await check(reads)
+
+            async with asyncio.timeout(3 * PATIENCE):
+                while await check(all_of(store)):  # noqa: ASYNC110 - the cluster tells nobody
+                    await asyncio.sleep(0.1)
+
+
+def replicated(cluster: Cluster) -> bool:
+    """Tell whether every key has reached the replicas, too."""
+    return sum(node.run("DBSIZE") for node in cluster.nodes) == 2 * KEYS
+
+
+async def test_a_cluster_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    """Within the time that any read has."""
+    store = Store("valkey+cluster://127.0.0.1:1")
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(StoreUnavailable):
+            await store.ask([("GET", "a")], list)
+    waiting = store.ask([("GET", "a")], list)
+    await asyncio.sleep(0.01)
+    await store.close()
+    with pytest.raises(StoreUnavailable):
+        await waiting

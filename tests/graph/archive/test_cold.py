@@ -1,0 +1,193 @@
+"""Cold posts: what is wrong with the archive, or with one author, hurts nobody else and destroys nothing."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.archive.archive import Archive
+from graph.errors import ArchiveUnavailable, WrongArchive
+from graph.log.events import Followed, PostPublished
+from graph.log.log import entry_id
+from resolvers.loaders import Loaders
+from tests.conftest import CHEAP
+from tests.support.graph_worlds import crowd, home, many_posts, newest, own
+
+Opened = Callable[[str], Awaitable[Graph]]
+
+
+@pytest.fixture
+async def archived_in(store_url: str, tmp_path: Path) -> AsyncIterator[Opened]:
+    """Open graphs on the test's store, each with a file of its own, or none, as its archive."""
+    opened: list[Graph] = []
+
+    async def open_(name: str) -> Graph:
+        archive = Archive(f"sqlite:///{tmp_path}/{name}.sqlite") if name else None
+        tuning = replace(CHEAP, hot_posts=15, archive_batch=10, home_size=40)
+        opened.append(await Graph.open(store_url, tuning, archive=archive))
+        return opened[-1]
+
+    yield open_
+    for graph in opened:
+        await graph.timelines.settle()
+        await graph.close()
+
+
+async def moved(graph: Graph) -> None:
+    """Project everything, and archive what is too much."""
+    await graph.worker(timedelta(0)).drain()
+    assert graph.archiver is not None
+    await graph.archiver.work()
+
+
+async def test_rows_of_posts_that_the_store_has_lost_are_not_deleted(archived_in: Opened, raw: Redis) -> None:
+    """Rows that are neither hot nor deleted may be the last copy: the author waits for a repair."""
+    graph = await archived_in("archive")
+    [author] = await crowd(graph, 1)
+    ids = await many_posts(graph, author, 40)
+    await moved(graph)
+    assert graph.archive is not None
+    before = await graph.archive.ids(author, 0, ids[-1])
+    assert len(before) >= 20
+    await raw.delete(f"posts:{{{author}}}")
+    await many_posts(graph, author, 30)
+
+    await moved(graph)
+
+    assert graph.archiver is not None
+    assert graph.archiver.failures
+    assert await graph.archive.ids(author, 0, ids[-1]) == before
+
+
+@pytest.mark.parametrize("other", ["another", ""])
+async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Redis, other: str) -> None:
+    """Pages that need older posts say so, also if both were opened before the first move; shared caches stay whole."""
+    right, wrong = await archived_in("archive"), await archived_in(other)
+    viewer, author = await crowd(right, 2)
+    await right.commit([Followed(viewer, author)])
+    ids = await many_posts(right, author, 45)
+    await wrong.ownership.check()
+    await home(right, viewer)
+    await right.timelines.settle()
+    await moved(right)
+    before = await raw.zrange(f"home:{{{viewer}}}", 0, -1)
+
+    with pytest.raises(ArchiveUnavailable):
+        await home(wrong, viewer)
+    with pytest.raises(ArchiveUnavailable):
+        await own(wrong, author)
+    with pytest.raises(ArchiveUnavailable):
+        await wrong.posts.get_many(ids)
+    with pytest.raises(WrongArchive if other else ArchiveUnavailable):
+        await wrong.ownership.check()
+    assert await raw.zrange(f"home:{{{viewer}}}", 0, -1) == before
+    assert await home(right, viewer) == await own(right, author) == ids[::-1]
+
+
+async def test_one_bad_author_holds_up_nobody_else(archived_in: Opened, raw: Redis) -> None:
+    """A record that cannot be read is counted and logged; the others' posts move."""
+    graph = await archived_in("archive")
+    bad, good = await crowd(graph, 2)
+    broken, *_ = await many_posts(graph, bad, 40)
+    await many_posts(graph, good, 40)
+    await graph.worker().drain()
+    await raw.hdel(f"post:{{{broken}}}", "text")
+
+    assert graph.archiver is not None
+    await graph.archiver.work()
+
+    assert graph.archiver.failures == 1
+    assert await raw.zcard(f"posts:{{{good}}}") <= 25
+    assert await raw.zrange("{log}:archivable", 0, -1) == [str(bad)]
+
+
+async def test_a_page_of_hot_posts_does_not_fail_beside_one_of_older_ones(archived_in: Opened) -> None:
+    """While the archive is away, what is asked for in one go is answered one by one."""
+    graph = await archived_in("archive")
+    quiet, busy = await crowd(graph, 2)
+    [only] = await many_posts(graph, quiet, 1)
+    ids = await many_posts(graph, busy, 40)
+    await moved(graph)
+    away = await archived_in("")
+    loaders = Loaders(away, None)
+
+    hot, cold = loaders.user_timelines.load((quiet, newest(30))), loaders.user_timelines.load((busy, newest(30)))
+    assert [post.id for post in (await hot).items] == [only]
+    with pytest.raises(ArchiveUnavailable):
+        await cold
+    known, unknown = loaders.posts.load(only), loaders.posts.load(ids[0])
+    found = await known
+    assert found is not None
+    assert found.id == only
+    with pytest.raises(ArchiveUnavailable):
+        await unknown
+
+
+async def test_many_deleted_posts_in_a_row_cost_few_trips(archived_in: Opened) -> None:
+    """A page that meets a thousand of them asks for more and more at once."""
+    graph = await archived_in("archive")
+    [author] = await crowd(graph, 1)
+    ids = await many_posts(graph, author, 1100)
+    await moved(graph)
+    for post in ids[50:]:
+        await graph.posts.delete(author, post)
+    trips = graph.store.round_trips
+
+    [page] = await graph.timelines.user([author], newest(1))
+
+    assert [post.id for post in page.items] == [ids[49]]
+    assert page.has_next
+    assert graph.store.round_trips - trips <= 26
+
+
+async def test_a_fact_that_was_interrupted_by_stops_is_not_a_dead_letter(archived_in: Opened, raw: Redis) -> None:
+    """Only deliveries that failed count."""
+    graph = await archived_in("archive")
+    alice, bob = await crowd(graph, 2)
+    await graph.worker().drain()
+    [fact] = await graph.log.append([Followed(alice, bob)])
+    for _ in range(8):
+        worker = graph.worker(timedelta(milliseconds=1))
+        entries = await worker._facts.take(graph.store) or await worker._facts.claim()
+        with pytest.raises(InterruptedError):
+            async with worker._facts.holding([entry for entry, _ in entries]):
+                raise InterruptedError
+        await worker._facts._let_go([entry_id(fact.number)])
+
+    assert await graph.worker(timedelta(0)).drain() == fact.number
+    assert await graph.worker().dead_letters() == []
+    assert bob in await graph.follows.followed_by(alice)
+    assert await raw.xlen("{log}:dead") == 0
+
+
+async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: Opened) -> None:
+    """A repeated fact of an archived post changes no page and no count."""
+    graph = await archived_in("archive")
+    [author] = await crowd(graph, 1)
+    ids = await many_posts(graph, author, 40)
+    await moved(graph)
+
+    facts = [fact async for fact in graph.log.replay(0, ids[-1]) if isinstance(fact.event, PostPublished)]
+    await graph.projections.project(facts, whole=True)
+
+    assert await own(graph, author) == ids[::-1]
+    [counts] = await graph.users.counts([author])
+    assert counts.posts == 40
+
+
+async def test_a_cache_built_among_many_quiet_authors_ends_where_the_archive_begins(archived_in: Opened) -> None:
+    """Nothing is missing between the busy author's hot posts and the quiet ones' old ones."""
+    graph = await archived_in("archive")
+    viewer, busy, *quiet = await crowd(graph, 32)
+    await graph.commit([Followed(viewer, author) for author in (busy, *quiet)])
+    ids = [post for author in quiet[:5] for post in await many_posts(graph, author, 1)]
+    ids += await many_posts(graph, busy, 44)
+    await moved(graph)
+
+    for _ in range(2):
+        assert await home(graph, viewer) == ids[::-1]
+        await graph.timelines.settle()

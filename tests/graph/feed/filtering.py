@@ -1,0 +1,79 @@
+"""Filters and facts for tests: strategies over a small world in which they often meet, and facts in one line each."""
+
+from hypothesis import strategies as st
+
+from graph.feed.filters import Box, EventFilter, EventKind
+from graph.log.events import Event, Fact, Followed, PostDeleted, PostPublished, ProfileChanged, Unfollowed
+from graph.terms import digest_of
+
+WORDS = ("the", "rain", "sun", "#rain", "北", "北京", "北京人", "京人", "人人人", "手机", "iPhone手机", "한국")
+
+people = st.integers(1, 6)
+numbers = st.integers(1, 40)
+texts = st.lists(st.sampled_from((*WORDS, "人", "、", "!")), max_size=6).flatmap(
+    lambda words: st.sampled_from(("", " ")).map(lambda gap: gap.join(words))
+)
+latitudes = st.sampled_from((-90.0, -45.0, 0.0, 1e-9, 30.5, 90.0)) | st.floats(-90, 90)
+longitudes = st.sampled_from((-180.0, -179.9, -1.0, 0.0, 45.0, 179.9, 180.0)) | st.floats(-180, 180)
+places = st.none() | st.tuples(latitudes, longitudes)
+
+entries = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+boxes = st.builds(
+    lambda lower, upper, west, east: Box(min(lower, upper), west, max(lower, upper), east),
+    latitudes,
+    latitudes,
+    longitudes,
+    longitudes,
+)
+kinds = st.lists(st.sampled_from(EventKind), min_size=1, max_size=4)
+samples = st.sampled_from((0.001, 0.3, 0.7, 0.999, 1.0))
+
+
+def lists(values: st.SearchStrategy[int] | st.SearchStrategy[str]) -> st.SearchStrategy[list[int | str] | None]:
+    """Draw one to three of these values, or None."""
+    return st.none() | st.lists(values, min_size=1, max_size=3)
+
+
+filters = st.builds(
+    EventFilter.of,
+    users=lists(people),
+    keywords=lists(entries),
+    within=st.none() | boxes,
+    sample=st.none() | samples,
+    firehose=st.just(True),
+    kinds=st.none() | kinds,
+)
+
+
+def published(text: str = "hi", *, author: int = 1, at: tuple[float, float] | None = None, number: int = 1000) -> Fact:
+    """Publish a post."""
+    latitude, longitude = at or (None, None)
+    return Fact(number, PostPublished(author, text, None, latitude, longitude))
+
+
+def deleted(post: Fact, number: int = 2000) -> Fact:
+    """Delete a post, as the graph does it."""
+    event = post.event
+    assert isinstance(event, PostPublished)
+    return Fact(number, PostDeleted(event.author, post.number, digest_of(event.text)))
+
+
+def deleted_long_ago(post: int = 1000, *, author: int = 1, number: int = 2000) -> Fact:
+    """Delete a post with a fact of an older version, which has neither words nor a place."""
+    return Fact(number, PostDeleted(author, post))
+
+
+posts = st.builds(
+    lambda text, author, at, number: published(text, author=author, at=at, number=number),
+    texts,
+    people,
+    places,
+    numbers,
+)
+others: st.SearchStrategy[Event] = (
+    st.builds(Followed, people, people)
+    | st.builds(Unfollowed, people, people)
+    | st.builds(PostDeleted, people, numbers)
+    | st.builds(ProfileChanged, people)
+)
+facts = posts | posts.map(deleted) | st.builds(Fact, numbers, others)

@@ -1,0 +1,274 @@
+"""Event streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.errors import NotPermitted, SessionOver
+from graph.feed.feed import Feed
+from graph.feed.filters import Box, EventFilter, EventKind
+from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostPublished, UserFollowed, UserUnfollowed
+from graph.log.events import PermissionRevoked
+from graph.log.log import entry_id
+from graph.model import Permission
+from tests.graph.feed.watching import Watcher, feed_of, numbers
+from tests.support.graph_worlds import Open, befriend, people, posts, reached
+from tests.support.stores import Stop, sends
+
+
+@asynccontextmanager
+async def following(
+    feed: Feed,
+    filter_: EventFilter,
+    after: int | None = None,
+    viewer: int | None = None,
+    session: str | None = None,
+    holder: str | None = None,
+) -> AsyncIterator[Watcher]:
+    """Subscribe to what passes a filter, and take the checkpoint that comes first; without a cursor, be live."""
+    stream = feed.events(filter_, after, viewer, session, holder=holder)
+    watcher = Watcher(stream)
+    try:
+        assert isinstance(await watcher.next(), Checkpoint)
+        assert after is not None or await watcher.silent()
+        yield watcher
+    finally:
+        await stream.aclose()
+
+
+async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, feed: Feed) -> None:
+    """Posts and deletions of theirs, and follows on either side; nothing of others."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    async with following(feed, EventFilter.of(users=[bob])) as watcher:
+        await posts(graph, alice, "not bob's")
+        await befriend(graph, alice, carol)
+        post = await graph.posts.publish(bob, "hi")
+        events = await watcher.take(1)
+        await befriend(graph, alice, bob)
+        await befriend(graph, bob, carol)
+        await graph.follows.unfollow(alice, [bob])
+        await graph.posts.delete(bob, post.id)
+
+        events += await watcher.take(4)
+
+        assert await watcher.silent()
+    at = numbers(events)
+    assert events == [
+        PostPublished(post.id, post),
+        UserFollowed(at[1], alice, bob),
+        UserFollowed(at[2], bob, carol),
+        UserUnfollowed(at[3], alice, bob),
+        PostDeleted(at[4], post.id, bob),
+    ]
+    assert at == sorted(at)
+
+
+async def test_a_live_deletion_reaches_whom_the_post_reached(graph: Graph, another: Open) -> None:
+    """By its words, in another process, though nothing of the post is left; every box gets it."""
+    elsewhere = await another()
+    [alice] = await people(graph, "alice")
+    rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
+    async with (
+        feed_of(elsewhere) as feed,
+        following(feed, EventFilter.of(keywords=["Rain berlin"])) as words,
+        following(feed, EventFilter.of(within=Box(0, 0, 1, 1))) as box,
+    ):
+        for post in (sun, rain):
+            await graph.posts.delete(alice, post)
+        [event] = await words.take(1)
+        assert isinstance(event, PostDeleted)
+        assert (event.post, event.author) == (rain, alice)
+        assert await words.silent()
+        assert [event.post for event in await box.take(2)] == [sun, rain]
+
+
+async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph, another: Open) -> None:
+    """As far as users and sample allow: whoever resumes may be guessing at what the post said and where."""
+    elsewhere = await another()
+    [alice] = await people(graph, "alice")
+    start = await graph.log.last()
+    rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
+    for post in (rain, sun):
+        await graph.posts.delete(alice, post)
+    await graph.worker().drain()
+    await graph.worker().tidy()
+    for filter_ in (EventFilter.of(keywords=["Rain berlin"]), EventFilter.of(within=Box(0, 0, 1, 1))):
+        async with feed_of(elsewhere) as feed, following(feed, filter_, start) as watcher:
+            assert [event.post for event in await watcher.take(2)] == [rain, sun]
+            assert await watcher.silent()
+    nobodys = EventFilter.of(keywords=["rain"], users=[alice + 1])
+    async with feed_of(elsewhere) as feed, following(feed, nobodys, start) as watcher:
+        assert await watcher.silent()
+
+
+async def test_a_stream_does_not_wait_for_what_the_log_has_lost(
+    graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for a reader that is behind the newest entry; a failover may undo that entry before it is read."""
+    monkeypatch.setattr("graph.feed.feed.BEHIND_SECONDS", 0.05)
+    process = await another()
+    [alice] = await people(graph, "alice")
+    async with feed_of(process) as feed:
+        await feed._reader.ready()
+        stop = Stop(process.store, sends("XREAD"))
+        feed._reader.start()
+        await stop.reached.wait()
+        [lost] = await posts(graph, alice, "rain")
+        stream = feed.events(EventFilter.of(keywords=["rain"]))
+        watcher = Watcher(stream)
+        assert isinstance(await watcher.next(), Checkpoint)
+        step = asyncio.ensure_future(watcher.next())
+        await asyncio.sleep(0.2)
+        assert len(feed) == 0
+        await raw.xdel(keys.LOG, entry_id(lost))
+        stop.resume()
+        assert isinstance(await step, Checkpoint)
+        assert len(feed) == 1
+        live = await posts(graph, alice, "more rain")
+        assert numbers(await watcher.take(1)) == live
+        await stream.aclose()
+
+
+async def test_resuming_tells_what_was_missed_once(graph: Graph, feed: Feed) -> None:
+    """From the cursor on, and then what happens next; posts that were deleted since are left out."""
+    [alice] = await people(graph, "alice")
+    chosen = EventFilter.of(keywords=["rain"])
+    start = await graph.log.last()
+    first, gone, _, last = await posts(graph, alice, "rain", "rain again", "sun", "more rain")
+    await graph.posts.delete(alice, gone)
+    deleted = await graph.log.last()
+    async with following(feed, chosen, start) as watcher:
+        assert numbers(await watcher.take(3)) == [first, last, deleted]
+        live = await posts(graph, alice, "rain now")
+        assert numbers(await watcher.take(1)) == live
+    async with following(feed, chosen, last) as watcher:
+        assert numbers(await watcher.take(2)) == [deleted, *live]
+
+
+async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cursor is where the stream stood, so that a new subscription misses nothing."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1000)
+    monkeypatch.setattr("graph.feed.feed.MOST_SECONDS_BEHIND", 0)
+    [alice] = await people(graph, "alice")
+    chosen = EventFilter.of(users=[alice])
+    async with following(feed, chosen) as slow:
+        assert await slow.silent()
+        written = [post for n in range(8) for post in await posts(graph, alice, f"{n}")]
+        async with following(feed, chosen, written[0]) as beside:
+            assert numbers(await beside.until(written[-1])) == written[1:]
+        await graph.worker().drain()
+        gap = await slow.next()
+        assert isinstance(gap, Gap)
+        assert gap.reason is GapReason.SLOW_CONSUMER
+        assert await slow.silent()
+        after = await posts(graph, alice, "after")
+        assert numbers(await slow.take(1)) == after
+        async with following(feed, chosen, gap.number) as resumed:
+            assert numbers(await resumed.until(after[-1])) == [*written, *after]
+    assert feed.cut_off == 1
+
+
+async def test_a_firehose_needs_its_permission(graph: Graph, feed: Feed) -> None:
+    """Of somebody: it is not for the anonymous, and granted by name."""
+    [alice] = await people(graph, "alice")
+    everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_PUBLISHED])
+    with pytest.raises(NotPermitted):
+        feed.events(everything)
+    with pytest.raises(NotPermitted):
+        await anext(feed.events(everything, viewer=alice))
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    async with following(feed, everything, viewer=alice) as watcher:
+        written = await posts(graph, alice, "everything")
+        assert numbers(await watcher.take(1)) == written
+
+
+async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) -> None:
+    """At once, also if the process that revoked it died before anything was projected."""
+    alice, bob = await people(graph, "alice", "bob")
+    everything = EventFilter.of(firehose=True)
+    for person in (alice, bob):
+        await graph.users.grant(person, Permission.FIREHOSE)
+    async with (
+        following(feed, everything, viewer=alice) as revoked,
+        following(feed, everything, viewer=bob) as kept,
+    ):
+        await graph.log.append([PermissionRevoked(alice, Permission.FIREHOSE)])
+        with pytest.raises(NotPermitted):
+            await revoked.take(1)
+        written = await posts(graph, bob, "still here")
+        assert numbers(await kept.take(1)) == written
+
+
+async def test_a_permission_that_was_revoked_and_granted_again_holds(graph: Graph, feed: Feed) -> None:
+    """Though no fact of this is drained."""
+    [alice] = await people(graph, "alice")
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    await graph.users.revoke(alice, Permission.FIREHOSE)
+    await graph.users.grant(alice, Permission.FIREHOSE)
+    async with following(feed, EventFilter.of(firehose=True), viewer=alice) as watcher:
+        assert await watcher.silent()
+
+
+async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
+    """Logging out ends all streams of the session; who is anonymous has none."""
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    chosen = EventFilter.of(users=[alice])
+    async with following(feed, chosen, None, alice, session.id) as watcher, following(feed, chosen) as anonymous:
+        await graph.sessions.end(alice, session.id)
+        with pytest.raises(SessionOver):
+            await watcher.take(1)
+        written = await posts(graph, alice, "hi")
+        assert numbers(await anonymous.take(1)) == written
+
+
+async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
+    """However they end, nobody is waited for, watched or indexed any more."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    session = await graph.sessions.start(alice)
+    chosen = EventFilter.of(users=[bob], keywords=["rain"])
+    async with (
+        following(feed, chosen, None, alice, session.id) as filtered,
+        following(feed, EventFilter.of(keywords=["rain"])) as other,
+    ):
+        home = feed.home(alice, None, session.id)
+        await anext(home)
+        await filtered.silent()
+        await other.silent()
+        await anext(home)
+        assert len(feed) == 3
+        await home.aclose()
+    assert len(feed) == 0
+    assert not feed._homes._audiences
+    assert not [*feed._homes._of_author]
+    assert len(feed._endings) == 0
+
+
+async def test_a_watched_session_tells_when_it_ends(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """Once: when it is logged out, expires, or makes way; not when nobody watches any more."""
+    [alice] = await people(graph, "alice")
+    ended: list[int] = []
+    opened = [await graph.sessions.start(alice) for _ in range(4)]
+    stops = [feed.watch(alice, session.id, partial(ended.append, n)) for n, session in enumerate(opened)]
+
+    async def count() -> int:
+        return len(ended)
+
+    stops[3]()
+    await graph.sessions.end(alice, opened[0].id)
+    await reached(count, 1)
+    await raw.hset(keys.sessions(alice), opened[1].id, 1)
+    await raw.hdel(keys.sessions(alice), opened[3].id)
+    await reached(count, 2)
+    await graph.sessions.end(alice)
+    await reached(count, 3)
+    assert ended == [0, 1, 2]
+    assert len(feed._endings) == 0

@@ -1,0 +1,382 @@
+"""Resuming the live feed: nothing twice, no hole, and a Gap rather than silence."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from graph import Graph
+from graph.feed.feed import Feed
+from graph.feed.stream import Stream, size_of
+from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
+from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChanged
+from graph.log.log import entry_id
+from graph.model import MAX_NUMBER, Post
+from tests.graph.feed.watching import QUIET, Watcher, feed_of, numbers, watching
+from tests.support.graph_worlds import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
+from tests.support.stores import Fault, Stop, sends
+
+
+async def test_resuming_replays_what_was_missed_and_goes_live(graph: Graph, feed: Feed) -> None:
+    """From any cursor on: in log order, nothing twice, nothing left out at the seam."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    written = await posts(graph, bob, *"12345")
+
+    for seam, after in enumerate([start, *written]):
+        async with watching(feed, alice, after) as watcher:
+            written += await posts(graph, bob, "live")
+            assert numbers(await watcher.until(written[-1])) == written[seam:]
+
+
+async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, another: Open) -> None:
+    """While one author publishes without pause, streams that resume anywhere, again and again, see every post once."""
+    writer = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    written = await posts(graph, bob, "first")
+
+    async def publish() -> None:
+        for n in range(150):
+            written.extend(await posts(writer, bob, f"{n}"))
+
+    async with feed_of(graph, quiet=5) as feed:
+        seen = list(written)
+        async with background(publish()) as publishing:
+            while len(seen) < 151:
+                async with watching(feed, alice, seen[-1]) as watcher:
+                    seen += numbers(await watcher.take(min(6, 151 - len(seen))))
+            await publishing
+
+    assert seen == written
+
+
+async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed) -> None:
+    """Query, then subscribe from the drained mark read before: page and events together hold every post."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    first = await posts(graph, bob, "1", "2")
+    await graph.worker().drain()
+    between = await posts(graph, bob, "3")
+    mark = await graph.log.drained()
+    page = await home(graph, alice)
+    late = await posts(graph, bob, "4")
+
+    async with watching(feed, alice, mark) as watcher:
+        events = await watcher.until(late[-1])
+
+    assert sorted({*page, *numbers(events)}) == first + between + late
+
+
+async def test_the_replay_shows_whom_the_viewer_follows_now(graph: Graph, feed: Feed) -> None:
+    """Posts of those unfollowed meanwhile are left out; the changes themselves are told."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    await posts(graph, bob, "left out")
+    [early] = await posts(graph, carol, "of somebody followed later")
+    await graph.follows.unfollow(alice, [bob])
+    await befriend(graph, alice, carol)
+    [late] = await posts(graph, carol, "late")
+
+    async with watching(feed, alice, start) as watcher:
+        events = await watcher.until(late)
+
+    assert [type(event) for event in events] == [PostAdded, AuthorRemoved, AuthorAdded, PostAdded]
+    assert (events[0].number, events[-1].number) == (early, late)
+
+
+async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed) -> None:
+    """Their text is never sent; the removal is told."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    gone, kept = await posts(graph, bob, "gone", "kept")
+    await graph.posts.delete(bob, gone)
+    deleted = await graph.log.last()
+
+    async with watching(feed, alice, start) as watcher:
+        assert numbers(await watcher.until(deleted)) == [kept, deleted]
+    await graph.worker().drain()
+    await graph.worker().tidy()
+    async with watching(feed, alice, start) as watcher:
+        assert numbers(await watcher.until(deleted)) == [kept, deleted]
+
+
+async def test_a_cursor_ahead_of_the_feed_misses_no_follow(graph: Graph, another: Open) -> None:
+    """The reader of this process lags behind the cursor, and a follow lies between the two, not yet projected."""
+    lagging = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    async with feed_of(lagging) as feed, watching(feed, bob):
+        stop = Stop(lagging.store, sends("XREAD"), after=True)
+        await graph.log.append([ProfileChanged(bob, "b")])
+        await stop.reached.wait()
+        [follow, _] = await graph.log.append([Followed(alice, bob), ProfileChanged(bob, "B")])
+
+        async with watching(feed, alice, await graph.log.last()) as watcher:
+            stop.resume()
+            [post] = await posts(graph, bob, "hi")
+
+            assert follow.number < post
+            async with asyncio.timeout(20 * QUIET):
+                assert numbers(await watcher.take(1)) == [post]
+
+
+async def test_a_cursor_below_the_retention_is_a_gap(another: Open) -> None:
+    """One Gap says that something may be missing; then the stream goes on from now."""
+    graph = await another(log_retention=timedelta(0))
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    await posts(graph, bob, "lost")
+    worker = graph.worker()
+    end = await worker.drain()
+    await worker.tidy()
+
+    async with feed_of(graph) as feed:
+        async with watching(feed, alice, start) as watcher:
+            [gap] = await watcher.take(1)
+            assert isinstance(gap, Gap)
+            assert (gap.number, gap.reason) == (end, GapReason.RETENTION)
+            live = await posts(graph, bob, "live")
+            assert numbers(await watcher.take(1)) == live
+        async with watching(feed, alice, end) as watcher:
+            assert numbers(await watcher.take(1)) == live
+
+
+@pytest.mark.parametrize("ahead", [1, MAX_NUMBER])
+async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: int) -> None:
+    """After a failover that lost the log's tail: one Gap, then on from now."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await graph.worker().drain()
+    end = await graph.log.last()
+
+    async with watching(feed, alice, min(end + ahead, MAX_NUMBER)) as watcher:
+        [gap] = await watcher.take(1)
+        assert (gap.number, isinstance(gap, Gap)) == (end, True)
+        [post] = await posts(graph, bob, "hi")
+        assert numbers(await watcher.take(1)) == [post]
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let readers keep only two facts in memory, and read the log in parts of two."""
+    monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
+    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 2)
+    monkeypatch.setattr("graph.feed.feed.TOLD_AT_ONCE", 2)
+
+
+@pytest.mark.usefixtures("forgetful")
+async def test_trimming_during_the_replay_is_a_gap(graph: Graph, feed: Feed) -> None:
+    """What vanished while it was being read is not passed over in silence; what is left is told."""
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    written = await many_posts(graph, bob, 9)
+    stream = feed.home(alice, start)
+    assert isinstance(await anext(stream), Checkpoint)
+    assert (await anext(stream)).number == written[0]
+    await graph.store.send([("SET", "{log}:trimmed", written[5]), ("XTRIM", "{log}", "MINID", entry_id(written[6]))])
+
+    events = [await anext(stream) for _ in range(5)]
+    await stream.aclose()
+
+    assert [event.number for event in events] == [written[1], written[5], *written[6:]]
+    assert isinstance(events[1], Gap)
+    assert events[1].reason is GapReason.RETENTION
+
+
+@pytest.mark.usefixtures("forgetful")
+async def test_what_the_process_keeps_in_memory_needs_no_log(graph: Graph, feed: Feed) -> None:
+    """A cursor that retention has overtaken is no loss while the newest facts are in memory."""
+    [alice] = await people(graph, "alice")
+    async with watching(feed, alice) as first:
+        written = await many_posts(graph, alice, 3)
+        await first.until(written[-1])
+        await graph.store.send([("SET", "{log}:trimmed", written[2]), ("XTRIM", "{log}", "MAXLEN", 0)])
+        async with watching(feed, alice, written[1]) as watcher:
+            assert [event.number for event in await watcher.take(1)] == written[2:]
+
+
+async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, another: Open) -> None:
+    """The reader was away for longer than the log is kept: every stream gets one Gap, and then what is left."""
+    lagging = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with feed_of(lagging) as feed, watching(feed, alice) as first, watching(feed, alice) as second:
+        seen = await posts(graph, bob, "seen")
+        assert numbers(await first.take(1)) == numbers(await second.take(1)) == seen
+        fault = Fault(lagging.store, sends("XREAD"), times=10**6)
+        await posts(graph, bob, "wakes the reader")
+        await first.take(1)
+        lost, left = await posts(graph, bob, "lost", "left")
+        await graph.store.send([("SET", "{log}:trimmed", lost), ("XTRIM", "{log}", "MINID", entry_id(left))])
+        fault.left = 0
+
+        for watcher in (first, second):
+            events = await watcher.until(left)
+            gaps = [event for event in events if isinstance(event, Gap)]
+            assert [(gap.number, gap.reason) for gap in gaps] == [(lost, GapReason.RETENTION)]
+            assert events[-1].number == left
+
+
+async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -> int:
+    """Let one of two readers take the first post only, and publish more than it may buffer; return that post."""
+    [first] = await posts(graph, author, "first")
+    assert numbers(await slow.take(1)) == [first]
+    assert await slow.silent()
+    for n in range(8):
+        [post] = await posts(graph, author, f"{n}")
+        assert (await fast.until(post))[-1].number == post
+    await graph.worker().drain()
+    return first
+
+
+async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the bound it is cut off and goes on from the drained mark; a fast one beside it loses nothing."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with watching(feed, alice) as slow, watching(feed, alice) as fast:
+        first = await fall_behind(graph, bob, slow, fast)
+        gap = await slow.next()
+
+        assert isinstance(gap, Gap)
+        assert (gap.number, gap.reason) == (first, GapReason.SLOW_CONSUMER)
+        assert isinstance(checkpoint := await slow.next(), Checkpoint)
+        assert checkpoint.number == await graph.log.last()
+        after = await posts(graph, bob, "after")
+        assert numbers(await slow.take(1)) == numbers(await fast.take(1)) == after
+        async with watching(feed, alice, gap.number) as resumed:
+            assert len(await resumed.until(after[-1])) == 9
+
+
+async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream goes on from the drained mark of before the gap, however long the client takes for its page."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with watching(feed, alice) as slow, watching(feed, alice) as fast:
+        await fall_behind(graph, bob, slow, fast)
+        assert isinstance(await slow.next(), Gap)
+        held = await home(graph, alice)  # the client's new page
+
+        meanwhile = await posts(graph, bob, "meanwhile")
+        await graph.worker().drain()
+
+        assert meanwhile[0] not in held
+        assert numbers(await slow.take(1)) == meanwhile
+
+
+async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the replay and live: what was looked up long ago is looked up again."""
+    monkeypatch.setattr("graph.feed.feed.STALE_SECONDS", 0.01)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    start = await graph.log.last()
+    async with watching(feed, alice, start) as resumed, watching(feed, alice) as live:
+        written = [fact.number for fact in await graph.commit([PostPublished(bob, text) for text in "abc"])]
+        assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[:1]
+        await graph.posts.delete(bob, written[2])
+        await asyncio.sleep(0.1)
+        assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[1:2]
+        for watcher in (resumed, live):
+            [event] = await watcher.take(1)
+            assert isinstance(event, PostRemoved)
+
+
+def test_only_streams_that_are_taken_from_hold_up_the_reader() -> None:
+    """One that stopped to read, or was cut off, is slow by itself."""
+    stream: Stream[PostAdded] = Stream()
+    event = PostAdded(1, Post(1, 2, "x" * 1000))
+    for _ in range(150):
+        stream.offer(event, size_of(event), 0.0)
+    assert not stream.is_crowded(1000.0)
+    stream._taken_at = 999.0
+    assert stream.is_crowded(1000.0)
+    stream.cut(GapReason.SLOW_CONSUMER)
+    assert not stream.is_crowded(1000.0)
+
+
+async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that cannot keep up reads later, and cuts nobody off who takes what there is."""
+    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 8000)
+    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 10)
+    monkeypatch.setattr("graph.feed.feed.MOST_SECONDS_BEHIND", PATIENCE)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    async with watching(feed, alice) as watcher:
+        facts = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
+        taken = []
+        while len(taken) < len(facts):
+            taken += await watcher.take(1)
+            await asyncio.sleep(0.001)
+        assert numbers(taken) == [fact.number for fact in facts]
+    assert feed.cut_off == 0
+
+
+async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: Graph, another: Open) -> None:
+    """Posts, deletions, follows and unfollows by two instances: at the end, client and server agree."""
+    other = await another()
+    alice, *authors = await people(graph, "alice", "bob", "carol", "dave")
+    await cached(graph, alice)
+    written: dict[int, list[int]] = {author: [] for author in authors}
+    held: dict[int, int] = {}
+
+    async def act(author: int, instance: Graph) -> None:
+        for step in range(30):
+            change = (instance.follows.follow, instance.follows.unfollow)[step // 3 % 2]
+            if step % 3 == 0:
+                await change(alice, [author])
+            written[author] += await posts(instance, author, "x")
+            if step % 4 == 3:
+                await instance.posts.delete(author, written[author].pop(0))
+
+    async with feed_of(graph) as feed, watching(feed, alice) as watcher:
+        async with background(
+            asyncio.gather(*(act(a, i) for a, i in zip(authors, (graph, other, graph), strict=True)))
+        ) as acting:
+            await acting
+        [last] = await posts(graph, alice, "the end")
+        while last not in held:
+            match (await watcher.take(1))[0]:
+                case PostAdded(_, post):
+                    held[post.id] = post.author
+                case PostRemoved(_, post_id):
+                    held.pop(post_id, None)
+                case AuthorAdded(_, user):
+                    page = await home(graph, alice)
+                    held.update({p: user for p in page if p in written[user]})
+                case AuthorRemoved(_, user):
+                    held = {post_id: author for post_id, author in held.items() if author != user}
+
+    assert sorted(held, reverse=True) == await home(graph, alice)
+
+
+async def test_what_a_client_fetches_again_holds_what_it_was_told(graph: Graph, another: Open) -> None:
+    """Though a process died between the commits of a post, a follow and a deletion and their projections."""
+    reading = await another()
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, carol)
+    [kept, gone] = await posts(graph, carol, "kept", "gone")
+    await graph.worker().drain()
+    await cached(graph, alice)
+    async with feed_of(reading) as feed, watching(feed, alice) as watcher:
+        assert await watcher.silent()
+        committed = await graph.log.append(
+            [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)]
+        )
+        events = await watcher.take(3)
+
+        assert isinstance(events[-1], AuthorAdded)
+        assert await home(graph, alice) == [committed[1].number, committed[0].number, kept]

@@ -1,0 +1,304 @@
+"""Filters of event streams: what they may ask for, and what matches."""
+
+import math
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.errors import BadFilter
+from graph.feed.filters import Box, EventFilter, EventKind, share_of
+from graph.log.events import (
+    Fact,
+    Followed,
+    PermissionGranted,
+    PostPublished,
+    ProfileChanged,
+    SessionsEnded,
+    Unfollowed,
+    UserCreated,
+)
+from graph.model import MAX_NUMBER
+from tests.graph.feed.filtering import deleted, deleted_long_ago, filters, people, posts, published
+
+EVERYWHERE = Box(-90, -180, 90, 180)
+ALICE, BOB, CAROL = 1, 2, 3
+
+
+def matching(facts: dict[str, Fact], **asked: Any) -> str:
+    """Name the facts that match a filter, in one string."""
+    filter_ = EventFilter.of(**asked)
+    return " ".join(name for name, fact in facts.items() if filter_.matches(fact))
+
+
+def test_users_match_authors_and_either_side_of_a_follow() -> None:
+    """Whatever it is that they do, or that is done to them."""
+    post = published(author=ALICE)
+    facts = {
+        "post": post,
+        "deletion": deleted(post),
+        "follows": Fact(1, Followed(ALICE, BOB)),
+        "is followed": Fact(2, Followed(BOB, ALICE)),
+        "unfollowed": Fact(3, Unfollowed(CAROL, ALICE)),
+    }
+
+    assert matching(facts, users=[ALICE]) == "post deletion follows is followed unfollowed"
+    assert matching(facts, users=[CAROL, BOB]) == "follows is followed unfollowed"
+    assert matching(facts, users=[4]) == ""
+
+
+def test_keywords_match_posts_that_have_one_of_them_whole() -> None:
+    """Entries are joined by OR, the words of an entry by AND."""
+    facts = {
+        "rain": published("Rain in Rome"),
+        "sun": published("Sun in Berlin"),
+        "京": published("我在北京"),
+    }
+
+    assert matching(facts, keywords=["rain"]) == "rain"
+    assert matching(facts, keywords=["rain berlin"]) == ""
+    assert matching(facts, keywords=["in sun", "北京"]) == "sun 京"
+
+
+def test_within_matches_posts_from_there() -> None:
+    """A post without a place is nowhere."""
+    facts = {"here": published(at=(52.5, 13.4)), "there": published(at=(-33.9, 151.2)), "nowhere": published()}
+
+    assert matching(facts, within=Box(50, 10, 55, 15)) == "here"
+    assert matching(facts, within=EVERYWHERE) == "here there"
+
+
+def test_fields_are_joined_by_and() -> None:
+    """Each narrows what the others let pass, the firehose too."""
+    here = (1.0, 1.0)
+    facts = {
+        "1": published("rain", author=ALICE, at=here),
+        "2": published("rain", author=BOB, at=here),
+        "3": published("sun", author=ALICE, at=here),
+        "4": published("rain", author=ALICE),
+    }
+
+    assert matching(facts, users=[ALICE], keywords=["rain"], within=EVERYWHERE) == "1"
+    assert matching(facts, users=[ALICE], keywords=["rain"]) == "1 4"
+    assert matching(facts, keywords=["rain"], within=EVERYWHERE, firehose=True) == "1 2"
+    assert matching(facts, users=[ALICE], kinds=[EventKind.POST_DELETED]) == ""
+
+
+def test_follows_never_match_keywords_or_a_box() -> None:
+    """They say nothing and are nowhere, even if a side of them is asked for."""
+    facts = {"followed": Fact(1, Followed(ALICE, BOB)), "unfollowed": Fact(2, Unfollowed(ALICE, BOB))}
+
+    assert matching(facts, users=[ALICE]) == "followed unfollowed"
+    assert matching(facts, users=[ALICE], keywords=["rain"]) == ""
+    assert matching(facts, users=[ALICE], within=EVERYWHERE) == ""
+
+
+def test_the_firehose_has_all_four_kinds_and_nothing_else() -> None:
+    """What concerns a person alone is in no stream."""
+    facts = {
+        "post": published("!"),
+        "deletion": deleted(published("!")),
+        "follow": Fact(1, Followed(ALICE, BOB)),
+        "unfollow": Fact(2, Unfollowed(ALICE, BOB)),
+        "user": Fact(3, UserCreated("alice", "Alice", "nonce")),
+        "profile": Fact(4, ProfileChanged(ALICE, "Alice")),
+        "sessions": Fact(5, SessionsEnded(ALICE, ["s"])),
+        "permission": Fact(6, PermissionGranted(ALICE, "firehose")),
+    }
+
+    assert matching(facts, firehose=True) == "post deletion follow unfollow"
+    assert matching(facts, firehose=True, kinds=list(EventKind)) == "post deletion follow unfollow"
+    assert matching(facts, firehose=True, kinds=[EventKind.POST_DELETED]) == "deletion"
+    assert matching(facts, users=[ALICE], kinds=[EventKind.USER_FOLLOWED, EventKind.USER_UNFOLLOWED]) == (
+        "follow unfollow"
+    )
+
+
+@given(posts, filters, st.integers(1, MAX_NUMBER))
+def test_a_deletion_matches_wherever_its_post_did(post: Fact, filter_: EventFilter, number: int) -> None:
+    """Unless deletions are not asked for; and it falls into the same samples."""
+    if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds):
+        assert filter_.matches(deleted(post, number))
+
+
+def test_a_deletion_of_an_older_version_is_told_to_everybody_who_may_have_the_post() -> None:
+    """Nobody knows any longer what it said and where; its author and sample are known."""
+    facts = {"deletion": deleted_long_ago(author=ALICE)}
+
+    assert matching(facts, keywords=["whatever"], within=Box(0, 0, 0, 0)) == "deletion"
+    assert matching(facts, users=[ALICE], keywords=["whatever"]) == "deletion"
+    assert matching(facts, users=[BOB], keywords=["whatever"]) == ""
+    assert matching(facts, keywords=["whatever"], sample=1e-9) == ""
+
+
+def test_a_live_deletion_tells_words_to_those_who_listened_and_no_place() -> None:
+    """Keywords are matched by the digest; every box gets every deletion, whether the post had a place or not."""
+    facts = {"here": deleted(published("rain", at=(1.0, 1.0))), "nowhere": deleted(published("😀"))}
+
+    assert matching(facts, keywords=["rain"]) == "here"
+    assert matching(facts, keywords=["sun"]) == ""
+    assert matching(facts, within=Box(50, 10, 55, 15)) == "here nowhere"
+    assert matching(facts, keywords=["rain"], within=Box(50, 10, 55, 15)) == "here"
+
+
+@given(posts, filters)
+def test_leaving_content_aside_tells_posts_and_deletions_alike(post: Fact, filter_: EventFilter) -> None:
+    """The choice before deletions are looked up misses nothing that matches, and reads no words or places."""
+    every_kind = replace(filter_, kinds=None)
+    event = post.event
+    assert isinstance(event, PostPublished)
+    blank = Fact(post.number, PostPublished(event.author, "!"))
+
+    assert every_kind.may_match(post) == every_kind.may_match(deleted(post)) == every_kind.may_match(blank)
+    assert filter_.may_match(post) or not filter_.matches(post)
+
+
+def test_a_filter_counts_its_terms() -> None:
+    """Users, words, hashtags, pairs of phrases, a fixed number for a box, and one for itself."""
+    assert EventFilter.of(firehose=True, sample=0.5).terms == 1
+    assert EventFilter.of(users=[1, 2, 2]).terms == 3
+    assert EventFilter.of(keywords=["rain in #berlin", "rain", "北京下雨", "雨"]).terms == 3 + 1 + 3 + 1 + 1
+    assert EventFilter.of(users=[1], within=EVERYWHERE).terms == 1 + 16 + 1
+
+
+def test_a_sample_is_the_same_everywhere_and_for_ever() -> None:
+    """It depends on nothing but the number, spreads evenly, and a larger one has all of a smaller one."""
+    assert (share_of(0), share_of(1), share_of(MAX_NUMBER)) == (
+        0.7891985391709461,
+        0.31875248932277545,
+        0.68560181564058,
+    )
+    shares = [share_of(number << 12) for number in range(10_000)]
+    assert all(0 <= share < 1 for share in shares)
+    for sample in (0.01, 0.1, 0.5):
+        assert sum(share < sample for share in shares) == pytest.approx(10_000 * sample, rel=0.25)
+
+
+@given(st.integers(1, MAX_NUMBER), people, people)
+def test_a_follow_is_sampled_by_its_own_number(number: int, follower: int, followee: int) -> None:
+    """A follow is not a thing with an id."""
+    share = share_of(number)
+    fact = Fact(number, Followed(follower, followee))
+
+    assert not EventFilter(sample=share).matches(fact)
+    assert EventFilter(sample=math.nextafter(share, 1)).matches(fact)
+
+
+@pytest.mark.parametrize(
+    ("box", "inside", "outside"),
+    [
+        (Box(-10, -20, 10, 20), [(0, 0), (10, 20), (-10, -20)], [(10.1, 0), (0, 20.1), (0, -20.1), (-10.1, 0)]),
+        (Box(-10, 170, 10, -170), [(0, 180), (0, -180), (0, 170), (0, -170), (5, 175)], [(0, 169), (0, 0), (0, -169)]),
+        (Box(0, -180, 0, -170), [(0, 180), (0, -175)], [(0, 179.9), (1, -175)]),
+        (Box(0, 170, 1, 180), [(0, -180), (0, 180)], [(0, -179.9)]),
+        (Box(90, -180, 90, 180), [(90, 0), (90, 180)], [(89.9, 0)]),
+        (Box(5, 5, 5, 5), [(5, 5)], [(5, math.nextafter(5, 6)), (math.nextafter(5, 4), 5)]),
+    ],
+)
+def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
+    box: Box, inside: list[tuple[float, float]], outside: list[tuple[float, float]]
+) -> None:
+    """180 and -180 are the same meridian."""
+    assert [place for place in inside if not box.contains(*place)] == []
+    assert [place for place in outside if box.contains(*place)] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({}, "'firehose: true'"),
+        ({"sample": 0.5, "kinds": [EventKind.POST_DELETED]}, "'firehose: true'"),
+        ({"users": []}, "'users' must not be empty"),
+        ({"users": [*range(3001)]}, "'users' has 3001 entries; at most 3000"),
+        ({"keywords": []}, "'keywords' must not be empty"),
+        ({"keywords": ["a"] * 401}, "'keywords' has 401 entries; at most 400"),
+        ({"keywords": ["rain", "!?"]}, "The entry '!?' of 'keywords' has no word"),
+        ({"keywords": ["\ud800"]}, r"The entry '\ud800' of 'keywords' has no word"),
+        ({"keywords": ["!" * 100]}, f"The entry '{'!' * 40}…' of 'keywords'"),
+        ({"keywords": [" ".join(map(str, range(26)))]}, "has 26 words; at most 25"),
+        ({"keywords": ["a" * 61]}, "has a word of 61 characters; at most 60"),
+        ({"keywords": ["北京" * 31]}, "has a word of 62 characters; at most 60"),
+        ({"keywords": [f"a{n} b c d e f" for n in range(400)]}, "'keywords' has 2,400 terms; at most 2,000"),
+        ({"keywords": [f"{chr(0x5000 + n)}一二三四五六" for n in range(400)]}, "'keywords' has 2,400 terms"),
+        ({"keywords": ["a " * 3101]}, "has 6202 characters; at most 6200"),
+        ({"keywords": ["e" + "\u0301\u0316" * 16]}, "has more than 30 combining characters in a row"),
+        ({"keywords": ["e" + "\u0301\u0316\u034f\u200d" * 16]}, "has more than 30 combining characters in a row"),
+        ({"users": [1], "kinds": []}, "'kinds' must not be empty"),
+        ({"firehose": True, "sample": 0.0}, "'sample' must be above 0 and at most 1, not 0.0"),
+        ({"firehose": True, "sample": 1.1}, "'sample'"),
+        ({"firehose": True, "sample": -0.1}, "'sample'"),
+        ({"firehose": True, "sample": math.nan}, "'sample'"),
+        ({"within": Box(-90.1, 0, 0, 0)}, "'within.south' must be from -90 to 90"),
+        ({"within": Box(0, 0, math.inf, 0)}, "'within.north'"),
+        ({"within": Box(0, math.nan, 0, 0)}, "'within.west' must be from -180 to 180"),
+        ({"within": Box(0, 0, 0, 180.1)}, "'within.east'"),
+        ({"within": Box(1, 0, 0, 0)}, "'within.south' must not lie north of 'within.north'"),
+    ],
+)
+def test_a_bad_filter_is_refused_by_name(asked: dict[str, Any], complaint: str) -> None:
+    """One error, which names the field and says what is wrong, in words that can be sent."""
+    with pytest.raises(BadFilter) as refused:
+        EventFilter.of(**asked)
+
+    assert complaint in str(refused.value)
+    str(refused.value).encode()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: EventFilter.of(users=[*range(3000)]),
+        lambda: EventFilter.of(keywords=[f"a{n} b c d e" for n in range(400)]),
+        lambda: EventFilter.of(keywords=["หมู่บ้านนี้", "नमस्ते", "e" + "\u0301" * 30]),
+        lambda: EventFilter.of(keywords=[f"word{n}" for n in range(400)]),
+        lambda: EventFilter.of(keywords=[" ".join(map(str, range(25))), "a" * 60, "#" + "a" * 60, "北京" * 30]),
+        lambda: EventFilter.of(within=EVERYWHERE, sample=1.0),
+        lambda: EventFilter.of(firehose=True, sample=5e-324),
+    ],
+)
+def test_the_limits_themselves_are_allowed(ask: Callable[[], EventFilter]) -> None:
+    """Three thousand users, four hundred entries, twenty-five words of sixty characters, the whole earth."""
+    ask()
+
+
+def test_filters_that_ask_for_the_same_are_equal() -> None:
+    """However they put it: streams can share them."""
+    one = EventFilter.of(users=[1, 2, 2], keywords=["Rain  berlin"], sample=1.0, kinds=list(EventKind))
+
+    assert one == EventFilter.of(users=[2, 1], keywords=["BERLIN rain"])
+    assert hash(one) == hash(EventFilter.of(users=[2, 1], keywords=["BERLIN rain"]))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "\u0301" * 100_000,
+        "\u0345\u0323" * 3_000,
+        "\u0345\u0323\u034f" * 2_000,  # what is unseen is dropped, so these are in a row too
+        "x" * 6_201,
+    ],
+)
+def test_entries_that_would_take_long_to_fold_are_refused_first(entry: str) -> None:
+    """Sixteen of them, as many as fit into a request, cost a few milliseconds of processor time at most."""
+    spent = []
+    for _ in range(5):
+        start = time.process_time()
+        with pytest.raises(BadFilter, match=r"combining characters in a row|at most 6200 are allowed"):
+            EventFilter.of(keywords=[entry])
+        spent.append(time.process_time() - start)
+
+    assert min(spent) < 0.003
+
+
+@pytest.mark.parametrize("word", ["Nước", "한국어", "ṩ"])
+def test_words_may_be_decomposed(word: str) -> None:
+    """An entry of 25 long words is not refused for being written with separate accents."""
+    words = " ".join(f"#{letter}{(word * 60)[:59]}" for letter in "abcdefghijklmnopqrstuvwxy")
+    decomposed = unicodedata.normalize("NFD", words)
+
+    assert EventFilter.of(keywords=[decomposed]) == EventFilter.of(keywords=[words])

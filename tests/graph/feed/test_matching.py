@@ -1,0 +1,243 @@
+"""The index of filters finds exactly what the filters themselves say, without asking them all, and forgets the past."""
+
+import gc
+import sys
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from types import FrameType, ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph.feed.filters import Box, EventFilter, EventKind, share_of
+from graph.feed.matching import FilterIndex
+from graph.log.events import Fact, Followed, ProfileChanged
+from server.demo.phrases import compose
+from server.demo.phrases.chinese import CHINESE
+from server.demo.phrases.english import ENGLISH
+from tests.graph.feed.filtering import deleted, deleted_long_ago, facts, filters, published
+
+HERE = (52.52, 13.405)
+Subscription = tuple[EventFilter, int]
+
+
+def index_of(*subscriptions: Subscription) -> FilterIndex[int]:
+    index: FilterIndex[int] = FilterIndex()
+    for filter_, subscriber in subscriptions:
+        index.add(filter_, subscriber)
+    return index
+
+
+def expected(subscriptions: list[Subscription], fact: Fact) -> set[int]:
+    return {subscriber for filter_, subscriber in subscriptions if filter_.matches(fact)}
+
+
+def reachable(thing: object) -> int:
+    """Count the objects that live because this one does, classes and modules aside."""
+    seen: dict[int, object] = {}
+    waiting = [thing]
+    while waiting:
+        found = waiting.pop()
+        if id(found) not in seen and not isinstance(found, type | ModuleType):
+            seen[id(found)] = found
+            waiting += gc.get_referents(found)
+    return len(seen)
+
+
+def calls(run: Callable[[], Any]) -> int:
+    """Count the calls of Python functions while this runs."""
+    count = 0
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(filters, st.integers(1, 4)), max_size=12, unique=True),
+    st.lists(facts, min_size=1, max_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_the_index_finds_what_the_filters_say(
+    subscriptions: list[Subscription], happened: list[Fact], random: Random
+) -> None:
+    """For any filters and facts, while subscribers come and go; and nothing is left of those that went."""
+    index = index_of(*subscriptions)
+    remaining = subscriptions[:]
+    random.shuffle(remaining)
+    while remaining:
+        for fact in happened:
+            found = index.matching(fact)
+            assert len(found) == len(set(found))
+            assert set(found) == expected(remaining, fact)
+        index.remove(*remaining.pop())
+
+    assert all(not index.matching(fact) for fact in happened)
+    assert reachable(index) == reachable(FilterIndex())
+
+
+@settings(deadline=None)
+@given(
+    st.floats(-90, 90),
+    st.floats(-180, 180) | st.sampled_from((-180.0, 180.0)),
+    st.lists(
+        st.tuples(*[st.sampled_from((0.0, 1e-12, 1e-4, 0.02, 1.0, 30.0, 400.0))] * 4),
+        max_size=20,
+    ),
+)
+def test_boxes_of_all_sizes_are_found_around_a_place(
+    latitude: float, longitude: float, margins: list[tuple[float, float, float, float]]
+) -> None:
+    """From a point to the whole earth, long and thin ones, over the antimeridian and up to the poles."""
+    subscriptions = []
+    for number, (below, left, above, right) in enumerate(margins):
+        west, east = (-180.0, 180.0) if left + right > 360 else (around(longitude - left), around(longitude + right))
+        box = Box(max(-90, latitude - below), west, min(90, latitude + above), east)
+        subscriptions.append((EventFilter.of(within=box), number))
+    index = index_of(*subscriptions)
+
+    for fact in (published(at=(latitude, longitude)), published(at=(latitude, around(longitude + 0.01)))):
+        assert set(index.matching(fact)) == expected(subscriptions, fact)
+    assert len(index.matching(published(at=(latitude, longitude)))) == len(margins)
+    for subscription in subscriptions:
+        index.remove(*subscription)
+    assert reachable(index) == reachable(FilterIndex())
+
+
+def around(longitude: float) -> float:
+    """Bring a longitude back onto the map."""
+    return longitude + 360 if longitude < -180 else longitude - 360 if longitude > 180 else longitude
+
+
+def test_real_texts_are_found_as_the_filters_say() -> None:
+    """English and Chinese posts and their deletions, among hundreds of filters on their words and phrases."""
+    random = Random(4)  # noqa: S311 - not for secrets
+    texts = [compose(voice, random.choice(voice.topics), random) for voice in (ENGLISH, CHINESE) * 60]
+    subscriptions = []
+    for subscriber in range(300):
+        source = random.choice(texts)
+        start = random.randrange(len(source))
+        entry = f"{source[start : start + random.choice((2, 4, 20))]} {random.choice(('', '', 'the', '我'))} x"[:-2]
+        if any(map(str.isalnum, entry)):
+            subscriptions.append((EventFilter.of(keywords=[entry]), subscriber))
+    index = index_of(*subscriptions)
+    found = 0
+
+    for number, text in enumerate(texts):
+        post = published(text, number=number)
+        for fact in (post, deleted(post)):
+            assert set(index.matching(fact)) == expected(subscriptions, fact)
+        assert set(index.matching(post)) <= set(index.matching(deleted(post)))
+        found += len(index.matching(post))
+    assert found > len(texts)
+
+
+def test_many_subscribers_of_one_thing_come_and_go() -> None:
+    """Hundreds that share a user, a word, a filter: each is found once, until the last one has gone."""
+    post = published("rain", author=1)
+    subscriptions = [
+        *((EventFilter.of(users=[1, 1000 + n]), n) for n in range(100)),
+        *((EventFilter.of(keywords=["rain", f"other{n}"]), 100 + n) for n in range(100)),
+        *((EventFilter.of(keywords=["rain"], users=[1, 1000 + n]), 200 + n) for n in range(100)),
+        *((EventFilter.of(firehose=True), n) for n in range(400)),
+    ]
+    index = index_of(*subscriptions)
+    Random(4).shuffle(subscriptions)  # noqa: S311 - not for secrets
+
+    while subscriptions:
+        assert sorted(index.matching(post)) == sorted(expected(subscriptions, post))
+        for subscription in subscriptions[-37:]:
+            index.remove(*subscription)
+        del subscriptions[-37:]
+
+    assert not index.matching(post)
+    assert reachable(index) == reachable(FilterIndex())
+
+
+def test_a_subscriber_may_have_several_filters() -> None:
+    """One that matches is enough, two find the subscriber once, and taking one back leaves the other."""
+    rain, sun = EventFilter.of(keywords=["rain"]), EventFilter.of(keywords=["sun"])
+    index = index_of((rain, 1), (sun, 1), (sun, 2), (sun, 2))
+
+    assert list(index.matching(published("rain"))) == [1]
+    assert sorted(index.matching(published("sun and rain"))) == [1, 2]
+    index.remove(sun, 1)
+    assert list(index.matching(published("rain"))) == [1]
+    assert list(index.matching(published("sun"))) == [2]
+
+
+def test_a_phrase_that_repeats_itself_is_looked_for_whole() -> None:
+    """Though it has but one pair; its deletion knows pairs only, and may reach a few more."""
+    index = index_of((EventFilter.of(keywords=["哈哈哈"]), 1), (EventFilter.of(keywords=["哈哈"]), 2))
+
+    assert sorted(index.matching(published("哈哈哈哈"))) == [1, 2]
+    assert list(index.matching(published("哈哈！哈"))) == [2]
+    assert sorted(index.matching(deleted(published("哈哈！哈")))) == [1, 2]
+
+
+def test_what_was_never_added_cannot_be_removed() -> None:
+    """Another's filter stays."""
+    rain, sun = EventFilter.of(keywords=["rain"]), EventFilter.of(keywords=["sun"])
+    index = index_of((rain, 1))
+
+    for subscription in ((rain, 2), (sun, 1)):
+        with pytest.raises(KeyError):
+            index.remove(*subscription)
+
+    assert list(index.matching(published("rain"))) == [1]
+
+
+def test_a_deletion_without_words_finds_all_who_may_have_the_post() -> None:
+    """Facts of older versions reach every keyword and box, as far as users and sample allow."""
+    subscriptions = [
+        (EventFilter.of(keywords=["rain"]), 1),
+        (EventFilter.of(keywords=["sun"], users=[1]), 2),
+        (EventFilter.of(keywords=["sun"], users=[2]), 3),
+        (EventFilter.of(within=Box(0, 0, 1, 1)), 4),
+        (EventFilter.of(within=Box(0, 0, 1, 1), sample=share_of(1000)), 5),
+    ]
+    index = index_of(*subscriptions)
+
+    assert sorted(index.matching(deleted_long_ago(1000, author=1))) == [1, 2, 4]
+
+
+def test_what_concerns_one_person_alone_matches_nothing() -> None:
+    """Not even a firehose."""
+    assert not index_of((EventFilter.of(firehose=True), 1)).matching(Fact(1, ProfileChanged(1, "Alice")))
+
+
+POSTS: dict[str, Any] = {"kinds": [EventKind.POST_PUBLISHED]}
+OTHERS: dict[str, Callable[[int], EventFilter]] = {
+    "other users": lambda n: EventFilter.of(users=[1000 + n], **POSTS),
+    "other words": lambda n: EventFilter.of(keywords=[f"word{n}"], **POSTS),
+    "a common word and a rare one": lambda n: EventFilter.of(keywords=[f"the word{n}"], **POSTS),
+    "one word that is not there": lambda n: EventFilter.of(keywords=["absent"], users=None, sample=(n + 1) / 2000),
+    "phrases that begin alike": lambda n: EventFilter.of(keywords=[f"北京{chr(0x5000 + n)}人"], **POSTS),
+    "the author, with other words": lambda n: EventFilter.of(users=[1], keywords=[f"word{n}"], **POSTS),
+    "the words, of other authors": lambda n: EventFilter.of(users=[1000 + n], keywords=["the"], **POSTS),
+    "other places": lambda n: EventFilter.of(within=Box(0, n / 10, 0.1, n / 10 + 0.1), **POSTS),
+    "smaller samples": lambda n: EventFilter.of(firehose=True, sample=share_of(1000) * (n + 1) / 1000),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_filters_that_do_not_match_cost_nothing(kind: str) -> None:
+    """A thousand others are not asked when a fact comes, however close they are; nor for a follow or a deletion."""
+    index = index_of(*((OTHERS[kind](n), n) for n in range(1000)), (EventFilter.of(users=[1]), -1))
+    post = published("the rain in 北京", author=1, at=HERE)
+
+    for fact in (post, deleted(post), Fact(1000, Followed(1, 2))):
+        assert list(index.matching(fact)) == [-1]
+        assert calls(partial(index.matching, fact)) < 150

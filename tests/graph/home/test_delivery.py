@@ -1,0 +1,360 @@
+"""Push, pull and hybrid: one definition of the home timeline, whoever decides, and while they disagree."""
+
+import asyncio
+import math
+import random
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.log.events import PostPublished
+from tests.support.graph_worlds import (
+    Open,
+    background,
+    befriend,
+    cached,
+    crowd,
+    home,
+    home_upwards,
+    newest,
+    people,
+    posts,
+)
+from tests.support.stores import Crashed, Fault, Stop, runs
+
+PUSH, PULL = math.inf, 0
+
+
+async def reach(raw: Redis, author: int) -> str | None:
+    found: str | None = await raw.get(f"reach:{{{author}}}")
+    return found
+
+
+async def in_cache(raw: Redis, viewer: int) -> set[str]:
+    return set(await raw.zrange(f"home:{{{viewer}}}", 0, -1))
+
+
+class Model:
+    """What a random world should look like: who follows whom, and who wrote which posts that still live."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.random = random.Random(seed)  # noqa: S311 - a reproducible world, no secret
+        self.size = size
+        self.ids: list[int] = []
+        self.follows: dict[int, set[int]] = {}
+        self.posts: dict[int, list[int]] = {}
+
+    async def begin(self, graph: Graph) -> None:
+        """Create the people; some are followed much more than others."""
+        self.ids = await crowd(graph, self.size)
+        self.follows = {person: set() for person in self.ids}
+        self.posts = {person: [] for person in self.ids}
+
+    async def step(self, graph: Graph) -> None:
+        """Let something happen, through this instance."""
+        who = self.random.choice(self.ids)
+        whom = self.ids[min(int(self.random.expovariate(0.5)), self.size - 1)]
+        match self.random.choices(["post", "delete", "follow", "unfollow", "read"], [6, 2, 5, 2, 5])[0]:
+            case "post":
+                self.posts[whom] += await posts(graph, whom, "a post")
+            case "delete" if self.posts[whom]:
+                gone = self.posts[whom].pop(self.random.randrange(len(self.posts[whom])))
+                await graph.posts.delete(whom, gone)
+            case "follow" if who != whom:
+                await graph.follows.follow(who, [whom])
+                self.follows[who].add(whom)
+            case "unfollow":
+                await graph.follows.unfollow(who, [whom])
+                self.follows[who].discard(whom)
+            case "read":
+                await cached(graph, who)
+            case _:
+                pass
+
+    def home(self, viewer: int) -> list[int]:
+        """Give the home timeline as it is defined."""
+        return sorted((post for author in {viewer, *self.follows[viewer]} for post in self.posts[author]), reverse=True)
+
+    async def check(self, *graphs: Graph, size: int) -> None:
+        """Compare everybody's pages, both ways and through every instance, with the definition."""
+        for viewer in self.ids:
+            for graph in graphs:
+                assert await home(graph, viewer, size) == self.home(viewer)
+                assert await home_upwards(graph, viewer, size) == self.home(viewer)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limit", [PUSH, PULL, 3], ids=["push", "pull", "hybrid"])
+async def test_every_model_gives_the_same_pages(another: Open, limit: float, seed: int) -> None:
+    """In a random world, all three give the home timeline as it is defined, before and after a drain."""
+    graph = await another(push_limit=limit, home_size=6)
+    model = Model(10, seed)
+    await model.begin(graph)
+    for _ in range(120):
+        await model.step(graph)
+
+    await model.check(graph, size=1 + seed * 3)
+    await graph.worker().drain()
+    await model.check(graph, size=4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_switching_the_model_changes_no_page(another: Open, seed: int) -> None:
+    """Instances with different limits on one store, taking turns, and a worker of any of them: the same pages."""
+    graphs = [await another(push_limit=limit, home_size=6, sync_followers=2) for limit in (PUSH, PULL, 2, 5)]
+    model = Model(12, seed)
+    await model.begin(graphs[0])
+    for step in range(200):
+        await model.step(model.random.choice(graphs))
+        if step % 20 == 0:
+            await model.random.choice(graphs).worker().drain()
+
+    await graphs[seed].worker().drain()
+    await model.check(*graphs, size=3)
+    for _ in range(60):
+        await model.step(graphs[-seed])
+    await graphs[seed].worker().drain()
+    await model.check(*graphs, size=5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_models_that_disagree_at_once_still_agree_on_pages(another: Open, seed: int) -> None:
+    """Instances of every limit publish, read and project at the same moment; once drained, pages are right."""
+    graphs = [await another(push_limit=limit, home_size=5, sync_followers=1) for limit in (PUSH, PULL, 2)]
+    rng = random.Random(seed)  # noqa: S311 - reproducible
+    viewers, authors = await crowd(graphs[0], 4, "viewer"), await crowd(graphs[0], 2, "author")
+    for viewer in viewers:
+        await graphs[0].follows.follow(viewer, authors)
+    written: list[int] = []
+
+    async def act(graph: Graph, delays: list[int]) -> None:
+        for delay in delays:
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            if delay % 2:
+                written.extend(await posts(graph, authors[delay % 3 % 2], "x"))
+            else:
+                await graph.timelines.home(viewers[delay % 4], newest(2))
+
+    async with background(graphs[1].worker().run()):
+        await asyncio.gather(*(act(graph, [rng.randrange(30) for _ in range(25)]) for graph in graphs))
+        await graphs[2].worker().drain()
+
+    for graph in graphs:
+        await graph.timelines.settle()
+    for viewer in viewers:
+        assert await home(graphs[0], viewer, 4) == sorted(written, reverse=True)
+
+
+async def test_pull_pushes_to_nobody_but_the_author(another: Open, raw: Redis) -> None:
+    """With a limit of nothing, an author with a follower is merged at read: caches hold a mark instead."""
+    graph = await another(push_limit=PULL)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await cached(graph, alice, bob)
+
+    written = await posts(graph, bob, "1", "2")
+    await graph.worker().drain()
+
+    assert await reach(raw, bob) == "large"
+    assert await in_cache(raw, alice) == {"f", f"a{bob}"}
+    assert await in_cache(raw, bob) == {"f", *map(str, written)}
+    assert await home(graph, alice) == written[::-1]
+
+
+async def test_hybrid_pushes_the_small_and_merges_the_large(another: Open, raw: Redis) -> None:
+    """Each author by the number of followers; a cache built later knows too."""
+    graph = await another(push_limit=2)
+    star, small, *fans = await crowd(graph, 5)
+    for fan in fans:
+        await befriend(graph, fan, star)
+    await befriend(graph, fans[0], small)
+    await cached(graph, *fans[:2])
+
+    [pushed] = await posts(graph, small, "s")
+    [merged] = await posts(graph, star, "l")
+    await cached(graph, fans[2])
+
+    assert (await reach(raw, star), await reach(raw, small)) == ("large", None)
+    assert await in_cache(raw, fans[0]) == {"f", str(pushed), f"a{star}"}
+    assert await in_cache(raw, fans[1]) == await in_cache(raw, fans[2]) == {"f", f"a{star}"}
+    assert await home(graph, fans[0]) == [merged, pushed]
+
+
+async def test_an_author_shrinks_at_half_the_limit(another: Open, raw: Redis) -> None:
+    """Between half the limit and the limit nothing changes, so that an author at the edge does not flap."""
+    graph = await another(push_limit=2)
+    star, *fans = await crowd(graph, 4)
+    for fan in fans:
+        await befriend(graph, fan, star)
+    await posts(graph, star, "1")
+    states = []
+    for fan in fans[:2]:
+        await graph.follows.unfollow(fan, [star])
+        await posts(graph, star, "x")
+        states.append(await reach(raw, star))
+
+    assert states == ["large", None]
+    assert len(await home(graph, fans[2])) == 3
+
+
+@pytest.mark.parametrize("step", ["begin_growing", "mark", "become_large"])
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+async def test_growing_goes_on_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
+    """Whoever projects the post again finishes it; no page lacks anything meanwhile."""
+    graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await cached(graph, alice)
+    Fault(dying.store, runs(step), Crashed(), after=late)
+    with pytest.raises(Crashed):
+        await dying.posts.publish(bob, "1")
+    first = await graph.log.last()
+    second = await posts(graph, bob, "2")
+    assert set(second) <= set(await home(graph, alice))
+
+    await graph.worker().drain()
+
+    assert await home(graph, alice) == [*second, first]
+    assert await reach(raw, bob) == "large"
+
+
+async def test_growing_goes_on_though_its_post_was_deleted(another: Open, raw: Redis) -> None:
+    """A crash and a deletion do not leave an author half grown for ever."""
+    graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    Fault(dying.store, runs("mark"), Crashed())
+    with pytest.raises(Crashed):
+        await dying.posts.publish(bob, "1")
+    await graph.posts.delete(bob, await graph.log.last())
+
+    written = await posts(graph, bob, "2", "3")
+    await graph.worker().drain()
+
+    assert await home(graph, alice) == written[::-1]
+    assert await reach(raw, bob) == "large"
+
+
+async def test_a_shrink_in_the_middle_of_growing_wins(another: Open, raw: Redis) -> None:
+    """Whoever grew finds out, and pushes."""
+    pull, push = await another(push_limit=PULL), await another(push_limit=PUSH)
+    alice, bob = await people(push, "alice", "bob")
+    await befriend(push, alice, bob)
+    await cached(push, alice)
+    stop = Stop(pull.store, runs("become_large"))
+    request = asyncio.create_task(pull.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    second = await posts(push, bob, "2")
+    assert await reach(raw, bob) is None
+
+    stop.resume()
+    first = await request
+
+    assert await reach(raw, bob) is None
+    assert await home(push, alice) == [*second, first.id]
+    third = await posts(push, bob, "3")
+    assert await home(pull, alice) == [*third, *second, first.id]
+
+
+@pytest.mark.parametrize("moment", ["warm", "merge", "settle_home"])
+async def test_a_cache_that_warms_while_its_author_grows_is_marked(another: Open, raw: Redis, moment: str) -> None:
+    """Wherever the rebuild stands when an author becomes large, the settled cache knows."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob = await people(pull, "alice", "bob")
+    await befriend(pull, alice, bob)
+    wanted = runs(moment, f"reach:{{{bob}}}") if moment == "merge" else runs(moment)
+    stop = Stop(slow.store, wanted)
+    await slow.timelines.home(alice, newest(1))
+    await stop.reached.wait()
+    written = await posts(pull, bob, "1")
+
+    stop.resume()
+    await slow.timelines.settle()
+    written += await posts(pull, bob, "2")
+
+    assert f"a{bob}" in await in_cache(raw, alice)
+    assert await home(pull, alice) == written[::-1]
+
+
+async def test_a_follow_while_an_author_grows_is_marked(another: Open, raw: Redis) -> None:
+    """Who follows after the marking passed by still sees what comes."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob, carol = await people(pull, "alice", "bob", "carol")
+    await befriend(pull, carol, bob)
+    await cached(pull, alice)
+    stop = Stop(slow.store, runs("become_large"))
+    request = asyncio.create_task(slow.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    await befriend(pull, alice, bob)
+    await cached(pull, alice)
+
+    stop.resume()
+    first = await request
+    second = await posts(pull, bob, "2")
+
+    assert f"a{bob}" in await in_cache(raw, alice)
+    assert await home(pull, alice) == [*second, first.id]
+
+
+async def test_a_cache_built_right_before_growing_begins_is_marked(another: Open, raw: Redis) -> None:
+    """Until the growing has begun caches are built without a mark; all marks come after that."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob = await people(pull, "alice", "bob")
+    await befriend(pull, alice, bob)
+    stop = Stop(slow.store, runs("begin_growing"))
+    request = asyncio.create_task(slow.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    await cached(pull, alice)
+
+    stop.resume()
+    first = await request
+    second = await posts(pull, bob, "2")
+
+    assert f"a{bob}" in await in_cache(raw, alice)
+    assert await home(pull, alice) == [*second, first.id]
+
+
+async def test_who_unfollows_while_an_author_grows_is_not_marked(another: Open, raw: Redis) -> None:
+    """The growing read its followers before the unfollow; a mark would show the author's posts."""
+    pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
+    alice, bob, carol = await people(pull, "alice", "bob", "carol")
+    await befriend(pull, alice, bob)
+    await befriend(pull, carol, bob)
+    stop = Stop(slow.store, runs("mark"))
+    request = asyncio.create_task(slow.posts.publish(bob, "1"))
+    await stop.reached.wait()
+    await pull.follows.unfollow(alice, [bob])
+    await cached(pull, alice)
+
+    stop.resume()
+    await request
+
+    assert await in_cache(raw, alice) == {"f"}
+    assert await home(pull, alice) == []
+
+
+async def test_growing_that_was_overtaken_by_a_shrink_and_a_new_growing_does_not_finish_it(another: Open) -> None:
+    """Growth, shrink and growth again of one post: the first may not declare the third done before its marks are."""
+    first, push, third = [await another(push_limit=limit) for limit in (PULL, PUSH, PULL)]
+    alice, bob = await people(push, "alice", "bob")
+    await befriend(push, alice, bob)
+    grown = Stop(first.store, runs("become_large"))
+    request = asyncio.create_task(first.posts.publish(bob, "1"))
+    await grown.reached.wait()  # alice has no cache yet: no mark
+    fact = await push.log.get(await push.log.last())
+    assert fact is not None
+    assert isinstance(fact.event, PostPublished)
+    written = [fact.number, *await posts(push, bob, "2")]  # shrinks
+    await cached(push, alice)  # an unmarked cache
+    Fault(third.store, runs("mark"), Crashed())
+    with pytest.raises(Crashed):
+        await third.projections.project([fact], whole=True)  # grows anew, and dies before it marks
+
+    grown.resume()
+    await request
+    written += await posts(first, bob, "3")
+    await first.worker().drain()
+
+    assert await home(first, alice) == written[::-1]

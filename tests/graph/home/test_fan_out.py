@@ -1,0 +1,175 @@
+"""Long fan-outs: cut into tasks that workers share, and nobody is left out whoever dies."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.log.events import Followed, PostPublished
+from graph.store.commands import Command
+from graph.worker.consumer import MAX_DELIVERIES
+from tests.support.graph_worlds import Open, background, befriend, crowd, home, posts, reached
+from tests.support.stores import Crashed, Fault, HookedStore, Stop, runs
+
+FOREVER = timedelta(hours=1)
+
+
+async def star_with_fans(graph: Graph, raw: Redis, fans: int) -> tuple[int, list[int]]:
+    """Make somebody with followers, each of whom has an empty home cache."""
+    star, *followers = await crowd(graph, fans + 1)
+    await graph.commit([Followed(fan, star) for fan in followers])
+    await graph.worker().drain()
+    async with raw.pipeline(transaction=False) as pipeline:
+        for fan in followers:
+            pipeline.zadd(f"home:{{{fan}}}", {"f": 0})
+        await pipeline.execute()
+    return star, followers
+
+
+async def served(raw: Redis, fans: list[int], post: int) -> list[int]:
+    """Tell who of these has the post in the cache."""
+    async with raw.pipeline(transaction=False) as pipeline:
+        for fan in fans:
+            pipeline.zscore(f"home:{{{fan}}}", str(post))
+        scores = await pipeline.execute()
+    return [fan for fan, score in zip(fans, scores, strict=True) if score is not None]
+
+
+async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(another: Open, raw: Redis) -> None:
+    """The fact is acknowledged, the mark stands below it until every task is done."""
+    graph = await another(fan_out_task=10, sync_followers=3)
+    star, fans = await star_with_fans(graph, raw, 34)
+    [post] = await posts(graph, star, "hi")
+    assert await served(raw, fans, post) == fans[-3:]
+    worker = graph.worker(timedelta(0))
+    await worker._join()
+
+    mark = await worker._process(await worker._facts.take(graph.store))
+
+    assert mark == post - 1
+    assert await raw.zcard("{log}:fanouts:open") == 4
+    for left in (3, 2, 1):
+        assert await worker._fan_out(await worker._tasks.take(graph.store)) == post - 1
+        assert await raw.zcard("{log}:fanouts:open") == left
+    assert await worker._fan_out(await worker._tasks.take(graph.store)) == post
+    assert await served(raw, fans, post) == fans
+    assert await raw.xlen("{log}:fanouts") == 0
+
+
+async def test_two_workers_share_one_fan_out(another: Open, raw: Redis) -> None:
+    """Each takes tasks of the same post; together they serve everybody."""
+    first, second = await another(fan_out_task=5, sync_followers=1), await another(fan_out_task=5)
+    star, fans = await star_with_fans(first, raw, 60)
+    stops = [Stop(graph.store, runs("insert")) for graph in (first, second)]
+    event = (await first.log.append([PostPublished(star, "hi")]))[0]
+    workers = [asyncio.create_task(graph.worker(FOREVER).run()) for graph in (first, second)]
+    for stop in stops:
+        await stop.reached.wait()
+        stop.resume()
+    await reached(lambda: first.log.drained(), event.number)
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+
+    assert await served(raw, fans, event.number) == fans
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_worker_that_dies_within_a_task_is_replaced(another: Open, raw: Redis, after: bool) -> None:
+    """What it held is taken over when it has been silent for long enough; until then the mark waits."""
+    graph, dying = await another(fan_out_task=4), await another(fan_out_task=4)
+    star, fans = await star_with_fans(graph, raw, 17)
+    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    Fault(dying.store, runs("insert", f"home:{{{fans[6]}}}"), Crashed(), after=after, times=100)
+    await dying.worker(timedelta(0))._join()
+    worker = dying.worker(FOREVER)
+    await worker._process(await worker._facts.take(dying.store))
+    while tasks := await worker._tasks.take(dying.store):
+        await worker._fan_out(tasks)
+    assert await graph.log.drained() < fact.number
+
+    assert await graph.worker(timedelta(0)).drain() == fact.number
+    assert await served(raw, fans, fact.number) == fans
+
+
+async def test_a_worker_that_is_stopped_lets_go_at_once(another: Open, raw: Redis) -> None:
+    """Nobody waits for the time after which a silent worker counts as dead."""
+    graph, stopped = await another(fan_out_task=4), await another(fan_out_task=4)
+    star, fans = await star_with_fans(graph, raw, 9)
+    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    stop = Stop(stopped.store, runs("insert", f"home:{{{fans[0]}}}"))
+    running = asyncio.create_task(stopped.worker(FOREVER).run())
+    await stop.reached.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    stop.resume()
+
+    async with asyncio.timeout(5):
+        assert await graph.worker(FOREVER).drain() == fact.number
+    assert await served(raw, fans, fact.number) == fans
+
+
+async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis) -> None:
+    """After five deliveries it is a dead letter, with its post and range; the others are done, the mark goes on."""
+    graph = await another(fan_out_task=4, sync_followers=0)
+    star, fans = await star_with_fans(graph, raw, 9)
+    await raw.delete(f"home:{{{fans[0]}}}")
+    await raw.set(f"home:{{{fans[0]}}}", "not a sorted set")
+    [fact] = await graph.log.append([PostPublished(star, "hi")])
+
+    assert await graph.worker(timedelta(0)).drain() == fact.number
+
+    [letter] = await graph.worker().dead_letters()
+    assert letter["post"] == str(fact.number)
+    assert str(MAX_DELIVERIES) in letter["reason"]
+    assert await raw.zcard("{log}:fanouts:open") == 0
+    assert set(fans[4:]) <= set(await served(raw, fans[1:], fact.number))
+
+
+async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(another: Open, raw: Redis) -> None:
+    """Follows and unfollows between the tasks shift nothing."""
+    graph, slow = await another(fan_out_task=2), await another(fan_out_task=2)
+    star, fans = await star_with_fans(graph, raw, 9)
+    [late] = await crowd(graph, 1, "late")
+    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    stop = Stop(slow.store, runs("insert", f"home:{{{fans[4]}}}"))
+    async with background(slow.worker(FOREVER).run()):
+        await stop.reached.wait()
+        await befriend(graph, late, star)
+        await graph.follows.unfollow(fans[4], [star])
+        await graph.follows.unfollow(fans[8], [star])
+        stop.resume()
+        await reached(lambda: graph.log.drained(), await graph.log.last())
+
+    for viewer in (late, fans[0], fans[7]):
+        for _ in range(2):
+            assert await home(graph, viewer) == [fact.number]
+            await graph.timelines.settle()
+    for viewer in (fans[4], fans[8]):
+        assert await home(graph, viewer) == []
+
+
+async def test_nothing_loads_a_follower_list_whole(another: Open, raw: Redis) -> None:
+    """Whatever the number of followers, no command asks for more than a thousand."""
+    graph = await another(sync_followers=2000, fan_out_task=1500)
+    assert isinstance(graph.store, HookedStore)
+    star, fans = await star_with_fans(graph, raw, 3200)
+    asked: list[int] = []
+
+    async def watch(commands: Sequence[Command]) -> None:
+        for command in commands:
+            if command[0] == "ZRANGE" and str(command[1]).startswith("followers:") and "LIMIT" in command:
+                asked.append(int(command[command.index("LIMIT") + 2]))
+            elif command[0] == "ZRANGE" and str(command[1]).startswith("followers:"):
+                asked.append(int(command[3]) - int(command[2]) + 1)
+
+    graph.store.before.append(watch)
+    [post] = await posts(graph, star, "hi")
+    assert len(await served(raw, fans, post)) == 2000
+    await graph.worker().drain()
+    assert await served(raw, fans, post) == fans
+    assert asked
+    assert max(asked) <= 1000

@@ -1,0 +1,324 @@
+"""The log: numbers that grow for ever, appends that happen once, and reading back."""
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.errors import NumbersExhausted, ProblemCode, Rejected
+from graph.log.events import (
+    Event,
+    Followed,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    PostPublished,
+    ProfileChanged,
+    SessionsEnded,
+    Unfollowed,
+    UserCreated,
+    decode_event,
+    encode_event,
+)
+from graph.log.log import Once, entry_id, milliseconds, number_of
+from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at, time_of
+from tests.support.graph_worlds import Open, codes
+
+YEAR = timedelta(days=365)
+
+APPEND = """
+import asyncio, json, sys
+from graph import Graph
+from graph.log.events import Followed
+
+async def main():
+    graph = await Graph.open(sys.argv[1])
+    numbers = [(await graph.log.append([Followed(1, n)]))[0].number for n in range(200)]
+    print(json.dumps(numbers))
+    await graph.close()
+
+asyncio.run(main())
+"""
+
+
+def note(text: str = "hello") -> list[Event]:
+    return [PostPublished(1, text)]
+
+
+async def append(graph: Graph, *, at: datetime | None = None) -> int:
+    [fact] = await graph.log.append(note(), times=None if at is None else [at])
+    return fact.number
+
+
+async def replayed(graph: Graph, after: int, upto: int) -> list[int]:
+    return [fact.number async for fact in graph.log.replay(after, upto)]
+
+
+async def test_a_number_tells_the_time_of_its_fact(graph: Graph) -> None:
+    """The time inside a number is the time of the append, to the millisecond."""
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+
+    [fact] = await graph.log.append(note())
+
+    assert before <= fact.at <= datetime.now(UTC)
+
+
+async def test_the_facts_of_one_batch_have_ascending_numbers(graph: Graph) -> None:
+    """A batch of facts is one append with as many numbers, in order."""
+    facts = await graph.log.append([Followed(1, n) for n in range(5000)])
+
+    numbers = [fact.number for fact in facts]
+    assert numbers == sorted(set(numbers))
+    assert [fact.event async for fact in graph.log.replay(0, MAX_NUMBER)] == [Followed(1, n) for n in range(5000)]
+
+
+async def test_concurrent_appends_of_two_instances_never_share_a_number(graph: Graph, another: Open) -> None:
+    """However many append at once, every fact has a number of its own, and each writer sees its own grow."""
+    other = await another()
+
+    numbers = await asyncio.gather(*(append(writer) for _ in range(100) for writer in (graph, other)))
+
+    assert len(set(numbers)) == 200
+    assert await replayed(graph, 0, MAX_NUMBER) == sorted(numbers)
+
+
+async def test_two_processes_never_share_a_number(graph: Graph, store_url: str) -> None:
+    """Two real processes that append at once get distinct, growing numbers."""
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", APPEND, store_url, stdout=asyncio.subprocess.PIPE)
+        for _ in range(2)
+    ]
+
+    outputs = [(await process.communicate())[0] for process in processes]
+
+    first, second = map(json.loads, outputs)
+    assert first == sorted(first)
+    assert second == sorted(second)
+    assert len({*first, *second}) == 400
+
+
+async def test_a_time_in_the_past_never_takes_numbers_back(graph: Graph) -> None:
+    """A clock that goes back does not: the next number is the last one plus one."""
+    last = await append(graph)
+
+    for at in (EPOCH - YEAR, EPOCH, EPOCH + YEAR):
+        number = await append(graph, at=at)
+        assert number == last + 1
+        last = number
+
+
+async def test_a_time_in_the_future_is_kept_and_exceeded(graph: Graph) -> None:
+    """After a clock was ahead, numbers go on from there."""
+    ahead = datetime.now(UTC) + YEAR
+
+    number = await append(graph, at=ahead)
+
+    assert time_of(number) - ahead < timedelta(milliseconds=1)
+    assert await append(graph) == number + 1
+
+
+async def test_a_fact_before_the_epoch_has_the_lowest_number(graph: Graph) -> None:
+    """Times before 2020 cannot be told, but are numbered and read back all the same."""
+    number = await append(graph, at=EPOCH - YEAR)
+
+    assert number == 1
+    assert await replayed(graph, 0, MAX_NUMBER) == [1]
+
+
+async def test_imported_facts_have_the_times_they_were_given(graph: Graph) -> None:
+    """Seeding keeps the milliseconds of the past exactly."""
+    start = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    times = [start + timedelta(milliseconds=n) for n in range(1000)]
+
+    facts = await graph.log.append([Followed(1, n) for n in range(1000)], times=times)
+
+    assert [fact.at for fact in facts] == times
+
+
+async def test_numbers_exceed_whatever_the_process_has_seen(graph: Graph) -> None:
+    """After a failover that lost the log's tail, a process that knew it does not repeat its numbers."""
+    seen = number_at(datetime.now(UTC) + YEAR)
+    graph.log.seen = seen
+
+    assert await append(graph) == seen + 1
+
+
+async def test_a_lost_log_does_not_repeat_numbers(graph: Graph, raw: Redis) -> None:
+    """Even if the log is gone wholly, the process that wrote it goes on above."""
+    last = await append(graph, at=datetime.now(UTC) + YEAR)
+    await raw.delete("{log}")
+
+    assert await append(graph) == last + 1
+
+
+async def test_an_emptied_log_does_not_repeat_numbers(graph: Graph, another: Open, raw: Redis) -> None:
+    """Retention may empty the log; a new process still goes on above the last number."""
+    last = await append(graph, at=datetime.now(UTC) + YEAR)
+    await raw.xtrim("{log}", maxlen=0, approximate=False)
+    newcomer = await another()
+
+    assert await newcomer.log.last() == last
+    assert await append(newcomer) == last + 1
+
+
+async def test_the_log_ends_before_numbers_lose_precision(graph: Graph) -> None:
+    """A number beyond 53 bits is refused, and nothing of its batch is written."""
+    last = await append(graph)
+
+    with pytest.raises(NumbersExhausted):
+        await graph.log.append([*note(), *note()], times=[datetime.now(UTC), datetime(2100, 1, 1, tzinfo=UTC)])
+
+    assert await replayed(graph, 0, MAX_NUMBER) == [last]
+
+
+async def test_the_highest_number_is_exact(graph: Graph) -> None:
+    """The last number of 53 bits is given, stored and read back without rounding."""
+    graph.log.seen = MAX_NUMBER - 1
+
+    assert await append(graph) == MAX_NUMBER
+    assert await replayed(graph, MAX_NUMBER - 1, MAX_NUMBER) == [MAX_NUMBER]
+    assert await graph.log.last() == MAX_NUMBER
+    with pytest.raises(NumbersExhausted):
+        await append(graph)
+
+
+async def test_a_key_appends_once(graph: Graph, another: Open) -> None:
+    """The same key with the same facts gives the same numbers, from any process, and one entry each."""
+    batch = [Followed(1, 2), Followed(1, 3)]
+    first = await graph.log.append(batch, Once(1, "k"))
+
+    again = await (await another()).log.append(batch, Once(1, "k"))
+
+    assert again == first
+    assert await replayed(graph, 0, MAX_NUMBER) == [fact.number for fact in first]
+
+
+async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Open) -> None:
+    """Fifty requests with one key commit one fact."""
+    writers = [graph, await another()]
+
+    facts = await asyncio.gather(*(writers[n % 2].log.append(note(), Once(1, "k")) for n in range(50)))
+
+    assert len({fact.number for [fact] in facts}) == 1
+    assert len(await replayed(graph, 0, MAX_NUMBER)) == 1
+
+
+@pytest.mark.parametrize("other", [note("bye"), note() + note(), [PostPublished(1, "hello", "web")], [Followed(1, 2)]])
+async def test_a_key_with_other_facts_is_refused(graph: Graph, other: list[Event]) -> None:
+    """A key stands for what it was first used for; nothing else is written under it."""
+    [fact] = await graph.log.append(note(), Once(1, "k"))
+
+    with pytest.raises(Rejected) as rejected:
+        await graph.log.append(other, Once(1, "k"))
+
+    assert codes(rejected.value) == [ProblemCode.IDEMPOTENCY_MISMATCH]
+    assert rejected.value.problems[0].field == ("idempotencyKey",)
+    assert await replayed(graph, 0, MAX_NUMBER) == [fact.number]
+
+
+async def test_keys_belong_to_their_user(graph: Graph) -> None:
+    """Two people may choose the same key."""
+    [mine], [yours] = [await graph.log.append(note(), Once(user, "k")) for user in (1, 2)]
+
+    assert mine.number != yours.number
+
+
+@pytest.mark.parametrize("key", ["}{", "a b", "{x}", ":", "1:k", "*", "x" * 128])
+async def test_any_key_stays_in_the_slot_of_the_log(graph: Graph, key: str) -> None:
+    """A client's key may hold braces, blanks and colons."""
+    first = await graph.log.append(note(), Once(1, key))
+
+    assert await graph.log.append(note(), Once(1, key)) == first
+
+
+async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
+    """No events, no facts, no round trip."""
+    trips = graph.store.round_trips
+
+    assert await graph.log.append([]) == []
+    assert graph.store.round_trips == trips
+
+
+async def test_replay_gives_what_lies_between(graph: Graph) -> None:
+    """The lower bound is exclusive, the upper inclusive, and long stretches come whole."""
+    facts = await graph.log.append([Followed(1, n) for n in range(1234)])
+    numbers = [fact.number for fact in facts]
+
+    assert await replayed(graph, 0, MAX_NUMBER) == numbers
+    assert await replayed(graph, numbers[10], numbers[1210]) == numbers[11:1211]
+    assert await replayed(graph, numbers[5], numbers[5]) == []
+
+
+async def test_replay_leaves_out_what_it_cannot_read(graph: Graph, raw: Redis) -> None:
+    """An entry of a later version disturbs nobody."""
+    last = await append(graph)
+    for n, entry in enumerate(({"fact": '["Reposted",{"post":1}]'}, {"fact": "{"}, {"other": "x", "more": "y"}), 1):
+        await raw.xadd("{log}", entry, id=entry_id(last + n))
+    end = await append(graph)
+
+    assert await replayed(graph, 0, MAX_NUMBER) == [last, end]
+
+
+async def test_a_fact_is_found_by_its_number(graph: Graph) -> None:
+    """A single fact can be read; what the log does not hold is None."""
+    [fact] = await graph.log.append(note())
+
+    assert await graph.log.get(fact.number) == fact
+    assert await graph.log.get(fact.number + 1) is None
+
+
+async def test_an_empty_log_ends_at_zero(graph: Graph) -> None:
+    """Before the first fact, nothing is numbered, drained or trimmed."""
+    assert [await graph.log.last(), await graph.log.drained(), await graph.log.trimmed()] == [0, 0, 0]
+
+
+@given(st.integers(0, MAX_NUMBER >> SEQUENCE_BITS))
+def test_every_millisecond_is_kept(milliseconds_: int) -> None:
+    """A time is numbered without rounding it down to the millisecond before."""
+    assert milliseconds(EPOCH + timedelta(milliseconds=milliseconds_)) == milliseconds_
+
+
+@given(st.integers(0, MAX_NUMBER))
+def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
+    """A number and its stream entry's id turn into each other without loss."""
+    assert number_of(entry_id(number)) == number
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        UserCreated("wei", "伟", "n", "你好"),
+        ProfileChanged(1, None, ""),
+        PermissionGranted(1, "firehose"),
+        PermissionRevoked(1, "firehose"),
+        SessionsEnded(1, ["a", "b"]),
+        PostPublished(1, '"\n\t\u0000𝒳', None, -0.5, 1e-7),
+        PostDeleted(1, MAX_NUMBER),
+        PostDeleted(1, MAX_NUMBER, ""),
+        Followed(1, 2),
+        Unfollowed(1, 2),
+    ],
+)
+def test_events_survive_the_store(event: Event) -> None:
+    """What is written is read back equal."""
+    assert decode_event(encode_event(event)) == event
+
+
+def test_the_place_in_deletions_of_older_versions_is_ignored() -> None:
+    """It must not come back out of a log that was written before."""
+    text = '["PostDeleted",{"author":1,"post":2,"terms":"abc","latitude":52.5,"longitude":13.4}]'
+
+    assert decode_event(text) == PostDeleted(1, 2, "abc")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", "3", '["Followed"]', '["Followed",{}]', '["Liked",{"a":1}]'])
+def test_foreign_entries_are_told_apart(text: str) -> None:
+    """What no version has written is a ValueError, not a wrong fact."""
+    with pytest.raises(ValueError, match="Not a fact"):
+        decode_event(text)

@@ -1,0 +1,99 @@
+"""Back-off of log-ins against a plain model: any history of networks, logins, outcomes and time."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from graph.errors import Rejected
+from graph.passwords.attempts import (
+    FREE_ANYWHERE,
+    FREE_ATTEMPTS,
+    MAX_DELAY,
+    REMEMBERED_FAILURES,
+    SLOWER_BY,
+    WINDOW_SECONDS,
+    Attempts,
+)
+from graph.store.store import Store
+from tests.graph.passwords.test_attempts import age
+
+
+@dataclass
+class Model:
+    """What the back-off should do, with a clock and plain lists."""
+
+    now: float = 0
+    failures: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    everywhere: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    known: set[tuple[str, str]] = field(default_factory=set)
+
+    def begin(self, login: str, network: str) -> float | None:
+        """Give the delay of an attempt, or None for a refusal."""
+        own = [at for at in self.failures[login, network] if at > self.now - WINDOW_SECONDS]
+        all_ = [at for at in self.everywhere[login] if at > self.now - WINDOW_SECONDS][-REMEMBERED_FAILURES:]
+        if len(own) >= FREE_ATTEMPTS:
+            return None
+        if (login, network) in self.known and not own:
+            return 0
+        return min(MAX_DELAY, max(0, len(all_) - FREE_ANYWHERE) * SLOWER_BY)
+
+    def end(self, login: str, network: str, succeeded: bool) -> None:
+        """Note how an attempt ended."""
+        if succeeded:
+            self.failures[login, network].clear()
+            self.known.add((login, network))
+        else:
+            self.failures[login, network].append(self.now)
+            self.everywhere[login].append(self.now)
+
+
+LOGINS = st.sampled_from(["alice", "bob"])
+ATTACK = st.tuples(st.just("fail"), LOGINS, st.sampled_from(["a", "b", "c", "victim"]), st.integers(1, 14))
+VISIT = st.tuples(st.just("succeed"), LOGINS, st.sampled_from(["a", "victim", "phone"]), st.just(1))
+REST = st.tuples(st.just("rest"), st.just(""), st.just(""), st.sampled_from([1, 2, 3]))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(ATTACK, ATTACK, VISIT, REST), max_size=14))
+def test_any_history_of_log_ins_is_judged_by_the_plain_rules(
+    store_url: str, history: list[tuple[str, str, str, int]]
+) -> None:
+    """Networks, logins, successes, failures and time in any order: refusals and delays are those of the model."""
+    asyncio.run(play(store_url, history))
+
+
+async def play(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
+    """Act a history out on the store and the model, and hold every answer against the rules that users rely on."""
+    store, model = Store(store_url, single_slot=True), Model()
+    attempts = Attempts(store)
+    tried: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    async with Redis.from_url(store_url, decode_responses=True) as raw:
+        await raw.flushall()
+        for kind, login, network, times in history:
+            if kind == "rest":
+                model.now += 310 * times
+                await age(raw, 310 * times)
+                continue
+            for _ in range(times):
+                expected = model.begin(login, network)
+                try:
+                    attempt = await attempts.begin(login, network)
+                except Rejected:
+                    assert expected is None
+                    continue
+                assert attempt.delay == expected
+                if kind == "succeed":
+                    await attempts.succeed(attempt)
+                    tried[login, network].clear()
+                else:
+                    tried[login, network].append(model.now)
+                recent = [at for at in tried[login, network] if at > model.now - WINDOW_SECONDS]
+                assert len(recent) <= FREE_ATTEMPTS
+                model.end(login, network, kind == "succeed")
+        clean = await attempts.begin("alice", "a clean network")
+        assert clean.delay <= MAX_DELAY
+    await store.close()

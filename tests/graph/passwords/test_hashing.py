@@ -1,0 +1,230 @@
+"""Password hashing: two at once, twenty waiting, networks in turn, and nothing lost when a caller leaves."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from argon2 import PasswordHasher
+from argon2.exceptions import VerificationError, VerifyMismatchError
+
+from graph.errors import Overloaded
+from graph.passwords.hashing import CONCURRENT_HASHES, MOST_WAITING, Hashing, Turns, decoy_of
+from tests.support.graph_worlds import PATIENCE
+
+
+class HeldHasher(PasswordHasher):
+    """Hashes for real, but each hash waits until the test lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self.running = 0
+        self.most_running = 0
+        self._lock = threading.Lock()
+        self._allowed = threading.Semaphore(0)
+
+    def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+        with self._lock:
+            self.running += 1
+            self.most_running = max(self.most_running, self.running)
+        assert self._allowed.acquire(timeout=PATIENCE)
+        try:
+            return super().hash(password, salt=salt)
+        finally:
+            with self._lock:
+                self.running -= 1
+
+    def release(self, hashes: int = 1000) -> None:
+        """Let so many hashes go on."""
+        self._allowed.release(hashes)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - threads tell nobody
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+def hasher() -> HeldHasher:
+    return HeldHasher()
+
+
+@pytest.fixture
+async def hashing(hasher: HeldHasher) -> AsyncIterator[Hashing]:
+    hashing = Hashing(hasher)
+    yield hashing
+    hasher.release()
+    hashing.close()
+
+
+def begin(hashing: Hashing, network: str, count: int = 1) -> "list[asyncio.Task[str]]":
+    return [asyncio.create_task(hashing.hash("correct horse", network)) for _ in range(count)]
+
+
+async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, hasher: HeldHasher) -> None:
+    """The refusal comes at once, and those that wait are served when there is room again."""
+    tasks = begin(hashing, "a", CONCURRENT_HASHES + MOST_WAITING)
+    await until(lambda: hasher.running == CONCURRENT_HASHES)
+
+    with pytest.raises(Overloaded, match="Too many passwords are being checked"):
+        await hashing.hash("correct horse", "a")
+    hasher.release()
+    hashes = await asyncio.gather(*tasks)
+
+    assert len(set(hashes)) == CONCURRENT_HASHES + MOST_WAITING
+    assert hasher.most_running == CONCURRENT_HASHES
+    assert await hashing.hash("correct horse", "a")
+
+
+async def test_a_hash_keeps_its_slot_when_its_caller_leaves(hashing: Hashing, hasher: HeldHasher) -> None:
+    """A thread cannot be stopped, so a cancelled caller's hash still counts until it is done."""
+    leaving = begin(hashing, "a", 2)
+    await until(lambda: hasher.running == 2)
+    for task in leaving:
+        task.cancel()
+    waiting = begin(hashing, "b")
+    await asyncio.wait(leaving)
+    await asyncio.sleep(0.01)
+
+    assert hashing.hashes == 2
+    hasher.release()
+    await asyncio.gather(*waiting)
+    assert hasher.most_running == 2
+
+
+async def test_a_hash_that_waits_is_dropped_with_its_caller(hashing: Hashing, hasher: HeldHasher) -> None:
+    """Nothing is hashed for a client that has left, and its place is free."""
+    running = begin(hashing, "a", 2)
+    await until(lambda: hasher.running == 2)
+    leaving = begin(hashing, "a", MOST_WAITING)
+    await asyncio.sleep(0)
+    for task in leaving:
+        task.cancel()
+    await asyncio.wait(leaving)
+    staying = begin(hashing, "a", MOST_WAITING)
+    hasher.release()
+    await asyncio.gather(*running, *staying)
+
+    assert hashing.hashes == 2 + MOST_WAITING
+
+
+async def test_networks_take_turns() -> None:
+    """A single log-in runs second, however many of another network came before it."""
+    turns, order = Turns(1, 20), list[str]()
+
+    async def work(network: str) -> None:
+        await turns.wait(network)
+        order.append(network)
+        turns.done()
+
+    await turns.wait("running")
+    flood = [asyncio.create_task(work("flood")) for _ in range(10)]
+    honest = [asyncio.create_task(work(name)) for name in ("alice", "bob", "alice")]
+    await asyncio.sleep(0)
+    turns.done()
+    await asyncio.gather(*flood, *honest)
+
+    assert order[:6] == ["flood", "alice", "bob", "flood", "alice", "flood"]
+
+
+async def test_a_flood_does_not_keep_others_out() -> None:
+    """When the queue is full, the newest of the network with the most makes room for a network with fewer."""
+    turns = Turns(1, 4)
+    await turns.wait("running")
+    flood = [asyncio.create_task(turns.wait("flood")) for _ in range(4)]
+    await asyncio.sleep(0)
+    alice = asyncio.create_task(turns.wait("alice"))
+    await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+
+    assert [task.done() for task in flood] == [False, False, False, True]
+    with pytest.raises(Overloaded):
+        await flood[-1]
+    with pytest.raises(Overloaded):
+        await turns.wait("flood")
+    bob = asyncio.create_task(turns.wait("bob"))
+    with pytest.raises(Overloaded):
+        await flood[-2]
+    with pytest.raises(Overloaded):
+        await turns.wait("alice")  # the flood has two waiting, as alice would have
+    for _ in range(4):
+        turns.done()
+    await asyncio.gather(alice, bob, *flood[:2])
+    assert turns.waiting == 0
+
+
+async def test_a_turn_that_comes_in_the_moment_of_a_cancellation_goes_to_the_next() -> None:
+    """Whichever of the two is first, no slot is lost."""
+    for cancelled_first in (True, False):
+        turns = Turns(1, 4)
+        await turns.wait("a")
+        leaving, staying = (asyncio.create_task(turns.wait(name)) for name in "bc")
+        await asyncio.sleep(0)
+        if cancelled_first:
+            leaving.cancel()
+            turns.done()
+        else:
+            turns.done()
+            leaving.cancel()
+        async with asyncio.timeout(PATIENCE):
+            await staying
+        assert leaving.cancelled()
+        assert turns.waiting == 0
+
+
+async def test_hashing_takes_none_of_the_threads_of_others(hashing: Hashing, hasher: HeldHasher) -> None:
+    """However many passwords wait, other work off the event loop goes on."""
+    tasks = begin(hashing, "a", CONCURRENT_HASHES + MOST_WAITING)
+    await until(lambda: hasher.running == 2)
+
+    async with asyncio.timeout(PATIENCE):
+        assert await asyncio.gather(*(asyncio.to_thread(pow, 2, n) for n in range(50)))
+    assert not any(task.done() for task in tasks)
+    hasher.release()
+    await asyncio.gather(*tasks)
+
+
+def test_the_decoy_costs_as_much_as_a_real_secret_and_matches_nothing() -> None:
+    """It has the parameters of the hasher, so that an unknown login takes as long."""
+    hasher = PasswordHasher(time_cost=2, memory_cost=64, parallelism=3)
+    decoy = decoy_of(hasher)
+
+    assert not hasher.check_needs_rehash(decoy)
+    assert len(decoy) == len(hasher.hash("correct horse"))
+    with pytest.raises(VerifyMismatchError):
+        hasher.verify(decoy, "correct horse")
+    assert decoy_of(hasher) != decoy
+
+
+async def test_without_a_secret_a_whole_hash_is_computed() -> None:
+    """An unknown login fails as a wrong password does: only after the work."""
+    outcomes = list[object]()
+
+    class Noting(PasswordHasher):
+        def verify(self, *words: str | bytes) -> bool:  # type: ignore[override] # it only passes them on
+            try:
+                return super().verify(*words)
+            except VerificationError as error:
+                outcomes.append(type(error))
+                raise
+
+    hashing = Hashing(Noting(1, 8, 1))
+    secret = await hashing.hash("correct horse", "a")
+    assert not await hashing.matches(secret, "wrong horse", "a")
+    assert not await hashing.matches(None, "wrong horse", "a")
+    hashing.close()
+
+    assert outcomes == [VerifyMismatchError, VerifyMismatchError]
+
+
+async def test_a_process_can_use_another_event_loop_later(hasher: HeldHasher) -> None:
+    """The queue belongs to the running loop; what waited in one that ended is forgotten."""
+    hasher.release()
+    hashing = Hashing(hasher)
+
+    first = await asyncio.to_thread(lambda: asyncio.run(hashing.hash("correct horse", "a")))
+
+    assert await hashing.matches(first, "correct horse", "a")
+    assert not await hashing.matches(first, "wrong horse", "a")
+    assert not await hashing.matches(None, "correct horse", "a")
+    hashing.close()

@@ -1,0 +1,217 @@
+"""A small world with something of everything, to be broken, and what must be right in it afterwards."""
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import redis
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.model import Location, Permission
+from tests.support.graph_worlds import befriend, cached, crowd, home, home_upwards, ids, newest, own, posts
+
+HOT, BATCH, LIMIT = 3, 2, 2
+
+
+@dataclass
+class Picture:
+    """All that a store and an archive hold, to begin many tests with."""
+
+    keys: dict[bytes, tuple[int, bytes]]
+    rows: bytes
+
+    @classmethod
+    def take(cls, url: str, rows: Path) -> "Picture":
+        """Take a picture while nothing changes. The archive's connections must be closed."""
+        with redis.Redis.from_url(url) as client:
+            found: Any = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter()}  # type: ignore[type-var]
+        return cls(found, rows.read_bytes())
+
+    def restore(self, url: str, rows: Path) -> None:
+        """Let an empty store, and a new archive, hold the same."""
+        rows.write_bytes(self.rows)
+        with redis.Redis.from_url(url) as client, client.pipeline(transaction=False) as pipeline:
+            for key, (ttl, value) in self.keys.items():
+                pipeline.restore(key, ttl, value)
+            pipeline.execute()
+
+
+@dataclass
+class Broken:
+    """A world, what should be true in it, and the means to break it from outside.
+
+    alice follows bob, carol and star; bob and carol follow star; dave follows nobody any more, and was never here
+    lately. star has more followers than fan-out serves, and may see the firehose, as alice no longer may. bob has so
+    many posts that some are archived, of which one was deleted since; so was a hot one.
+    """
+
+    graph: Graph
+    raw: Redis
+    rows: Path
+    ids: dict[str, int] = field(default_factory=dict)
+    follows: dict[int, set[int]] = field(default_factory=dict)
+    posts: dict[int, list[int]] = field(default_factory=dict)
+    deleted: list[int] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> int:
+        """Give somebody's id by name."""
+        if name in self.__dict__.get("ids", ()):
+            return self.ids[name]
+        raise AttributeError(name)
+
+    async def begin(self) -> "Broken":
+        """Let it all happen, and come to rest."""
+        graph, names = self.graph, ("alice", "bob", "carol", "dave", "star")
+        self.ids = dict(zip(names, await crowd(graph, 5, "p"), strict=True))
+        self.follows = {person: set() for person in self.ids.values()}
+        alice, bob, carol, dave, star = self.ids.values()
+        for follower, followees in ((alice, (bob, carol, star)), (bob, (star,)), (carol, (star,)), (dave, (bob, star))):
+            await befriend(graph, follower, *followees)
+            self.follows[follower] = {*followees}
+        self.posts = {person: await posts(graph, person, "the first") for person in self.ids.values()}
+        for number in range(11):
+            self.posts[bob] += await posts(graph, bob, f"number {number}")
+        self.posts[bob].append((await graph.posts.publish(bob, "where", platform="web", location=Location(1, -2))).id)
+        await self.rest()
+        await cached(graph, alice, bob, carol)
+        for person in (star, carol, dave):
+            self.posts[person] += await posts(graph, person, "the second")
+        for post in (self.posts[bob][1], self.posts[bob][-2]):
+            await graph.posts.delete(bob, post)
+            self.posts[bob].remove(post)
+            self.deleted.append(post)
+        await graph.follows.unfollow(dave, [bob, star])
+        self.follows[dave] = set()
+        for person in (alice, star):
+            await graph.users.grant(person, Permission.FIREHOSE)
+        await graph.users.revoke(alice, Permission.FIREHOSE)
+        await self.rest()
+        return self
+
+    def again(self, graph: Graph, raw: Redis, rows: Path) -> "Broken":
+        """Give the same world in another store and archive."""
+        follows = {person: {*some} for person, some in self.follows.items()}
+        posts = {person: [*some] for person, some in self.posts.items()}
+        return Broken(graph, raw, rows, self.ids, follows, posts, [*self.deleted])
+
+    async def rest(self) -> None:
+        """Let all be projected, and moved into the archive."""
+        await self.graph.worker().drain()
+        if self.graph.archiver is not None:
+            await self.graph.archiver.work()
+
+    async def hot(self) -> list[int]:
+        """Read which of bob's posts are in the store."""
+        return [int(post) for post in await self.raw.zrange(keys.posts(self.bob), 0, -1) if post != "f"]
+
+    def home(self, viewer: int) -> list[int]:
+        """Give the home timeline as it is defined."""
+        return sorted((p for author in {viewer, *self.follows[viewer]} for p in self.posts[author]), reverse=True)
+
+    def sql(self, statement: str, *values: Any) -> None:
+        """Change the archive behind everybody's back."""
+        with sqlite3.connect(self.rows) as connection:
+            connection.execute(statement, values)
+        connection.close()
+
+    def everything(self) -> tuple[dict[bytes, Any], list[str]]:
+        """Give all that the store and the archive hold, and when it expires, in seconds."""
+        with redis.Redis.from_url(self.graph.store.url) as client:
+            found: dict[bytes, Any] = {key: client.dump(key) for key in client.scan_iter(count=1000)}
+        with sqlite3.connect(self.rows) as connection:
+            rows = list(connection.iterdump())
+        connection.close()
+        return found, rows
+
+    async def check_pages(self) -> None:
+        """See that everybody's pages, lists and counts are what they should be, before and after caches are built."""
+        graph, all_ = self.graph, list(self.ids.values())
+        for read, size in ((home, 8), (home_upwards, 100)):
+            for viewer in all_:
+                seen = await read(graph, viewer, size)
+                assert seen == self.home(viewer), (viewer, size)
+            await graph.timelines.settle()
+        counts = await graph.users.counts(all_)
+        followers = await graph.follows.followers(all_, newest(100))
+        for person, count, fans in zip(all_, counts, followers, strict=True):
+            assert await own(graph, person) == self.posts[person][::-1]
+            assert {item.user for item in fans.items} == {v for v, some in self.follows.items() if person in some}
+            assert (count.posts, count.followers) == (len(self.posts[person]), len(fans.items))
+            assert count.following == len(self.follows[person])
+            assert await graph.users.permissions(person) == ({Permission.FIREHOSE} if person == self.star else set())
+
+
+def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:
+    """Draw things to do to any key, member and row of the world, as numbers."""
+    kinds = st.sampled_from(
+        [
+            "drop member",
+            "add member",
+            "move member",
+            "delete key",
+            "drop field",
+            "count",
+            "drop row",
+            "add row",
+            "floor",
+        ]
+    )
+    return st.lists(st.tuples(kinds, st.integers(0, 200), st.integers(0, 200)), min_size=1, max_size=6)
+
+
+async def break_at_random(world: Broken, damage: str, first: int, second: int) -> None:
+    """Do one such thing. Logins and the log stay: what nobody else knows cannot be mended."""
+    raw = world.raw
+    sets = sorted(
+        [key async for key in raw.scan_iter() if await raw.type(key) == "zset" and not key.startswith("{log}")]
+    )
+    hashes = sorted([key async for key in raw.scan_iter("post:*")] + [key async for key in raw.scan_iter("user:*")])
+    numbers = sorted([*world.ids.values(), *(post for some in world.posts.values() for post in some), *world.deleted])
+    name, number = sets[first % len(sets)], numbers[second % len(numbers)]
+    members = await raw.zrange(name, 0, -1)
+    match damage:
+        case "drop member" if members:
+            await raw.zrem(name, members[second % len(members)])
+        case "add member":
+            await raw.zadd(name, {str(number): number})
+        case "move member" if members:
+            await raw.zadd(name, {members[second % len(members)]: numbers[second % 7]})
+        case "delete key":
+            await raw.delete([*sets, *hashes][(first * 7 + second) % len([*sets, *hashes])])
+        case "drop field":
+            name = hashes[first % len(hashes)]
+            await raw.hdel(name, sorted(await raw.hkeys(name))[second % len(await raw.hkeys(name))])
+        case "count":
+            await raw.set(keys.cold([*world.ids.values()][first % len(world.ids)]), second % 20)
+        case "drop row":
+            world.sql("DELETE FROM fanline_posts WHERE id = ?", number)
+        case "add row":
+            owner = next((a for a, some in world.posts.items() if number in some), world.bob)
+            world.sql("INSERT OR IGNORE INTO fanline_posts (id, author, text) VALUES (?, ?, 'x')", number, owner)
+        case "floor":
+            world.sql("DELETE FROM fanline_floors" if second % 2 else "UPDATE fanline_floors SET freed = 0")
+        case _:
+            pass
+
+
+async def check_consistency(world: Broken) -> None:
+    """See that every way to read says the same, with caches and without, and that counts count what is listed."""
+    graph, people = world.graph, list(world.ids.values())
+    own = dict(zip(people, await graph.timelines.user(people, newest(100)), strict=True))
+    followers = dict(zip(people, await graph.follows.followers(people, newest(100)), strict=True))
+    following = {person: await graph.follows.followed_by(person) for person in people}
+    for person, counts in zip(people, await graph.users.counts(people), strict=True):
+        assert {other: number for other, n in following.items() for who, number in n.items() if who == person} == {
+            follow.user: follow.number for follow in followers[person].items if follow.user in people
+        }
+        assert counts.posts == len(own[person].items)
+        assert not {*ids(own[person].items)} & {*world.deleted}
+        expected = sorted(
+            {id_ for author in {person, *following[person]} & {*people} for id_ in ids(own[author].items)}, reverse=True
+        )
+        assert await home(graph, person) == expected
+        await graph.timelines.settle()
+        assert await home(graph, person) == expected

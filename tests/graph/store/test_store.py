@@ -1,0 +1,290 @@
+"""The store: shared round trips, errors that reach only their caller, outages, and keys that a cluster accepts."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from graph.store.commands import SlotError, keys_of, refuse_many_slots, script
+from graph.store.store import Store, connect
+from server.embedded import Durability, EmbeddedStore
+from tests.conftest import CHEAP
+from tests.support.graph_worlds import PATIENCE, background, counted, home, people, posts, reached
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    """Run a server that this test may kill."""
+    with EmbeddedStore(tmp_path, Durability.SAFE) as server:
+        yield server
+
+
+@pytest.fixture
+async def doomed(own_server: EmbeddedStore) -> AsyncIterator[Graph]:
+    """Open a graph on a server that this test may kill."""
+    graph = await Graph.open(own_server.url, CHEAP, partial(Store, single_slot=True))
+    yield graph
+    await graph.close()
+
+
+def kill(server: EmbeddedStore) -> None:
+    """Kill a server, and wait until it is dead."""
+    os.kill(server.pid, signal.SIGKILL)
+    while True:
+        with socket.socket(socket.AF_UNIX) as caller:
+            if caller.connect_ex(str(server.socket)) != 0:
+                return
+
+
+async def test_reads_of_one_tick_share_a_round_trip(graph: Graph) -> None:
+    """Whoever asks in the same turn of the event loop travels together, and gets its own answers."""
+    await graph.store.send([("SET", f"k{n}", n) for n in range(50)])
+
+    async with counted(graph) as cost:
+        answers = await asyncio.gather(*(graph.store.read([("GET", f"k{n}"), ("EXISTS", f"k{n}")]) for n in range(50)))
+
+    assert answers == [[str(n), 1] for n in range(50)]
+    assert (cost.round_trips, cost.commands) == (1, 100)
+
+
+async def test_reads_of_different_ticks_do_not_wait_for_each_other(graph: Graph) -> None:
+    """Who comes later makes a trip of its own."""
+    async with counted(graph) as cost:
+        for _ in range(3):
+            await graph.store.read([("GET", "k")])
+
+    assert cost.round_trips == 3
+
+
+async def test_an_empty_read_costs_nothing(graph: Graph) -> None:
+    """No commands, no trip."""
+    async with counted(graph) as cost:
+        assert await graph.store.read([]) == []
+        assert await graph.store.send([]) == []
+
+    assert (cost.round_trips, cost.commands) == (0, 0)
+
+
+async def test_a_cancelled_reader_disturbs_nobody(graph: Graph) -> None:
+    """The others of the shared trip get their answers, each its own, however many leave."""
+    await graph.store.send([("SET", f"k{n}", n) for n in range(100)])
+    for ticks in range(6):
+        readers = [asyncio.create_task(graph.store.read([("GET", f"k{n}")])) for n in range(100)]
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        for reader in readers[::2]:
+            reader.cancel()
+
+        answers = await asyncio.gather(*readers, return_exceptions=True)
+
+        assert answers[1::2] == [[str(n)] for n in range(1, 100, 2)]
+
+
+async def test_a_cancelled_command_leaves_the_connection_in_step(graph: Graph) -> None:
+    """Nobody ever receives the answer to a question that somebody else gave up."""
+    await graph.store.send([("SET", f"k{n}", n) for n in range(60)])
+
+    async def ask(n: int) -> None:
+        for _ in range(5):
+            assert await graph.store.run("GET", f"k{n}") == str(n)
+            assert await graph.store.send([("GET", f"k{n}"), ("ECHO", n)]) == [str(n), str(n)]
+
+    askers = [asyncio.create_task(ask(n)) for n in range(60)]
+    for n, asker in enumerate(askers[::3]):
+        for _ in range(n % 7):
+            await asyncio.sleep(0)
+        asker.cancel()
+
+    done = await asyncio.gather(*askers, return_exceptions=True)
+
+    assert [outcome for n, outcome in enumerate(done) if n % 3] == 40 * [None]
+    assert all(outcome is None or isinstance(outcome, asyncio.CancelledError) for outcome in done)
+
+
+async def test_a_cancellation_is_never_swallowed(graph: Graph) -> None:
+    """Whoever is cancelled ends, wherever in an exchange it is: otherwise a shutdown would hang."""
+
+    async def ask_for_ever() -> None:
+        while True:
+            await graph.store.send([("GET", "a"), ("GET", "b")])
+            await graph.store.run("GET", "a")
+
+    for ticks in range(200):
+        async with background(ask_for_ever()) as task:
+            for _ in range(20 + ticks % 23):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task], timeout=0.5)
+            assert task.cancelled()
+
+
+async def test_an_error_reply_reaches_only_its_caller(graph: Graph) -> None:
+    """A wrong command on a shared trip fails for who sent it."""
+    await graph.store.run("SET", "text", "x")
+
+    good, bad, other = await asyncio.gather(
+        graph.store.read([("GET", "text")]),
+        graph.store.read([("GET", "text"), ("ZCARD", "text")]),
+        graph.store.read([("EXISTS", "text")]),
+        return_exceptions=True,
+    )
+
+    assert (good, other) == (["x"], [1])
+    assert isinstance(bad, ResponseError)
+    assert "WRONGTYPE" in str(bad)
+
+
+async def test_an_error_in_a_pipeline_is_raised_after_all_ran(graph: Graph) -> None:
+    """The first error is told; what was sent with it was done."""
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        await graph.store.send([("SET", "a", 1), ("ZCARD", "a"), ("SET", "b", 2)])
+
+    assert await graph.store.read([("GET", "a"), ("GET", "b")]) == ["1", "2"]
+
+
+async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis) -> None:
+    """A new or failed-over server learns the scripts at the first call, alone or among others."""
+    await raw.script_flush()
+    assert await graph.store.run(*script("last_number").call(["{log}"], 0)) == "0"
+
+    await raw.script_flush()
+    call = script("add").call(["s{1}", "s{1}:gone"], 2, '[["5", "x"]]')
+    assert await graph.store.send([("SET", "a", 1), call, ("GET", "a"), call]) == ["OK", 1, "1", 0]
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        (("GET", "a"), ("a",)),
+        (("ZADD", "a", 1, "b"), ("a",)),
+        (("DEL", "a", "b"), ("a", "b")),
+        (("EXISTS", "a", "b"), ("a", "b")),
+        (("EVALSHA", "0", 2, "a", "b", "c"), ("a", "b")),
+        (("XGROUP", "CREATE", "a", "g", "0"), ("a",)),
+        (("XINFO", "STREAM", "a"), ("a",)),
+        (("XREADGROUP", "GROUP", "g", "c", "COUNT", 1, "STREAMS", "a", ">"), ("a",)),
+        (("PING",), ()),
+    ],
+)
+def test_the_keys_of_a_command_are_known(command: tuple[str | int, ...], keys: tuple[str, ...]) -> None:
+    """For all commands that the graph uses."""
+    assert keys_of(command) == keys
+
+
+async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
+    """What a cluster would refuse is refused here, before it is sent; one slot is fine."""
+    with pytest.raises(SlotError, match="different slots"):
+        await graph.store.run("DEL", "user:{1}", "user:{2}")
+    with pytest.raises(SlotError):
+        refuse_many_slots(script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]"))
+
+    assert await graph.store.run("DEL", "user:{1}", "following:{1}") == 0
+
+
+async def test_every_script_declares_its_language() -> None:
+    """Without it, undeclared keys work on a single server and fail on a cluster."""
+    folder = Path(__file__).parents[3] / "graph" / "scripts"
+    sources = [path.read_text("utf-8") for path in sorted(folder.glob("*.lua"))]
+
+    assert sources
+    assert all(source.startswith("#!lua\n-- ") and "\n-- KEYS: " in source for source in sources)
+
+
+@pytest.mark.parametrize("url", ["http://x", "mysql://x", "localhost:6379", "", "valkey+cluster//x:1"])
+async def test_what_is_no_store_is_refused(url: str) -> None:
+    """The error names the schemes that there are."""
+    with pytest.raises(ValueError, match="must begin with one of valkey"):
+        connect(url)
+
+
+async def test_a_store_that_was_never_there_is_unavailable(tmp_path: Path) -> None:
+    """Opening connects to nothing; every use says that the store does not answer."""
+    graph = await Graph.open(f"unix://{tmp_path}/nothing", CHEAP)
+
+    for use in (graph.store.ping(), graph.users.get_many([1]), graph.posts.publish(1, "x"), graph.log.drained()):
+        with pytest.raises(StoreUnavailable):
+            await use
+    await graph.close()
+
+
+async def test_a_killed_store_is_unavailable_and_comes_back(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """While it is away every call says so, reads on a shared trip too; then the same graph goes on by itself."""
+    [alice] = await people(doomed, "alice")
+    written = await posts(doomed, alice, "before")
+    kill(own_server)
+
+    outcomes = await asyncio.gather(
+        doomed.store.ping(),
+        doomed.users.get_many([alice]),
+        doomed.posts.publish(alice, "lost"),
+        doomed.log.drained(),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in outcomes] == 4 * [StoreUnavailable]
+
+    own_server.ensure()
+    written += await posts(doomed, alice, "after")
+    await doomed.worker().drain()
+    assert await home(doomed, alice) == written[::-1]
+
+
+async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """Nobody has to start them again: what is published afterwards is projected and streamed."""
+    [alice] = await people(doomed, "alice")
+    stream = doomed.feed.home(alice)
+    await anext(stream)
+    async with background(doomed.worker(timedelta(milliseconds=200)).run()):
+        kill(own_server)
+        with pytest.raises(StoreUnavailable):
+            await doomed.store.ping()
+        own_server.ensure()
+        [post] = await posts(doomed, alice, "after")
+
+        async with asyncio.timeout(PATIENCE):
+            assert (await anext(stream)).number == post
+        await reached(doomed.log.drained, post)
+    await stream.aclose()
+
+
+async def test_a_store_that_became_a_replica_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """After a failover the old primary refuses writes: an outage, not a fault of the request."""
+    [alice] = await people(doomed, "alice")
+    await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "yes")
+    await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
+
+    with pytest.raises(StoreUnavailable):
+        await doomed.posts.publish(alice, "lost")
+    await doomed.store.run("REPLICAOF", "NO", "ONE")
+    await posts(doomed, alice, "after")
+
+
+async def test_a_replica_without_its_primary_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """Likewise for reads, alone and on a shared trip."""
+    await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "no")
+    await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
+
+    with pytest.raises(StoreUnavailable):
+        await doomed.users.get_many([1])
+    with pytest.raises(StoreUnavailable):
+        await asyncio.gather(doomed.users.get_many([1]), doomed.log.drained())
+
+
+async def test_a_full_store_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """Out of memory, writes are refused until there is room; nobody's post is to blame."""
+    [alice] = await people(doomed, "alice")
+    await doomed.store.run("CONFIG", "SET", "maxmemory", "1")
+
+    with pytest.raises(StoreUnavailable):
+        await doomed.posts.publish(alice, "lost")
+    await doomed.store.run("CONFIG", "SET", "maxmemory", "0")
+    await posts(doomed, alice, "after")

@@ -1,0 +1,299 @@
+"""The command line, run as people run it: what it prints, what it leaves behind, and what it says when it fails."""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+
+from graph import Graph
+from schema import sdl
+from server.cli.main import whereabouts
+from server.embedded import EmbeddedStore
+from server.settings import Settings
+from tests.conftest import CHEAP
+
+STRONG_KEY = "a-key-for-tests-that-is-long-enough"
+FANLINE = (sys.executable, "-m", "server.cli.main")
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("FANLINE_")}
+
+
+def fanline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    environ = CLEAN | environment | {"COLUMNS": "200"}
+    return subprocess.run([*FANLINE, *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def free_port() -> int:
+    """Return a port that nobody uses, and that no outgoing connection takes meanwhile: the system takes higher ones."""
+    while True:
+        port = random.SystemRandom().randrange(10_240, 32_000)
+        with contextlib.suppress(OSError), closing(socket.create_server(("127.0.0.1", port))):
+            return port
+
+
+def ask(port: int, query: str, token: str = "") -> Any:
+    """Ask a served API."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": query}, headers=headers).json()
+
+
+@contextmanager
+def serving(
+    *arguments: str, log: Path, preexec_fn: Callable[[], None] | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a command that serves, until it is ready; kill it in the end if it still runs."""
+    port = free_port()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*FANLINE, *arguments, "--port", str(port)],
+            env=CLEAN | environment | {"COLUMNS": "500"},
+            stdout=output,
+            stderr=output,
+            preexec_fn=preexec_fn,
+        )
+    try:
+        for _ in range(400):
+            assert process.poll() is None, log.read_text()
+            try:
+                if httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=1).status_code == 200:
+                    break
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        yield process, port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def store_answers(folder: Path) -> bool:
+    """Tell whether the embedded store of a folder runs."""
+    try:
+        with redis.Redis.from_url(EmbeddedStore(folder).url) as client:
+            return bool(client.ping())
+    except redis.ConnectionError:
+        return False
+
+
+def end_store(folder: Path) -> None:
+    """End the orphan of a killed process."""
+    with EmbeddedStore(folder):
+        pass
+
+
+def test_help_tells_it_all() -> None:
+    """Every command is listed with what it does."""
+    text = fanline("--help").stdout
+    for command in ("demo", "serve", "worker", "seed", "schema", "token", "grant", "revoke"):
+        assert re.search(rf"{command}\s+\w", text), command
+
+
+def test_the_schema_is_printed() -> None:
+    """Exactly, so that it can be put into a file."""
+    assert fanline("schema").stdout == sdl()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "sentence"),
+    [
+        (("serve",), {"FANLINE_STORE_URI": "x"}, "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
+        (("serve",), {"FANLINE_ENV": "production"}, "In production, set FANLINE_SECRET"),
+        (
+            ("demo",),
+            {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY},
+            "does not run with FANLINE_ENV",
+        ),
+        (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Use the mutation logIn"),
+        (("token", "alice"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
+        (("grant", "alice", "firehose"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
+        (("worker", "--once"), {"FANLINE_STORE_URL": "unix:///nowhere"}, "store does not answer"),
+        (("seed", "--users", "0"), {}, "--users must be from 1"),
+        (("seed", "--follows", "/nowhere"), {}, "/nowhere cannot be read"),
+        (("serve", "--host", "192.0.2.1"), {}, "Cannot listen on 192.0.2.1"),
+    ],
+)
+def test_what_can_be_expected_to_fail_is_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], environment: dict[str, str], sentence: str
+) -> None:
+    """No traceback, exit code 1, nothing on standard output."""
+    done = fanline(*arguments, **{"FANLINE_DATA_DIR": str(tmp_path)} | environment)
+    assert done.returncode == 1
+    assert sentence in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
+    """The message says what to do; the data folder is not even made."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        port = listening.getsockname()[1]
+        done = fanline("demo", "--port", str(port), "--data", str(tmp_path / "new"))
+    assert done.returncode == 1
+    assert f"Port {port} of 127.0.0.1 is in use: choose another with --port" in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    """Whatever the reason."""
+    (tmp_path / "file").write_text("")
+    done = fanline("demo", "--port", str(free_port()), "--data", str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert str(tmp_path / "file") in done.stderr.replace("\n", "")
+
+
+def test_the_demo_from_its_start_over_a_crash_to_its_end(tmp_path: Path) -> None:
+    """The printed curl works; kill -9 loses nothing and the next start adopts the orphan; SIGTERM leaves nothing."""
+    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
+        printed = (tmp_path / "log").read_text()
+        assert f"http://localhost:{port}/playground" in printed
+        assert "alice, bob, carol, dave, erin, wei, xiaoming" in printed
+        command = printed[printed.index("curl -s") : printed.index("\n\nServing")]
+        answer = json.loads(subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout)
+        posts = answer["data"]["viewer"]["homeTimeline"]["posts"]["edges"]
+        assert len(posts) == 3
+        assert {"text", "author"} <= posts[0]["node"].keys()
+        token = re.search(r"Bearer ([\w.-]+)", printed)
+        assert token
+        publish = 'mutation { publishPost(input: {text: "before the crash"}) { post { id } } }'
+        post = ask(port, publish, token[1])["data"]["publishPost"]["post"]["id"]
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert store_answers(tmp_path)
+    orphan = EmbeddedStore(tmp_path).pid
+
+    with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
+        assert EmbeddedStore(tmp_path).pid == orphan
+        found = ask(port, f'{{ post(id: "{post}") {{ text }} }}', token[1])
+        assert found["data"]["post"]["text"] == "before the crash"
+        assert ask(port, '{ user(by: {login: "alice"}) { login } }')["data"]["user"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+    assert not store_answers(tmp_path)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> None:
+    """Three processes on one data folder: whoever comes later joins, and leaves the store running."""
+    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
+    with serving("serve", log=tmp_path / "log", **environment) as (process, port):
+        sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { userErrors { code } } }'
+        assert ask(port, sign_up)["data"]["signUp"] == {"userErrors": []}
+        token = fanline("token", "alice", **environment).stdout.strip()
+        assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        nobody = fanline("token", "nobody", **environment)
+        assert (nobody.returncode, nobody.stdout) == (1, "")
+        assert f"no user with the login 'nobody' in the data folder {tmp_path} (set FANLINE_DATA_DIR" in nobody.stderr
+        assert "is projected" in fanline("worker", "--once", **environment).stderr
+        assert "no dead letters" in fanline("worker", "--dead-letters", **environment).stderr
+        assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) in (0, 130)
+    assert not store_answers(tmp_path)
+
+
+async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_url: str, tmp_path: Path) -> None:
+    """It holds at once, saying it twice is no error, and who or what is not known is said."""
+    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
+    graph = await Graph.open(store_url, CHEAP)
+    alice = (await graph.users.sign_up("alice", "correct horse")).id
+    said, held = [], []
+    for command in ("grant", "grant", "revoke", "revoke"):
+        done = fanline(command, "Alice", "firehose", **environment)
+        assert (done.returncode, done.stdout) == (0, "")
+        said.append(done.stderr.strip())
+        held.append(bool(await graph.users.permissions(alice)))
+    await graph.close()
+
+    assert said == [
+        "Alice now has the permission firehose.",
+        "Alice already had the permission firehose.",
+        "Alice no longer has the permission firehose.",
+        "Alice did not have the permission firehose.",
+    ]
+    assert held == [True, True, False, False]
+    nobody = fanline("grant", "nobody", "firehose", **environment)
+    assert nobody.returncode == 1
+    assert f"There is no user with the login 'nobody' in the store {store_url}." in nobody.stderr
+    unknown = fanline("grant", "alice", "everything", **environment)
+    assert unknown.returncode == 2
+    assert "'everything' is not one of 'firehose'" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("grant", "alice", "firehose"), ("revoke", "alice", "firehose"), ("token", "alice")]
+)
+def test_what_needs_a_person_makes_no_store(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Whoever looked in the wrong folder is told so, and finds no new one there."""
+    nowhere = tmp_path / "nowhere"
+    done = fanline(*command, FANLINE_DATA_DIR=str(nowhere))
+    assert done.returncode == 1
+    assert f"There is no store yet in the data folder {nowhere} (set FANLINE_DATA_DIR" in done.stderr
+    assert not nowhere.exists()
+
+
+def test_a_store_is_named_without_its_password() -> None:
+    """Messages are copied into reports."""
+    for url in ("valkey://user:se@cret@db.example:6379/1", "redis://db.example:6379/1?password=se@cret"):
+        named = whereabouts(Settings.load(store_url=url))
+        assert named.removeprefix("the store ").partition("://")[2] == "db.example:6379/1"
+
+
+def test_several_processes_serve_one_port(tmp_path: Path) -> None:
+    """They share the store and the keys; ending the parent ends them all."""
+    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
+    with serving("serve", "--workers", "2", log=tmp_path / "log", **environment) as (process, port):
+        sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { session { token } } }'
+        token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
+        for _ in range(8):
+            assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "bob"}}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=15) == 0
+    assert not store_answers(tmp_path)
+
+
+def test_seeding_is_done_once(tmp_path: Path) -> None:
+    """The same again changes nothing; anything else is refused, since the store is not empty."""
+    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
+    sizes = ("--users", "30", "--posts", "50", "--following", "3")
+    assert "Seeded 30 people" in fanline("seed", *sizes, **environment).stderr
+    assert "already holds 30 people" in fanline("seed", *sizes, **environment).stderr
+    refused = fanline("seed", "--users", "31", **environment)
+    assert refused.returncode == 1
+    assert "only an empty one can be seeded" in refused.stderr.replace("\n", " ")
+
+
+async def test_a_worker_of_its_own_projects_what_an_api_without_one_wrote(store_url: str, tmp_path: Path) -> None:
+    """It waits for the log to grow, and ends on SIGTERM."""
+    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
+    process = await asyncio.create_subprocess_exec(
+        *FANLINE, "worker", env=CLEAN | environment, stderr=asyncio.subprocess.PIPE
+    )
+    graph = await Graph.open(store_url, CHEAP)
+    try:
+        user = await graph.users.sign_up("alice", "correct horse", None)
+        for _ in range(300):
+            if await graph.log.drained() >= user.id:
+                break
+            await asyncio.sleep(0.05)
+        assert await graph.log.drained() >= user.id
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+        assert process.returncode == 0
+        assert b"Traceback" not in err
+    finally:
+        await graph.close()

@@ -1,0 +1,85 @@
+"""`fanline repair`, run as people run it: what it prints, changes and answers."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from tests.conftest import CHEAP
+from tests.server.cli.test_commands import fanline
+from tests.support.graph_worlds import befriend, cached, people, posts, state
+
+
+@pytest.fixture
+async def broken(store_url: str) -> AsyncIterator[dict[str, str]]:
+    """Make a small world in which carol has lost a follower, bob's cache a post and a post of bob's its place."""
+    graph = await Graph.open(store_url, CHEAP)
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob, carol)
+    one, two = await posts(graph, bob, "one", "two")
+    await graph.worker().drain()
+    await cached(graph, bob)
+    async with Redis.from_url(store_url) as raw:
+        await raw.zrem(keys.followers(carol), alice)
+        await raw.zrem(keys.home(bob), two)
+        await raw.zrem(keys.posts(bob), one)
+    yield {"FANLINE_STORE_URL": store_url, "alice": str(alice), "carol": str(carol)}
+    await graph.close()
+
+
+async def test_repair_finds_mends_and_finds_nothing(broken: dict[str, str], tmp_path: Path) -> None:
+    """A check says what differs, with ids, and fails; a repair mends it; then all is well."""
+    environment = {"FANLINE_STORE_URL": broken["FANLINE_STORE_URL"], "FANLINE_DATA_DIR": str(tmp_path)}
+
+    async def stored() -> dict[str, Any]:
+        async with Redis.from_url(broken["FANLINE_STORE_URL"], decode_responses=True) as raw:
+            return await state(raw, but=("{log}",))
+
+    before = await stored()
+
+    found = fanline("repair", "--check", **environment)
+
+    assert found.returncode == 1
+    assert "1 × somebody follows, but is missing among the followers" in found.stderr
+    assert f"user {broken['alice']} follows user {broken['carol']} since" in found.stderr
+    assert "1 × a post is missing from its author's timeline" in found.stderr
+    assert "1 × a home cache lacks a post" in found.stderr
+    assert "3 differences. `fanline repair` mends" in found.stderr
+    assert await stored() == before
+
+    mended = fanline("repair", **environment)
+    again = fanline("repair", "--check", **environment)
+
+    assert (mended.returncode, again.returncode) == (0, 0)
+    assert "3 differences, all mended." in mended.stderr
+    assert "No differences." in again.stderr
+
+
+async def test_a_repair_without_its_archive_says_so(broken: dict[str, str], tmp_path: Path) -> None:
+    """It mends the rest, and fails."""
+    environment = {"FANLINE_STORE_URL": broken["FANLINE_STORE_URL"], "FANLINE_DATA_DIR": str(tmp_path)}
+    nowhere = tmp_path / "folder"
+    nowhere.mkdir()
+
+    done = fanline("repair", FANLINE_ARCHIVE_URL=f"sqlite:///{nowhere}", **environment)
+
+    assert done.returncode == 1
+    assert "The archive was left out" in done.stderr
+    assert "3 differences, all mended." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_what_is_not_yet_projected_is_said(store_url: str, tmp_path: Path) -> None:
+    """With no worker running, the newest facts are not compared, and people are told what to do."""
+    graph = await Graph.open(store_url, CHEAP)
+    await people(graph, "alice")
+    await graph.close()
+
+    done = fanline("repair", "--check", FANLINE_STORE_URL=store_url, FANLINE_DATA_DIR=str(tmp_path))
+
+    assert done.returncode == 0
+    assert "is not yet projected and was not compared" in done.stderr
+    assert "fanline worker --once" in done.stderr

@@ -1,0 +1,158 @@
+"""The demo world: repeatable, within the API's rules, in order of time, and worth looking at."""
+
+import re
+import statistics
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.model import Location, Relationship, RelationshipState, number_at, time_of
+from graph.validation import Check
+from server.demo.people import PASSWORD, SEVEN, demo_world
+from server.demo.world import World
+
+BASE = datetime(2025, 6, 1, 9, 41, 12, 345678, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    """Make the world that the demo shows."""
+    return demo_world(BASE)
+
+
+def test_the_same_seed_and_base_time_give_the_same_world(world: World) -> None:
+    assert demo_world(BASE) == world
+    assert demo_world(BASE, seed=8).facts != world.facts
+
+
+def test_another_base_time_gives_the_same_people_and_texts(world: World) -> None:
+    later = demo_world(BASE + timedelta(days=100))
+    assert set(later.people()) == set(world.people())
+    assert sorted(post.text for post in texts_of(later)) == sorted(post.text for post in texts_of(world))
+
+
+def test_a_small_cut_has_the_first_of_the_same_people(world: World) -> None:
+    cut = demo_world(BASE, people=20, posts=50)
+    assert len(cut.people()) == 20
+    assert set(cut.people()) < set(world.people())
+    assert {role.person.login for role in SEVEN} <= set(cut.people())
+
+
+def test_fewer_people_than_the_seven_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least 7 people"):
+        demo_world(BASE, people=6)
+
+
+def test_every_fact_has_a_millisecond_of_its_own_before_the_base_time(world: World) -> None:
+    """So the log gives each of them exactly the number that it was made with."""
+    numbers = [fact.number for fact in world.facts]
+    assert all(before < after for before, after in pairwise(numbers))
+    assert all(number == number_at(time_of(number)) for number in numbers)
+    assert time_of(numbers[-1]) < BASE
+
+
+def test_nothing_happens_before_it_can(world: World) -> None:
+    """People act only after joining; only what exists is deleted, by its author, and only who follows unfollows."""
+    people: set[int] = set()
+    posts: dict[int, int] = {}
+    follows: set[tuple[int, int]] = set()
+    for fact in world.facts:
+        match fact.event:
+            case UserCreated():
+                people.add(fact.number)
+            case Followed(follower, followee):
+                assert {follower, followee} <= people
+                assert follower != followee
+                assert (follower, followee) not in follows
+                follows.add((follower, followee))
+            case Unfollowed(follower, followee):
+                follows.remove((follower, followee))
+            case PostPublished(author=author):
+                assert author in people
+                posts[fact.number] = author
+            case PostDeleted(author, post):
+                assert posts.pop(post) == author
+
+
+def test_everything_keeps_the_rules_of_the_api(world: World) -> None:
+    """What the demo says could have been typed: nothing is refused, trimmed or normalised."""
+    for fact in world.facts:
+        keep_the_rules(fact)
+    check = Check()
+    check.password(PASSWORD)
+    check.done()
+
+
+def keep_the_rules(fact: Fact) -> None:
+    check = Check()
+    match fact.event:
+        case UserCreated(login, name, _, bio):
+            assert (check.login(login), check.name(name), check.bio(bio)) == (login, name, bio)
+        case PostPublished(_, text, platform, latitude, longitude):
+            assert (check.text(text), check.platform(platform)) == (text, platform)
+            if latitude is not None and longitude is not None:
+                check.location(Location(latitude, longitude))
+    check.done()
+
+
+def test_only_the_seven_have_a_password(world: World) -> None:
+    assert world.passwords == dict.fromkeys(["alice", "bob", "carol", "dave", "erin", "wei", "xiaoming"], PASSWORD)
+    names = {fact.event.login: fact.event.name for fact in world.facts if isinstance(fact.event, UserCreated)}
+    assert (names["wei"], names["xiaoming"]) == ("伟", "小明")
+
+
+@pytest.mark.parametrize("people", [7, 20, 300])
+def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
+    """The README's second query shows it: SELF, MUTUAL, FOLLOWING, FOLLOWED_BY and NONE, in this order."""
+    world = demo_world(BASE, people=people, posts=0)
+    ids, follows = world.people(), world.follows()
+    alice, bob = ids["alice"], ids["bob"]
+    newest = sorted((number, follower) for (follower, followee), number in follows.items() if followee == bob)[::-1]
+    states = [
+        Relationship(alice, other, follows.get((alice, other)), follows.get((other, alice))).state
+        for _, other in newest[:5]
+    ]
+    assert states == [
+        RelationshipState.SELF,
+        RelationshipState.MUTUAL,
+        RelationshipState.FOLLOWING,
+        RelationshipState.FOLLOWED_BY,
+        RelationshipState.NONE,
+    ]
+
+
+def test_a_few_are_followed_by_very_many(world: World) -> None:
+    """Popularity has a long tail, and everybody has somebody to read."""
+    followers = Counter(followee for _, followee in world.follows())
+    following = Counter(follower for follower, _ in world.follows())
+    most = max(followers.values())
+    assert most > 10 * statistics.median(followers[id] for id in world.people().values())
+    assert most > len(world.people()) / 3
+    assert sum(following[id] > 0 for id in world.people().values()) > 290
+
+
+def test_home_timelines_of_the_seven_fill_many_pages(world: World) -> None:
+    for role in SEVEN:
+        assert len(world.home(world.people()[role.person.login])) > 150
+
+
+def test_posts_are_in_two_languages_and_varied(world: World) -> None:
+    texts = [post.text for post in texts_of(world)]
+    chinese = sum(bool(re.search(r"[\u4e00-\u9fff]", text)) for text in texts)
+    assert 0.3 < chinese / len(texts) < 0.7
+    assert len(set(texts)) > 0.75 * len(texts)
+    assert sum("#" in text for text in texts) > 500
+    assert sum(post.platform is not None for post in texts_of(world)) > 3000
+    assert sum(post.latitude is not None for post in texts_of(world)) > 300
+
+
+def test_the_last_day_is_lively(world: World) -> None:
+    recent = [post for post in world.posts() if time_of(post) > BASE - timedelta(days=1)]
+    assert len(recent) > 100
+
+
+def texts_of(world: World) -> list[PostPublished]:
+    return [fact.event for fact in world.facts if isinstance(fact.event, PostPublished)]

@@ -1,0 +1,226 @@
+"""Clients leave in many ways, politely or not: the server notices at once, and nothing of them stays behind."""
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import socket as sockets
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import pytest
+
+from graph.log.events import PostPublished
+from server.auth import Tokens
+from server.endpoint.event_stream import EventStream
+from server.endpoint.websocket import SocketHandler, SocketOperation
+from server.operations.caller import Caller
+from server.transport.http import HttpProtocol
+from server.transport.websocket import SocketProtocol
+from tests.server.conftest import KEY, Api, Socket, events, until
+
+LIVE = "subscription { homeTimeline { cursor } }"
+HANDSHAKE = (
+    b"GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Protocol: graphql-transport-ws\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+VISITS = 300
+KINDS = (SocketHandler, SocketOperation, SocketProtocol, HttpProtocol, EventStream, Caller)
+
+Visit = Callable[[Api, str], Awaitable[None]]
+
+
+def tear_off(transport: asyncio.WriteTransport) -> None:
+    """Leave with a TCP reset, as a phone that changes its network seems to."""
+    transport.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+async def listening(socket: Socket, id: str = "1") -> None:
+    """Subscribe, and wait until events come."""
+    await socket.subscribe(id, LIVE)
+    while (await socket.receive()).get("id") != id:
+        pass
+
+
+async def say_nothing(api: Api, token: str) -> None:
+    async with api.open_socket():
+        pass
+
+
+async def only_stand_open(api: Api, token: str) -> None:
+    async with api.socket(token):
+        pass
+
+
+async def listen(api: Api, token: str) -> None:
+    async with api.socket(token) as socket:
+        await listening(socket)
+
+
+async def listen_and_complete(api: Api, token: str) -> None:
+    async with api.socket(token) as socket:
+        await listening(socket)
+        await socket.send(type="complete", id="1")
+
+
+async def listen_twice_and_tear_off(api: Api, token: str) -> None:
+    async with api.socket(token) as socket:
+        await listening(socket, "1")
+        await listening(socket, "2")
+        tear_off(socket.connection.transport)
+
+
+async def tear_off_while_much_begins(api: Api, token: str) -> None:
+    async with api.socket(token) as socket:
+        for number in range(5):
+            await socket.subscribe(f"{number}", LIVE)
+            await socket.subscribe(f"q{number}", "{ viewer { login homeTimeline { id } } }")
+        tear_off(socket.connection.transport)
+
+
+async def tear_off_during_connection_init(api: Api, token: str) -> None:
+    async with api.open_socket() as socket:
+        await socket.send(type="connection_init", payload={"authorization": f"Bearer {token}"})
+        tear_off(socket.connection.transport)
+
+
+async def tear_off_after(api: Api, sent: bytes, until: bytes = b"") -> None:
+    """Send these bytes, wait for those, if any, and leave."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(api.url.rpartition(":")[2]))
+    writer.write(sent)
+    await writer.drain()
+    if until:
+        await reader.readuntil(until)
+    tear_off(writer.transport)
+
+
+async def tear_off_in_the_handshake(api: Api, token: str) -> None:
+    await tear_off_after(api, HANDSHAKE[:40])
+
+
+async def tear_off_after_the_handshake(api: Api, token: str) -> None:
+    await tear_off_after(api, HANDSHAKE)
+
+
+async def be_sent_away(api: Api, token: str) -> None:
+    async with api.socket(token) as socket:
+        await listening(socket)
+        await socket.send(type="nonsense")
+        assert (await socket.closed())[0] == 4400
+
+
+async def stream(api: Api, token: str) -> None:
+    async with api.stream(LIVE, token) as response, aclosing(events(response)) as streamed:
+        await anext(streamed)
+
+
+def request(token: str) -> bytes:
+    body = json.dumps({"query": LIVE})
+    head = f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"POST /graphql HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n{head}\r\n\r\n{body}".encode()
+
+
+async def tear_off_a_stream(api: Api, token: str) -> None:
+    await tear_off_after(api, request(token), b"event: next")
+
+
+async def tear_off_a_stream_that_begins(api: Api, token: str) -> None:
+    await tear_off_after(api, request(token))
+
+
+WAYS: list[Visit] = [
+    say_nothing,
+    only_stand_open,
+    listen,
+    listen_and_complete,
+    listen_twice_and_tear_off,
+    tear_off_while_much_begins,
+    tear_off_during_connection_init,
+    tear_off_in_the_handshake,
+    tear_off_after_the_handshake,
+    be_sent_away,
+    stream,
+    tear_off_a_stream,
+    tear_off_a_stream_that_begins,
+]
+
+
+async def crowd(api: Api, token: str, visits: int) -> None:
+    """Let many come and go, in every way, a score at a time."""
+    room = asyncio.Semaphore(20)
+
+    async def come_and_go(visit: Visit) -> None:
+        async with room:
+            await visit(api, token)
+
+    await asyncio.gather(*(come_and_go(WAYS[number % len(WAYS)]) for number in range(visits)))
+
+
+def connections() -> int:
+    """Count the TCP connections of this process; those to the store are others."""
+    inodes = {line.split()[9] for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]}
+    targets = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the listing itself
+            targets.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return sum(target.removeprefix("socket:[").rstrip("]") in inodes for target in targets)
+
+
+def left_behind(api: Api) -> dict[str, int]:
+    """Count what clients could leave behind: objects, streams of the feed, what quotas count, connections."""
+    gc.collect()
+    objects = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KINDS))
+    held = {
+        "streams": len(api.app.state.graph.feed),
+        "subscriptions": api.endpoint.streams.held,
+        "sockets": api.endpoint.sockets.held,
+        "connections": connections() - 1,  # one listens
+        **objects,
+    }
+    return {name: count for name, count in held.items() if count}
+
+
+def tasks() -> list[str]:
+    """List what runs, but for commands that are on their way to the store."""
+    names = (getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks())
+    return sorted(name for name in names if name != "Store._exchange")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="needs Linux to count connections")
+async def test_nothing_stays_of_clients_that_left(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """Hundreds come and go, a score at a time, in every way there is; then everything is as it was, also the log."""
+    token = await api.token("alice")
+    await crowd(api, token, len(WAYS))
+    await until(lambda: not left_behind(api))
+    before = tasks()
+    await crowd(api, token, VISITS)
+    with suppress(TimeoutError):
+        await until(lambda: not left_behind(api) and tasks() == before)
+    assert left_behind(api) == {}
+    assert tasks() == before
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
+    """It may last for days: what one event needed is gone with it."""
+    session = await api.session("alice")
+    query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { id author { login } } } } } }"
+    async with api.socket(Tokens([KEY]).issue(session)) as socket:
+        await socket.subscribe("1", query)
+        await socket.receive()
+        kept = []
+        for _ in range(3):
+            facts = await api.graph.log.append([PostPublished(session.user, "hi")] * 40)
+            told = 0
+            while told < len(facts):
+                message = await socket.receive()
+                told += "edge" in message["payload"]["data"]["homeTimeline"]
+            gc.collect()
+            kept.append(sum(type(found).__name__ == "FieldDetails" for found in gc.get_objects()))
+    assert kept[2] - kept[1] < 40

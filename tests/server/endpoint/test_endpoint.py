@@ -1,0 +1,371 @@
+"""GraphQL over HTTP: what is asked badly gets a clear answer, what is asked well the right status."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from strawberry.types import ExecutionResult
+
+from graph import Graph
+from server.auth import Tokens
+from server.embedded import EmbeddedStore
+from server.endpoint.requests import render
+from server.errors import Refused
+from server.settings import Settings
+from tests.server.conftest import KEY, Api, serving
+
+GRAPHQL_JSON = "application/graphql-response+json"
+FOLLOW = "mutation { follow(input: {userIds: []}) { results { outcome } userErrors { code } } }"
+
+
+def error_of(response: httpx.Response) -> tuple[str, str]:
+    """Give the code and the message of the only error; its request id is the response's."""
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["requestId"] == response.headers["x-request-id"]
+    return error["extensions"]["code"], error["message"]
+
+
+async def test_a_query_with_variables(api: Api) -> None:
+    """The plain case: JSON in, JSON out."""
+    await api.session("alice")
+    response = await api.ask("query ($x: String!) { user(by: {login: $x}) { login } }", x="alice")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {"data": {"user": {"login": "alice"}}}
+
+
+async def test_a_query_by_get(api: Api) -> None:
+    """Queries may come by GET, with their variables as JSON."""
+    await api.session("alice")
+    query = "query Who($x: String!) { user(by: {login: $x}) { login } }"
+    parameters = {"query": query, "variables": '{"x":"alice"}', "operationName": "Who"}
+    response = await api.client.get("/graphql", params=parameters)
+    assert response.json() == {"data": {"user": {"login": "alice"}}}
+
+
+async def test_one_of_several_operations_is_chosen_by_name(api: Api) -> None:
+    """The others of the document do not run."""
+    body = {"query": "query A { a: __typename } query B { b: __typename }", "operationName": "B"}
+    response = await api.client.post("/graphql", json=body)
+    assert response.json() == {"data": {"b": "Query"}}
+
+
+async def test_get_never_writes(api: Api) -> None:
+    """A mutation by GET is refused with 405, before anything happens."""
+    response = await api.client.get("/graphql", params={"query": FOLLOW})
+    assert response.status_code == 405
+    assert response.headers["allow"] == "POST"
+    assert error_of(response) == ("BAD_USER_INPUT", "Mutations must be posted.")
+
+
+async def test_a_subscription_by_plain_post_is_refused(api: Api) -> None:
+    """The answer names the transports that serve subscriptions."""
+    response = await api.ask("subscription { homeTimeline { cursor } }")
+    assert response.status_code == 400
+    assert "graphql-transport-ws" in error_of(response)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "The body is not JSON"),
+        (b"{", "The body is not JSON"),
+        (b'{"query": "{ viewer { id } }", "variables": {"x": "\xff"}}', "valid UTF-8"),
+        (b'{"query": "{ viewer { id } }", "variables": {"x": "\\ud800"}}', "surrogate"),
+        (b"[" * 100_000, "depth limit"),
+        (b'{"query": "{ viewer { id } }", "variables": {"x": ' + b"1" * 5000 + b"}}", "infinity"),
+        (b'{"query": "{ viewer { id } }", "variables": {"x": NaN}}', "The body is not JSON"),
+        (b"[]", "batches are not supported"),
+        (b'"{ viewer { id } }"', "one JSON object"),
+        (b"null", "one JSON object"),
+        (b"{}", "neither a 'query' nor a 'documentId'"),
+        (b'{"query": ""}', "neither a 'query' nor a 'documentId'"),
+        (b'{"query": 7}', "'query' must be a string"),
+        (b'{"query": "{ viewer { id } }", "variables": []}', "'variables' must be an object"),
+        (b'{"query": "{ viewer { id } }", "operationName": 1}', "'operationName' must be a string"),
+        (b'{"query": "{ viewer { id } }", "extensions": "x"}', "'extensions' must be an object"),
+        (b'{"query": "{ viewer { id } }", "operationName": "Other"}', 'Unknown operation named "Other"'),
+    ],
+)
+async def test_a_body_that_is_not_a_request_is_a_clear_400(api: Api, body: bytes, message: str) -> None:
+    """Broken encodings, endless numbers and wrong shapes never get as far as a resolver."""
+    response = await api.client.post("/graphql", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 400
+    code, found = error_of(response)
+    assert code == "BAD_USER_INPUT"
+    assert message in found
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "multipart/form-data"])
+async def test_only_json_is_read(api: Api, content_type: str) -> None:
+    """A form on another site cannot post to the API."""
+    body = b'{"query": "{ viewer { id } }"}'
+    response = await api.client.post("/graphql", content=body, headers={"content-type": content_type})
+    assert response.status_code == 415
+
+
+async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
+    """Whether or not its length is declared, with the limit, and so that pages of other origins can read it."""
+    large = json.dumps({"query": "{ viewer { id } }" + " " * 300_000}).encode()
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(large), 10_000):
+            yield large[start : start + 10_000]
+
+    for content in (large, parts()):
+        headers = {"content-type": "application/json", "origin": api.url}
+        response = await api.client.post("/graphql", content=content, headers=headers)
+        assert response.status_code == 413
+        assert error_of(response) == (
+            "BAD_USER_INPUT",
+            "The body has more than 100,000 bytes, the most that are read. Send less.",
+        )
+
+
+def test_a_response_beyond_the_limit_is_refused() -> None:
+    """What the cost did not foresee, as it may be with introspection, is not sent either."""
+    result = ExecutionResult({"viewer": {"login": "alice"}}, None)
+    assert render(result, "application/json", 100).status == 200
+    with pytest.raises(Refused, match="The response has 37 bytes; the limit is 36") as refused:
+        render(result, "application/json", 36)
+    assert (refused.value.status, refused.value.code) == (400, "COST_LIMIT")
+
+
+async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
+    """With 405, and the methods that are allowed."""
+    response = await api.client.put("/graphql", json={})
+    assert response.status_code == 405
+    assert response.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        ("{ viewer { id }", "GRAPHQL_PARSE_FAILED"),
+        ('{ user(by: {login: "\\ud800"}) { id } }', "GRAPHQL_PARSE_FAILED"),
+        ("{" + "viewer{" * 2000, "GRAPHQL_PARSE_FAILED"),
+        ("{" + "a" * 10 + "}" * 3100, "GRAPHQL_PARSE_FAILED"),
+        ("{ nobody { id } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query ($id: ID!) { post(id: $id) { id } }", "BAD_USER_INPUT"),
+        ("query A { __typename } query B { __typename }", "BAD_USER_INPUT"),
+        ("{ viewer { id } } " + "{ viewer { id } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("{ post(id: " + "9" * 2000 + ") { id } }", "BAD_USER_INPUT"),
+    ],
+)
+async def test_a_document_that_cannot_run_says_so_with_a_code(api: Api, document: str, code: str) -> None:
+    """Parsing, validation and variables have their codes; the status is 400 for those who know the media type."""
+    headers = {"accept": GRAPHQL_JSON}
+    response = await api.client.post("/graphql", json={"query": document}, headers=headers)
+    assert response.json()["errors"][0]["extensions"]["code"] == code
+    if "data" not in response.json():
+        assert response.status_code == 400
+
+
+async def test_expected_errors_within_an_operation_leave_the_rest_alone(api: Api) -> None:
+    """A bad page fails its own field; the status stays 200."""
+    await api.session("alice")
+    response = await api.ask('{ user(by: {login: "alice"}) { login followers { totalCount } } }')
+    assert response.status_code == 200
+    assert response.json()["data"] == {"user": {"login": "alice", "followers": None}}
+    assert error_of(response)[0] == "BAD_USER_INPUT"
+
+
+async def test_the_unexpected_stays_inside(api: Api, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    """Nothing of an internal error reaches the client but an id, which the log has with the cause."""
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr(api.app.state.graph.users, "ids_of_logins", broken)
+    response = await api.ask('{ user(by: {login: "alice"}) { login } }')
+    code, message = error_of(response)
+    assert code == "INTERNAL"
+    assert "hunter2" not in response.text
+    assert response.headers["x-request-id"] in message
+    assert response.headers["x-request-id"] in caplog.text
+    assert "hunter2" in caplog.text
+
+
+async def test_a_request_may_bring_its_own_id(api: Api) -> None:
+    """A harmless id is kept, so that logs of several services can be joined; any other is replaced."""
+    kept = await api.client.get("/health/live", headers={"x-request-id": "abc-123"})
+    assert kept.headers["x-request-id"] == "abc-123"
+    replaced = await api.client.get("/health/live", headers={"x-request-id": "a b<script>"})
+    assert len(replaced.headers["x-request-id"]) == 16
+
+
+# Who asks
+
+
+async def test_a_token_makes_a_viewer(api: Api) -> None:
+    """The viewer is who the token says."""
+    response = await api.ask("{ viewer { login } }", await api.token("alice"))
+    assert response.json() == {"data": {"viewer": {"login": "alice"}}}
+
+
+async def test_without_a_token_there_is_no_viewer(api: Api) -> None:
+    """Anonymous requests are served; what needs a viewer says UNAUTHENTICATED."""
+    assert (await api.ask("{ viewer { login } }")).json() == {"data": {"viewer": None}}
+    response = await api.ask(FOLLOW)
+    assert response.status_code == 200
+    assert error_of(response)[0] == "UNAUTHENTICATED"
+
+
+@pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer", "Basic YWxpY2U6eA=="])
+async def test_a_bad_token_is_never_anonymous(api: Api, header: str) -> None:
+    """401 for everything, even for what anybody may ask."""
+    response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers={"authorization": header})
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    assert error_of(response)[0] == "UNAUTHENTICATED"
+
+
+@pytest.mark.parametrize("document", ["{ viewer { login } }", FOLLOW])
+@pytest.mark.parametrize("accept", ["application/json", GRAPHQL_JSON])
+async def test_a_session_that_has_ended_counts_at_once(api: Api, document: str, accept: str) -> None:
+    """After a log-out the same token gets 401, without data, for queries and mutations."""
+    session = await api.session("alice")
+    headers = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}", "accept": accept}
+    await api.graph.sessions.end(session.user, session.id)
+    response = await api.client.post("/graphql", json={"query": document}, headers=headers)
+    assert response.status_code == 401
+    assert "data" not in response.json()
+    assert error_of(response)[0] == "UNAUTHENTICATED"
+
+
+async def test_the_session_check_costs_a_query_no_round_trip(api: Api) -> None:
+    """It rides along with the query's first reads."""
+    token = await api.token("alice")
+    await api.ask("{ viewer { login } }", token)
+    store = api.app.state.graph.store
+    before = store.round_trips
+    await api.ask("{ viewer { login } }", token)
+    assert store.round_trips - before == 1
+
+
+# Limits
+
+
+def doubling(levels: int) -> str:
+    """Make a document of fragments that each spread the next one twice."""
+    fragments = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(levels)]
+    return "{ viewer { ...F0 } } " + " ".join(fragments) + f" fragment F{levels} on User {{ id }}"
+
+
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        (doubling(30), "too many selections"),
+        ("{" + " ".join(f"a{n}: viewer {{ id }}" for n in range(101)) + "}", "101 aliases"),
+        ("{ viewer { id " + "@include(if: true) " * 101 + "} }", "101 directives"),
+        ("{ viewer { " + "id " * 1100 + "} }", "1101 selections"),
+        (
+            "{ viewer { " + "homeTimeline { posts(first: 1) { nodes { author { " * 6 + "id" + " } } } }" * 6 + "} }",
+            "26 levels",
+        ),
+        ("{ viewer { ...A } } fragment A on User { ...B } fragment B on User { ...A }", None),
+    ],
+)
+async def test_a_document_too_large_is_refused_quickly(api: Api, document: str, what: str | None) -> None:
+    """Its size is found in linear time, before validation, and named."""
+    response = await api.ask(document)
+    assert response.elapsed.total_seconds() < 1
+    error = response.json()["errors"][0]
+    assert error["extensions"]["code"] == ("COST_LIMIT" if what else "GRAPHQL_VALIDATION_FAILED")
+    assert (what or "Cannot spread fragment") in error["message"]
+
+
+async def test_many_documents_do_not_grow_the_process(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those last used are kept, up to a number of tokens, and none that has something wrong."""
+    monkeypatch.setattr("server.operations.documents.KEPT_TOKENS", 2_000)
+    for number in range(20):
+        await api.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
+        await api.ask("{ __typename } # used again and again")
+        await api.ask(f"{{ wrong{number} }}")
+    execution = api.app.routes[0].app.execution  # type: ignore[attr-defined]  # our endpoint
+    documents = list(execution.preparation.documents._kept)
+    assert 15 < len(documents) <= 25
+    assert "{ __typename } # used again and again" in documents
+    assert not any("wrong" in document for document in documents)
+
+
+# Around the endpoint
+
+
+async def test_the_schema_is_served(api: Api) -> None:
+    """As SDL."""
+    response = await api.client.get("/schema.graphql")
+    assert "type User implements Node" in response.text
+
+
+async def test_other_origins_are_let_in_by_setting_only(settings: Settings, graph: Graph) -> None:
+    """The browser learns from the preflight what is allowed."""
+    allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
+    async with serving(allowed, graph) as api:
+        for origin, answer in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
+            headers = {
+                "origin": origin,
+                "access-control-request-method": "POST",
+                "access-control-request-headers": "authorization,content-type",
+            }
+            response = await api.client.options("/graphql", headers=headers)
+            assert response.headers.get("access-control-allow-origin") == answer
+
+
+async def test_production_hides_the_schema_and_the_playground(settings: Settings, graph: Graph) -> None:
+    """Introspection, hints at names, /schema.graphql and the playground are closed unless opened."""
+    production = Settings.model_validate(settings.model_dump() | {"env": "production"})
+    async with serving(production, graph) as api:
+        assert (await api.client.get("/schema.graphql")).status_code == 404
+        assert (await api.client.get("/playground")).status_code == 404
+        page = await api.client.get("/graphql", headers={"accept": "text/html"})
+        assert page.status_code == 400
+        introspection = (await api.ask("{ __schema { types { name } } }")).json()
+        assert introspection["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+        assert "Did you mean" not in (await api.ask("{ viewe { id } }")).text
+        assert (await api.ask("{ __typename }")).json() == {"data": {"__typename": "Query"}}
+
+
+async def test_a_store_that_goes_away_and_comes_back(settings: Settings, tmp_path: Path, graph: Graph) -> None:
+    """Meanwhile errors say STORE_UNAVAILABLE and readiness 503; afterwards all is well without a restart."""
+    store = EmbeddedStore(tmp_path)
+    store.start()
+    away = settings.model_copy(update={"store_url": store.url})
+    async with serving(away, graph) as api:
+        api.graph = api.app.state.graph
+        token = await api.token("alice")
+        assert (await api.client.get("/health/ready")).status_code == 200
+
+        store.stop()
+        response = await api.ask('{ user(by: {login: "alice"}) { login } }')
+        assert error_of(response)[0] == "STORE_UNAVAILABLE"
+        assert response.json()["errors"][0]["message"] == "The store does not answer. Try again in a moment."
+        response = await api.ask("{ viewer { login } }", token)
+        assert response.status_code == 503
+        assert error_of(response)[0] == "STORE_UNAVAILABLE"
+        assert "unix" not in response.text
+        assert (await api.client.get("/health/ready")).status_code == 503
+        assert (await api.client.get("/health/live")).status_code == 200
+
+        store.start()
+        assert (await api.client.get("/health/ready")).status_code == 200
+        assert (await api.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+    store.stop()
+
+
+async def test_an_embedded_store_that_dies_is_started_again(tmp_path: Path, graph: Graph) -> None:
+    """The application notices and brings it back with all that was acknowledged."""
+    async with serving(Settings(data_dir=tmp_path, secret=(KEY,)), graph) as api:
+        api.graph = api.app.state.graph
+        token = await api.token("alice")
+        os.kill(EmbeddedStore(tmp_path).pid, signal.SIGKILL)
+        for _ in range(100):
+            response = await api.ask("{ viewer { login } }", token)
+            if response.status_code == 200:
+                break
+        assert json.loads(response.text) == {"data": {"viewer": {"login": "alice"}}}

@@ -1,0 +1,81 @@
+"""Validation of documents: the specified rules, with bounds on the work of the costly ones."""
+
+import pytest
+from graphql import parse, specified_rules, validate
+
+from schema import schema as strawberry_schema
+from server.operations.document_size import DocumentLimits
+from server.operations.documents import MAX_ERRORS, DocumentRefused, Documents
+from server.operations.validation import MAX_INVALID_VALUES, MAX_LINES, REPLACED, RULES
+
+SCHEMA = strawberry_schema._schema
+
+
+def errors(text: str) -> list[str]:
+    """Validate a document; return the messages of its errors."""
+    return [
+        error.message for error in validate(SCHEMA, parse(text, max_tokens=DocumentLimits().tokens), RULES, MAX_ERRORS)
+    ]
+
+
+def test_every_specified_rule_is_checked() -> None:
+    """Each of graphql-core's rules, or one that replaces it, in the same order."""
+    assert [*RULES[1:]] == [REPLACED.get(rule, rule) for rule in specified_rules]
+    assert set(REPLACED) < set(specified_rules)
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r", "\r\n"])
+def test_a_document_has_a_limited_number_of_lines(line_break: str) -> None:
+    """Otherwise each of twenty errors scans up to 250,000 lines for its location."""
+    document = "{viewer {" + line_break * (MAX_LINES - 1) + "id}}"
+
+    assert errors(document) == []
+    assert errors(document.replace("id", line_break + "unknown")) == [
+        f"The document has {MAX_LINES + 1:,} lines; the limit is {MAX_LINES:,}. Remove blank lines."
+    ]
+
+
+def test_a_document_without_locations_is_validated() -> None:
+    """The parser can leave locations out; then lines do not matter."""
+    document = parse("{viewer {" + "\n" * MAX_LINES + "id}}", no_location=True)
+
+    assert validate(SCHEMA, document, RULES) == []
+
+
+def test_invalid_values_are_reported_a_few_times() -> None:
+    """Each error prints the whole value, which takes milliseconds if it is as long as a document may be."""
+    unknown = " ".join(f"x{number}: 1" for number in range(50))
+    found = errors(f"{{user(by: {{{unknown}}}) {{id}}}}")
+
+    assert len(found) == MAX_INVALID_VALUES + 1
+    assert found[0].startswith("Expected value of type 'UserBy' not to include unknown field 'x0'")
+    assert found[-1] == "Validation stopped after 5 invalid values."
+
+
+def test_operations_cannot_share_fragments_without_limit() -> None:
+    """Sixty operations that spread a fragment of 400 variables are refused; one such operation is not."""
+    fragment = "fragment F on Query {nodes(ids: [" + "$id " * 400 + "]) {id}}"
+    operations = [f"query Q{number}($id: ID!) {{...F}} " for number in range(60)]
+
+    assert errors(operations[0] + fragment) == []
+    assert errors("".join(operations) + fragment) == ["Validation aborted."]
+
+
+def test_a_screen_of_many_fragments_is_far_from_the_limits() -> None:
+    """Forty nested fragments that use the operation's variables, as Relay compiles them."""
+    fragments = "".join(
+        f"fragment F{number} on User {{id followers(first: $first) {{nodes {{id}}}} ...F{number + 1}}} "
+        for number in range(40)
+    )
+    text = "query Screen($first: Int!) {viewer {...F0}} " + fragments + "fragment F40 on User {name}"
+
+    assert errors(text) == []
+
+
+@pytest.mark.parametrize("introspection", [True, False])
+def test_the_server_refuses_by_these_rules(introspection: bool) -> None:
+    """Whether introspection is on or off."""
+    documents = Documents(SCHEMA, DocumentLimits(), introspection=introspection)
+
+    with pytest.raises(DocumentRefused, match="Remove blank lines"):
+        documents.prepare("{viewer {" + "\n" * MAX_LINES + "id}}")

@@ -1,0 +1,176 @@
+"""Manifests of trusted documents: what is wrong with one is found at the start, and named with file and document."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema import schema
+from server.endpoint.requests import Asked
+from server.operations.document_size import DocumentLimits
+from server.operations.execution import Execution
+from server.operations.preparation import OperationLimits
+from server.operations.trusted_documents import TrustedDocuments
+from server.settings import Settings, SettingsError, TrustedDocumentsMode
+
+ALLOW, ONLY = TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
+VIEWER = "{ viewer { login } }"
+APOLLO = {"format": "apollo-persisted-query-manifest", "version": 1}
+
+
+def load(path: Path) -> TrustedDocuments:
+    """Load trusted documents for the real schema."""
+    execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False, locations=False)
+    return TrustedDocuments.load(path, ONLY, execution.preparation.pin)
+
+
+def text_of(documents: TrustedDocuments, id: str) -> str:
+    """Return the text that an id stands for."""
+    return documents.resolve(Asked("", None, None, document_id=id))
+
+
+def write(path: Path, content: object) -> Path:
+    """Write a file: what is no text, as JSON."""
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def refusal(path: Path) -> str:
+    """Return why a path is refused, without the folder."""
+    with pytest.raises(SettingsError) as caught:
+        load(path)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"one": VIEWER},
+        {**APOLLO, "operations": [{"id": "one", "name": "One", "type": "query", "body": VIEWER}]},
+        {**APOLLO, "operations": [{"id": "one", "body": VIEWER, "clientName": "web"}]},
+    ],
+)
+def test_a_manifest_of_each_format(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    """A document is known by its id, and by the hash of its text."""
+    documents = load(write(tmp_path / "manifest.json", manifest))
+    assert len(documents) == 1
+    assert text_of(documents, "one") == VIEWER
+    assert text_of(documents, "sha256:" + hashlib.sha256(VIEWER.encode()).hexdigest()) == VIEWER
+
+
+def test_a_folder_of_documents_and_manifests(tmp_path: Path) -> None:
+    """Files with other endings, hidden files and folders inside are ignored."""
+    write(tmp_path / "viewer.graphql", f"{VIEWER}\n")
+    write(tmp_path / "viewer-id.gql", "{ viewer { id } }")
+    write(tmp_path / "relay.json", {"name": "{ viewer { name } }", "same": "{ viewer { id } }"})
+    write(tmp_path / "apollo.json", {**APOLLO, "operations": [{"id": "bio", "body": "{ viewer { bio } }"}]})
+    write(tmp_path / "README.md", "not a document")
+    write(tmp_path / ".hidden.graphql", "not a document")
+    (tmp_path / "inside").mkdir()
+    write(tmp_path / "inside" / "other.graphql", "not a document")
+    documents = load(tmp_path)
+    assert len(documents) == 4
+    assert text_of(documents, "viewer") == f"{VIEWER}\n"
+    assert text_of(documents, "viewer-id") == text_of(documents, "same") == "{ viewer { id } }"
+    assert text_of(documents, "name") == "{ viewer { name } }"
+    assert text_of(documents, "bio") == "{ viewer { bio } }"
+
+
+def test_a_single_document(tmp_path: Path) -> None:
+    """A file of GraphQL can stand alone."""
+    assert text_of(load(write(tmp_path / "viewer.graphql", VIEWER)), "viewer") == VIEWER
+
+
+NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nodes { login } } } } } }"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "m.json: is not JSON: "),
+        ("[" * 100_000, "m.json: is not JSON: "),
+        ([VIEWER], "m.json: must be a JSON object of ids and texts, or an apollo-persisted-query-manifest."),
+        ({}, "m.json: there are no trusted documents, neither in a manifest nor as .graphql files."),
+        ({**APOLLO, "operations": []}, "m.json: there are no trusted documents"),
+        ({"a": 7}, "m.json, document 'a': must be the text of a GraphQL document."),
+        ({"a": " "}, "m.json, document 'a': must be the text of a GraphQL document."),
+        ({"": VIEWER}, "m.json, document 1: the id must be a string of 1 to 256 characters."),
+        ({"a": VIEWER, "x" * 257: VIEWER}, "m.json, document 2: the id must be a string of 1 to 256 characters."),
+        ({"a": '{ post(id: "\ud800") { id } }'}, "m.json, document 'a': has a lone surrogate"),
+        ({"a": "{ viewer {"}, "m.json, document 'a': Syntax Error: Expected Name, found <EOF>. (line 1, column 11)"),
+        (
+            {"ok": VIEWER, "a": "{\n  nobody }"},
+            "m.json, document 'a': Cannot query field 'nobody' on type 'Query'. (line 2, column 3)",
+        ),
+        ({"a": "{ __schema { types { name } } }"}, "m.json, document 'a': GraphQL introspection has been disabled"),
+        ({"a": "{" + "a: viewer { id }" * 101 + "}"}, "m.json, document 'a': The document has "),
+        ({"a": "{" + " viewer { id }" * 2000 + "}"}, "m.json, document 'a': Syntax Error: Document contains more "),
+        ({"a": NESTED}, "m.json, document 'a': The operation "),
+        ({f"sha256:{'0' * 64}": VIEWER}, "the id is not the SHA-256 hash of the text, which is sha256:"),
+        ('{"a": "{ viewer { id } }", "a": "{ viewer { bio } }"}', "m.json, document 'a': m.json has another text for"),
+        (
+            {**APOLLO, "version": 2, "operations": []},
+            "must have the format 'apollo-persisted-query-manifest', version 1",
+        ),
+        ({"format": "other", "operations": []}, "must have the format 'apollo-persisted-query-manifest', version 1"),
+        (APOLLO, "m.json: 'operations' must be a list."),
+        ({**APOLLO, "operations": [VIEWER]}, "m.json, document 1: must be an object with an 'id' and a 'body'."),
+        ({**APOLLO, "operations": [{"body": VIEWER}]}, "m.json, document 1: the id must be a string"),
+        ({**APOLLO, "operations": [{"id": "a"}]}, "m.json, document 'a': must be the text of a GraphQL document."),
+        ({str(number): VIEWER for number in range(1_001)}, "m.json: there are more than 1,000 trusted documents."),
+        ({"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"}, "m.json: trusted documents may have 2 MB in all"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_named(tmp_path: Path, content: object, sentence: str) -> None:
+    """With the file, the document and, in the document, the place."""
+    assert sentence in refusal(write(tmp_path / "m.json", content))
+
+
+def test_the_same_entry_twice_is_no_mistake(tmp_path: Path) -> None:
+    """As in manifests of two front ends."""
+    write(tmp_path / "a.json", {"one": VIEWER})
+    write(tmp_path / "b.json", {"one": VIEWER})
+    assert len(load(tmp_path)) == 1
+
+
+def test_two_files_with_different_texts_for_an_id(tmp_path: Path) -> None:
+    """Both files are named."""
+    write(tmp_path / "a.json", {"one": VIEWER})
+    write(tmp_path / "one.graphql", "{ viewer { id } }")
+    said = refusal(tmp_path)
+    assert "one.graphql, document 'one': " in said
+    assert "a.json has another text for the same id." in said
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing path, another kind of file, a folder in a file's place, another encoding, and an empty folder."""
+    assert refusal(tmp_path / "missing.json").startswith("missing.json: there is no such file or folder")
+    assert "must be a folder, or a file that ends in" in refusal(write(tmp_path / "list.txt", "x"))
+    (tmp_path / "empty").mkdir()
+    assert refusal(tmp_path / "empty").startswith("empty: there are no trusted documents")
+    (tmp_path / "empty" / "folder.json").mkdir()
+    assert "folder.json: is not a regular file" in refusal(tmp_path / "empty")
+    (tmp_path / "latin.graphql").write_bytes(b"# caf\xe9\n{ viewer { id } }")
+    assert "latin.graphql: is not UTF-8" in refusal(tmp_path / "latin.graphql")
+
+
+def test_a_long_id_is_shortened_in_errors(tmp_path: Path) -> None:
+    """A manifest may be anything."""
+    assert len(refusal(write(tmp_path / "m.json", {"x" * 256: "{"}))) < 250
+
+
+def test_the_settings_of_trusted_documents(tmp_path: Path) -> None:
+    """A path alone allows them; `only` and `allow` need a path."""
+    path = str(tmp_path)
+    assert Settings.load({}).trust is TrustedDocumentsMode.OFF
+    assert Settings.load({"FANLINE_TRUSTED_DOCUMENTS": path}).trust is ALLOW
+    given = {"FANLINE_TRUSTED_DOCUMENTS": path, "FANLINE_TRUSTED_DOCUMENTS_MODE": "Only"}
+    assert Settings.load(given).trust is ONLY
+    assert Settings.load(given | {"FANLINE_TRUSTED_DOCUMENTS_MODE": "off"}).trust is TrustedDocumentsMode.OFF
+    for mode in ("only", "allow"):
+        with pytest.raises(SettingsError, match=f"TRUSTED_DOCUMENTS_MODE={mode} needs FANLINE_TRUSTED_DOCUMENTS"):
+            Settings.load({"FANLINE_TRUSTED_DOCUMENTS_MODE": mode})
+    with pytest.raises(SettingsError, match="FANLINE_TRUSTED_DOCUMENTS_MODE"):
+        Settings.load(given | {"FANLINE_TRUSTED_DOCUMENTS_MODE": "strict"})

@@ -1,0 +1,311 @@
+"""Rates of viewers and addresses, as clients see them: headers, 429, the point balance; and who is never limited."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from graph import Graph
+from server.auth import Tokens
+from server.errors import RateLimited
+from server.operations.turns import MAX_WAITING, Turns
+from server.settings import Env, Settings
+from tests.server.conftest import KEY, Api, events, serving
+
+SMALL = "{ __typename }"
+PUBLISH = 'mutation { publishPost(input: {text: "hello"}) { userErrors { code } } }'
+LOG_IN = 'mutation { logIn(input: {login: "alice", password: "wrong horse"}) { userErrors { code } } }'
+BALANCE = "{ rateLimit { limit remaining resetAt cost } }"
+LIVE = 'subscription { events(filter: {keywords: ["x"]}) { cursor } }'
+
+
+def limited(settings: Settings, **changed: Any) -> Settings:
+    return settings.model_copy(update={"rate_limits": True, **changed})
+
+
+@pytest.fixture
+async def strict(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve an application with rates that are soon used up, and refill so slowly that time does not matter."""
+    changed = {"writes_per_minute": 1, "log_ins_per_minute": 2, "sign_ups_per_hour": 1, "max_cost": 100}
+    async with serving(limited(settings, points_per_minute=60, **changed), graph) as api:
+        yield api
+
+
+async def use_up(api: Api, token: str | None = None) -> httpx.Response:
+    """Send small queries until one is refused."""
+    for _ in range(3000):
+        response = await api.ask(SMALL, token)
+        if response.status_code == 429:
+            return response
+    raise AssertionError("nothing was ever refused")
+
+
+def only_error(response: httpx.Response) -> dict[str, Any]:
+    (error,) = response.json()["errors"]
+    found: dict[str, Any] = error
+    return found
+
+
+async def test_what_is_left_stands_in_the_headers(strict: Api) -> None:
+    """As the IETF draft has it: the policy, and what remains of it."""
+    first, second = await strict.ask(SMALL), await strict.ask(SMALL)
+    assert first.headers["ratelimit-policy"] == '"points";q=2100;w=2100'
+    [left, later] = [int(each.headers["ratelimit"].split("r=")[1].split(";")[0]) for each in (first, second)]
+    assert 2000 < later < left < 2100
+
+
+async def test_a_used_up_rate_answers_429_and_when_to_come_back(strict: Api) -> None:
+    """With the code, the seconds, and nothing of the data; over both paths of a request."""
+    refused = await use_up(strict)
+    error = only_error(refused)
+    assert error["extensions"]["code"] == "RATE_LIMITED"
+    assert refused.headers["retry-after"] == str(error["extensions"]["retryAfter"])
+    assert error["message"].startswith("The limit of 60 points per minute is used up. Try again in ")
+    assert "data" not in refused.json()
+    slow = await strict.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://a.example"})
+    assert (slow.status_code, slow.headers["retry-after"]) == (429, refused.headers["retry-after"])
+
+
+async def test_viewers_and_addresses_are_counted_apart(strict: Api) -> None:
+    """Whoever shares an address with an attacker can still log in and go on."""
+    token = await strict.token("alice")
+    await use_up(strict)
+    assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+
+
+@pytest.mark.parametrize("query", [SMALL, "{ wrong }"])
+async def test_a_token_whose_session_has_ended_uses_up_nothing_of_the_user(strict: Api, query: str) -> None:
+    """Whoever has stolen a token cannot keep its user out after the log-out; their own network is charged."""
+    stolen = await strict.session("alice")
+    token, revoked = (Tokens([KEY]).issue(each) for each in (await strict.graph.sessions.start(stolen.user), stolen))
+    await strict.ask("mutation { logOut(input: {}) { userErrors { code } } }", revoked)
+    for _ in range(3000):
+        if (await strict.ask(query, revoked)).status_code == 429:
+            break
+    else:
+        raise AssertionError("nothing was ever refused")
+    assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
+
+
+async def test_two_processes_count_together(settings: Settings, graph: Graph) -> None:
+    """A viewer who has used up the rate at one process has used it up at the other."""
+    changed = limited(settings, points_per_minute=60, max_cost=100)
+    async with serving(changed, graph) as one, serving(changed, graph) as other:
+        await use_up(one)
+        assert (await other.ask(SMALL)).status_code == 429
+
+
+async def test_refused_documents_are_charged_too(strict: Api) -> None:
+    """A stream of invalid documents ends in 429, without any of them being parsed."""
+    for number in range(500):
+        response = await strict.ask(f"{{ wrong{number} }}")
+        if response.status_code == 429:
+            break
+    assert only_error(response)["extensions"]["code"] == "RATE_LIMITED"
+    assert number < 120
+
+
+async def test_documents_without_the_operation_are_charged_too(strict: Api) -> None:
+    """As are those whose operation may not be sent like this: they were prepared all the same."""
+    for number in range(500):
+        query = f"query Q {{ a{number}: __typename }}"
+        response = await strict.client.post("/graphql", json={"query": query, "operationName": "P"})
+        if response.status_code == 429:
+            break
+        response = await strict.ask(f"subscription {{ events(filter: {{}}) {{ a{number}: __typename }} }}")
+        if response.status_code == 429:
+            break
+    assert only_error(response)["extensions"]["code"] == "RATE_LIMITED"
+    assert number < 60
+
+
+async def test_nothing_is_looked_up_for_a_holder_whose_rate_is_known_to_be_used_up(strict: Api) -> None:
+    """The process remembers the last refusal, so further queries are refused before they run."""
+    looking = '{ user(by: {login: "nobody"}) { id } }'
+    assert (await strict.ask(looking)).status_code == 200
+    await use_up(strict)
+    store = strict.app.state.graph.store
+    before = store.commands
+    assert [(await strict.ask(looking)).status_code for _ in range(5)] == [429] * 5
+    assert store.commands == before
+
+
+async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) -> None:
+    """Two minutes' worth of writes, or a hundred, may come at once; refused mutations write nothing."""
+    async with serving(limited(settings, writes_per_minute=1), graph) as api:
+        token, users = await api.token("alice"), [await graph.users.sign_up(f"u{n}", "correct horse") for n in range(3)]
+        ids = (
+            await api.ask("{ " + " ".join(f'a{n}: user(by: {{login: "u{n}"}}) {{ id }}' for n in range(3)) + " }")
+        ).json()
+        chosen = [user["id"] for user in ids["data"].values()]
+        follow = "mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) { results { outcome } } }"
+        first = await api.ask(follow, token, ids=(chosen * 40)[:99])
+        assert "errors" not in first.json()
+        assert (await api.ask(PUBLISH, token)).json() == {"data": {"publishPost": {"userErrors": []}}}
+        refused = await api.ask(PUBLISH, token)
+        assert (refused.status_code, only_error(refused)["extensions"]["code"]) == (429, "RATE_LIMITED")
+        assert "writes per minute" in only_error(refused)["message"]
+        assert (await graph.users.counts([users[0].id]))[0].followers == 1
+        viewer = (await graph.users.ids_of_logins(["alice"]))[0]
+        assert viewer
+        assert (await graph.users.counts([viewer]))[0].posts == 1
+
+
+async def test_log_ins_from_one_network_are_limited_whoever_is_tried(strict: Api) -> None:
+    """Trying one password on many logins ends soon; a token makes no difference."""
+    await strict.session("alice")
+    token = await strict.token("bob")
+    codes = []
+    for asking in (None, token, None, token):
+        response = await strict.ask(LOG_IN, asking)
+        codes.append(response.status_code)
+    assert codes == [200, 200, 429, 429]
+
+
+async def test_sign_ups_from_one_network_are_limited(strict: Api) -> None:
+    """By the hour."""
+    sign_up = 'mutation { signUp(input: {login: "%s", password: "correct horse"}) { userErrors { code } } }'
+    await strict.session("taken")
+    for _ in range(3):  # what creates no user does not count
+        taken = await strict.ask(sign_up % "taken")
+        assert taken.json()["data"]["signUp"]["userErrors"] == [{"code": "LOGIN_TAKEN"}]
+    assert "errors" not in (await strict.ask(sign_up % "one")).json()
+    refused = await strict.ask(sign_up % "two")
+    assert refused.status_code == 429
+    assert "sign-ups per hour from one network" in only_error(refused)["message"]
+
+
+async def test_operators_see_who_was_limited(strict: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """A counter by rate, and a line of the log at most once a minute."""
+    await use_up(strict)
+    for _ in range(5):
+        await strict.ask(SMALL)
+    metrics = (await strict.client.get("/metrics")).text
+    assert 'fanline_rate_limited_total{rate="points"} 6.0' in metrics
+    assert [record.getMessage() for record in caplog.records if "rate limits" in record.message] == [
+        "Operations refused by rate limits: 1; by user or network: 127.0.0.1 (1)"
+    ]
+
+
+async def test_the_balance_can_be_asked_for(strict: Api) -> None:
+    """It counts the operation that asks."""
+    found = (await strict.ask(BALANCE)).json()["data"]["rateLimit"]
+    assert found["limit"] == 2100
+    assert found["remaining"] == 2100 - found["cost"]
+    assert (await strict.ask(BALANCE)).json()["data"]["rateLimit"]["cost"] < found["cost"]  # the document is known now
+
+
+async def test_without_rates_there_are_no_headers_and_no_balance(api: Api) -> None:
+    """In development nobody is limited."""
+    response = await api.ask(BALANCE)
+    assert response.json() == {"data": {"rateLimit": None}}
+    assert "ratelimit" not in response.headers
+
+
+def test_rates_are_limited_in_production_unless_told_otherwise(settings: Settings) -> None:
+    """And not in development."""
+    assert not settings.limits_rates
+    production = settings.model_copy(update={"env": Env.PRODUCTION})
+    assert production.limits_rates
+    assert not production.model_copy(update={"rate_limits": False}).limits_rates
+
+
+async def test_operations_of_a_socket_are_charged_like_requests(strict: Api) -> None:
+    """The error comes with the operation; the socket stays."""
+    await use_up(strict)
+    async with strict.socket() as socket:
+        await socket.subscribe("1", SMALL)
+        message = await socket.receive()
+        assert (message["type"], message["payload"][0]["extensions"]["code"]) == ("error", "RATE_LIMITED")
+        await socket.subscribe("2", LIVE)
+        assert (await socket.receive())["type"] == "error"
+
+
+async def test_anonymous_subscriptions_of_one_address_are_few(settings: Settings, graph: Graph) -> None:
+    """Viewers may hold more."""
+    async with serving(limited(settings, max_anonymous_streams=1), graph) as api:
+        token = await api.token("alice")
+        async with api.socket() as socket, api.socket(token) as own:
+            await socket.subscribe("1", LIVE)
+            assert (await socket.receive())["type"] == "next"
+            await socket.subscribe("2", LIVE)
+            assert (await socket.receive())["payload"][0]["extensions"]["code"] == "RATE_LIMITED"
+            async with api.stream(LIVE) as response:
+                streamed = await anext(events(response))
+                assert streamed.data["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
+            for id in ("3", "4"):
+                await own.subscribe(id, LIVE)
+                assert (await own.receive())["type"] == "next"
+
+
+async def test_limiting_costs_no_round_trip(settings: Settings, graph: Graph) -> None:
+    """The charge travels with the session check."""
+    async with serving(settings, graph) as free, serving(limited(settings), graph) as api:
+        token = await free.token("alice")
+        trips = []
+        for each in (free, api):
+            store = each.app.state.graph.store
+            for _ in range(3):
+                await each.ask("{ viewer { login homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+            before = store.round_trips
+            await each.ask("{ viewer { login homeTimeline { posts(first: 3) { nodes { id } } } } }", token)
+            trips.append(store.round_trips - before)
+        assert trips[0] == trips[1]
+
+
+async def test_turns_are_taken_in_order() -> None:
+    """Two run, the others wait; each that ends lets the one in that has waited longest."""
+    turns, order = Turns(2), []
+
+    async def run(name: int) -> None:
+        await turns.begin("a")
+        order.append(name)
+        await asyncio.sleep(0)
+        turns.end("a")
+
+    await asyncio.gather(*(run(number) for number in range(10)))
+    assert order == list(range(10))
+    assert not turns._running
+    assert not turns._waiting
+
+
+async def test_a_turn_that_is_no_longer_wanted_goes_to_the_next() -> None:
+    """Whether its operation was cancelled while it waited, or at the moment when it was its turn."""
+    turns = Turns(1)
+    await turns.begin("a")
+    first, second, third = [asyncio.ensure_future(turns.begin("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    turns.end("a")
+    second.cancel()  # it has its turn already, and does not know yet
+    await asyncio.wait([first, second])
+    await asyncio.wait_for(third, 1)
+    turns.end("a")
+    assert not turns._running
+
+
+async def test_too_many_waiting_operations_are_refused() -> None:
+    """One who sends faster than is answered fills no memory, and others do not wait."""
+    turns = Turns(1)
+    await turns.begin("a")
+    waiting = [asyncio.ensure_future(turns.begin("a")) for _ in range(MAX_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited, match="Send fewer at once"):
+        await turns.begin("a")
+    await turns.begin("b")
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+
+
+async def test_pages_of_other_origins_may_read_the_headers(settings: Settings, graph: Graph) -> None:
+    """A browser hides headers from a page of another origin unless they are named."""
+    changed = limited(settings, allowed_origins=("https://app.example",))
+    async with serving(changed, graph) as api:
+        response = await api.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://app.example"})
+        exposed = response.headers["access-control-expose-headers"].split(", ")
+        assert {"retry-after", "ratelimit", "ratelimit-policy"} <= set(exposed)
+        assert "ratelimit" in response.headers

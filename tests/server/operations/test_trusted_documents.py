@@ -1,0 +1,358 @@
+"""Trusted documents: named by id over every transport, and in the mode `only` the only ones that run."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from graph import Graph
+from server.operations.documents import KEPT_TOKENS
+from server.settings import Settings, TrustedDocumentsMode
+from tests.server.conftest import Api, events, serving
+
+OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
+USER = "query User($login: String!) { user(by: { login: $login }) { login } }"
+VIEWER = "{ viewer { login } }"
+LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
+LIVE = "subscription { homeTimeline { __typename } }"
+LIST = "query List($n: Int!) { viewer { followers(first: $n) { nodes { followers(first: $n) { nodes { id } } } } } }"
+DOCUMENTS = {"user": USER, "viewer": VIEWER, "log-out": LOG_OUT, "live": LIVE, "list": LIST}
+
+
+def sha256(text: str) -> str:
+    """Return the hash of a text as clients send it."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hashed(given: object, **more: Any) -> dict[str, Any]:
+    """Return a request with Apollo's extension."""
+    return {"extensions": {"persistedQuery": {"version": 1, "sha256Hash": given}}, **more}
+
+
+@asynccontextmanager
+async def trusting(
+    settings: Settings, graph: Graph, folder: Path, mode: TrustedDocumentsMode, **more: Any
+) -> AsyncIterator[Api]:
+    """Serve with a manifest of the documents above."""
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(DOCUMENTS))
+    changed = {"trusted_documents": manifest, "trusted_documents_mode": mode, **more}
+    async with serving(settings.model_copy(update=changed), graph) as api:
+        yield api
+
+
+@pytest.fixture
+async def off(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator[Api]:
+    """Serve without trusted documents."""
+    async with trusting(settings, graph, tmp_path, OFF) as api:
+        yield api
+
+
+@pytest.fixture
+async def allow(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator[Api]:
+    """Serve trusted documents and others."""
+    async with trusting(settings, graph, tmp_path, ALLOW) as api:
+        yield api
+
+
+@pytest.fixture
+async def only(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator[Api]:
+    """Serve trusted documents and no others."""
+    async with trusting(settings, graph, tmp_path, ONLY) as api:
+        yield api
+
+
+async def post(api: Api, token: str | None = None, /, **body: Any) -> httpx.Response:
+    """Post a request."""
+    return await api.client.post("/graphql", json=body, headers={"authorization": f"Bearer {token}"} if token else {})
+
+
+async def get(api: Api, **parameters: Any) -> httpx.Response:
+    """Get a request: what is no string is sent as JSON."""
+    sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
+    return await api.client.get("/graphql", params=sent)
+
+
+def code(response: httpx.Response) -> str:
+    """Return the code of the only error."""
+    body = response.json()
+    assert list(body) == ["errors"]
+    [error] = body["errors"]
+    assert error["extensions"]["requestId"]
+    return str(error["extensions"]["code"])
+
+
+@pytest.mark.parametrize("mode", [ALLOW, ONLY])
+async def test_a_document_is_executed_by_id(
+    settings: Settings, graph: Graph, tmp_path: Path, mode: TrustedDocumentsMode
+) -> None:
+    """By POST and by GET: by the id of the manifest, by the hash of the text, and by Apollo's extension."""
+    async with trusting(settings, graph, tmp_path, mode) as api:
+        await api.session("ada")
+        for body in (
+            {"documentId": "user"},
+            {"documentId": f"sha256:{sha256(USER)}"},
+            {"documentId": "user", "query": ""},
+            {"documentId": "user", "extensions": {"other": 1}},
+            hashed(sha256(USER)),
+            hashed("user"),
+            hashed(sha256(USER), query=""),
+        ):
+            posted = await post(api, **body, variables={"login": "ada"}, operationName="User")
+            gotten = await get(api, **body, variables={"login": "ada"})
+            assert posted.json() == gotten.json() == {"data": {"user": {"login": "ada"}}}, body
+            assert posted.status_code == gotten.status_code == 200
+
+
+async def test_a_document_with_a_viewer(only: Api) -> None:
+    """The token counts as it does with a text."""
+    token = await only.token("ada")
+    assert (await post(only, token, documentId="viewer")).json() == {"data": {"viewer": {"login": "ada"}}}
+    assert (await post(only, token, documentId="log-out")).json() == {"data": {"logOut": {"userErrors": []}}}
+    assert (await post(only, token, documentId="viewer")).status_code == 401
+
+
+async def test_a_request_from_a_page(settings: Settings, graph: Graph, tmp_path: Path) -> None:
+    """Requests with an origin, which take the way through the middleware, are treated alike."""
+    origin = "https://app.example"
+    async with trusting(settings, graph, tmp_path, ONLY, allowed_origins=(origin,)) as api:
+        answers = [
+            await api.client.post("/graphql", json=body, headers={"origin": origin})
+            for body in ({"documentId": "viewer"}, {"query": VIEWER})
+        ]
+    assert answers[0].json() == {"data": {"viewer": None}}
+    assert code(answers[1]) == "PERSISTED_QUERY_ID_REQUIRED"
+
+
+async def test_a_mutation_is_not_executed_by_get(only: Api) -> None:
+    """Whether it is to be answered or streamed."""
+    for accept in ("application/json", "text/event-stream"):
+        response = await only.client.get("/graphql", params={"documentId": "log-out"}, headers={"accept": accept})
+        assert response.status_code == 405
+        assert response.headers["allow"] == "POST"
+
+
+async def test_a_get_can_be_cached(allow: Api) -> None:
+    """The answer to an id has the headers of the answer to a text."""
+    by_id = await get(allow, documentId="viewer")
+    by_text = await get(allow, query=VIEWER)
+    varying = ("x-request-id", "date")
+    assert [(k, v) for k, v in by_id.headers.items() if k not in varying] == [
+        (k, v) for k, v in by_text.headers.items() if k not in varying
+    ]
+
+
+@pytest.mark.parametrize("parameters", [{"documentId": "viewer"}, hashed(sha256(VIEWER)), {"query": VIEWER}])
+async def test_a_browser_that_opens_the_address_of_a_document_sees_the_answer(
+    allow: Api, parameters: dict[str, Any]
+) -> None:
+    """Not the playground, which stands at the bare address."""
+    sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
+    answer = await allow.client.get("/graphql", params=sent, headers={"accept": "text/html,*/*"})
+    assert answer.json() == {"data": {"viewer": None}}
+    page = await allow.client.get("/graphql", headers={"accept": "text/html,*/*"})
+    assert page.headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("body", [{"documentId": "live"}, hashed(sha256(LIVE))])
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_an_event_stream_by_id(only: Api, body: dict[str, Any], method: str) -> None:
+    """Of a subscription in the list."""
+    token = await only.token("ada")
+    headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
+    parameters = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
+    sent: dict[str, Any] = {"json": body} if method == "POST" else {"params": parameters}
+    async with (
+        only.client.stream(method, "/graphql", headers=headers, **sent) as response,
+        aclosing(events(response)) as stream,
+    ):
+        event = await anext(stream)
+    assert (event.name, event.data) == ("next", {"data": {"homeTimeline": {"__typename": "Checkpoint"}}})
+
+
+async def test_an_event_stream_of_another_document_is_refused(only: Api) -> None:
+    """With a JSON answer."""
+    async with only.stream(LIVE, await only.token("ada")) as response:
+        await response.aread()
+        assert response.status_code == 400
+        assert code(response) == "PERSISTED_QUERY_ID_REQUIRED"
+
+
+@pytest.mark.parametrize("payload", [{"documentId": "live"}, {"documentId": "live", "query": ""}, hashed(sha256(LIVE))])
+async def test_a_socket_by_id(only: Api, payload: dict[str, Any]) -> None:
+    """Of a subscription in the list; graphql-ws sends an empty query."""
+    async with only.socket(await only.token("ada")) as socket:
+        await socket.send(type="subscribe", id="1", payload=payload)
+        message = await socket.receive()
+        assert message == {
+            "type": "next",
+            "id": "1",
+            "payload": {"data": {"homeTimeline": {"__typename": "Checkpoint"}}},
+        }
+
+
+@pytest.mark.parametrize(
+    ("payload", "refusal"),
+    [
+        ({"query": VIEWER}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"query": VIEWER, **hashed(sha256(VIEWER))}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"documentId": "other"}, "PERSISTED_QUERY_NOT_IN_LIST"),
+        (hashed("0" * 64), "PERSISTED_QUERY_NOT_IN_LIST"),
+        ({"documentId": "user", "query": USER}, "BAD_USER_INPUT"),
+        ({"documentId": "x" * 257}, "BAD_USER_INPUT"),
+        ({"extensions": {"persistedQuery": 1}}, "BAD_USER_INPUT"),
+        ({"extensions": {"other": 1}}, "BAD_USER_INPUT"),
+    ],
+)
+async def test_a_refusal_on_a_socket_ends_the_operation_alone(only: Api, payload: dict[str, Any], refusal: str) -> None:
+    """With the code and the sentence that an HTTP request gets; the id is free again."""
+    async with only.socket() as socket:
+        await socket.send(type="subscribe", id="1", payload=payload)
+        message = await socket.receive()
+        [error] = message["payload"]
+        assert (message["type"], message["id"], error["extensions"]["code"]) == ("error", "1", refusal)
+        [answered] = (await post(only, **payload)).json()["errors"]
+        assert error["message"] == answered["message"]
+        await socket.send(type="subscribe", id="1", payload={"documentId": "viewer"})
+        assert (await socket.receive())["payload"] == {"data": {"viewer": None}}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"query": ""},
+        {"documentId": 7},
+        {"documentId": "viewer", "query": 7},
+        {"documentId": "viewer", "variables": 7},
+        {"documentId": "viewer", "operationName": 7},
+        {"documentId": "viewer", "extensions": 7},
+    ],
+)
+async def test_a_payload_of_wrong_types_closes_the_socket(only: Api, payload: dict[str, Any]) -> None:
+    """It is not of the protocol."""
+    async with only.socket() as socket:
+        await socket.send(type="subscribe", id="1", payload=payload)
+        assert (await socket.closed())[0] == 4400
+
+
+async def test_in_the_mode_only_nothing_else_is_executed(only: Api) -> None:
+    """Not even the text of a trusted document; the same by POST and by GET."""
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"query": VIEWER}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"query": VIEWER, **hashed(sha256(VIEWER))}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"query": "{ __schema { types { name } } }"}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"query": "{"}, "PERSISTED_QUERY_ID_REQUIRED"),
+        ({"documentId": "other"}, "PERSISTED_QUERY_NOT_IN_LIST"),
+        (hashed(sha256("{ other }")), "PERSISTED_QUERY_NOT_IN_LIST"),
+        ({"documentId": USER}, "PERSISTED_QUERY_NOT_IN_LIST"),
+        ({"documentId": sha256(USER)}, "PERSISTED_QUERY_NOT_IN_LIST"),
+        ({"documentId": f"sha256:{sha256(USER).upper()}"}, "PERSISTED_QUERY_NOT_IN_LIST"),
+    ]
+    for body, refusal in refused:
+        for response in (await post(only, **body), await get(only, **body)):
+            assert (response.status_code, code(response)) == (400, refusal), body
+
+
+async def test_in_the_mode_allow_texts_are_executed(allow: Api) -> None:
+    """As they are without trusted documents."""
+    assert (await post(allow, query=VIEWER)).json() == {"data": {"viewer": None}}
+    assert (await post(allow, query="{ a: viewer { id } }")).json() == {"data": {"a": None}}
+    assert code(await post(allow, documentId="other")) == "PERSISTED_QUERY_NOT_IN_LIST"
+
+
+async def test_in_the_mode_allow_apollo_sends_the_text_after_an_unknown_hash(allow: Api) -> None:
+    """The hash is checked, and nothing is registered: the same hash is unknown again afterwards."""
+    text = "{ b: viewer { id } }"
+    for _ in range(2):
+        unknown = await post(allow, **hashed(sha256(text)))
+        assert (unknown.status_code, code(unknown)) == (200, "PERSISTED_QUERY_NOT_FOUND")
+        assert unknown.json()["errors"][0]["message"] == "PersistedQueryNotFound"
+        assert unknown.headers["cache-control"] == "no-store"
+        assert (await post(allow, query=text, **hashed(sha256(text)))).json() == {"data": {"b": None}}
+    wrong = await post(allow, query=text, **hashed(sha256(VIEWER)))
+    assert (wrong.status_code, code(wrong)) == (400, "BAD_USER_INPUT")
+
+
+async def test_in_the_mode_off_ids_are_refused(off: Api) -> None:
+    """Apollo's client is told to send texts from then on; the manifest is not even read."""
+    by_id = await post(off, documentId="viewer")
+    assert (by_id.status_code, code(by_id)) == (400, "PERSISTED_QUERY_NOT_SUPPORTED")
+    by_hash = await post(off, **hashed(sha256(VIEWER)))
+    assert (by_hash.status_code, code(by_hash)) == (200, "PERSISTED_QUERY_NOT_SUPPORTED")
+    assert by_hash.json()["errors"][0]["message"] == "PersistedQueryNotSupported"
+    assert (await post(off, query=VIEWER, **hashed("anything"))).json() == {"data": {"viewer": None}}
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"documentId": 7}, "'documentId' must be a string"),
+    ({"documentId": ["viewer"]}, "'documentId' must be a string"),
+    ({"documentId": ""}, "'documentId' must have 1 to 256 characters"),
+    ({"documentId": "x" * 257}, "'documentId' must have 1 to 256 characters"),
+    ({"documentId": "viewer", "query": VIEWER}, "both 'query' and 'documentId'"),
+    ({"documentId": "viewer", **hashed(sha256(VIEWER))}, "both 'documentId' and 'extensions.persistedQuery'"),
+    ({"extensions": {"persistedQuery": "x"}}, "must be an object with the 'version' 1"),
+    ({"extensions": {"persistedQuery": {"version": 2, "sha256Hash": "x"}}}, "with the 'version' 1"),
+    ({"extensions": {"persistedQuery": {"version": 1}}}, "must be a string of 1 to 256 characters"),
+    (hashed(7), "must be a string of 1 to 256 characters"),
+    (hashed(""), "must be a string of 1 to 256 characters"),
+    (hashed("x" * 257), "must be a string of 1 to 256 characters"),
+    ({"extensions": {}}, "neither a 'query'"),
+    ({"extensions": {"persistedQuery": None}}, "neither a 'query'"),
+    ({"documentId": None}, "neither a 'query'"),
+]
+
+
+@pytest.mark.parametrize("mode", [OFF, ALLOW, ONLY])
+async def test_a_request_that_names_no_document_is_refused(
+    settings: Settings, graph: Graph, tmp_path: Path, mode: TrustedDocumentsMode
+) -> None:
+    """With a sentence that does not repeat what the client sent."""
+    async with trusting(settings, graph, tmp_path, mode) as api:
+        for body, sentence in WRONG:
+            response = await post(api, **body)
+            assert (response.status_code, code(response)) == (400, "BAD_USER_INPUT"), body
+            assert sentence in response.json()["errors"][0]["message"]
+            assert len(response.content) < 400
+
+
+async def test_trusted_documents_have_limits_too(only: Api) -> None:
+    """Page sizes come from variables, so the cost is checked for each request."""
+    token = await only.token("ada")
+    assert "errors" not in (await post(only, token, documentId="list", variables={"n": 2})).json()
+    assert code(await post(only, token, documentId="list", variables={"n": 100})) == "COST_LIMIT"
+
+
+async def test_trusted_documents_stay_prepared(allow: Api) -> None:
+    """However many others are prepared in between."""
+    documents = allow.endpoint.execution.preparation.documents
+    trusted = documents.prepare(VIEWER)
+    texts = [
+        f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(KEPT_TOKENS // 1_900 + 1)
+    ]
+    for text in texts:
+        documents.prepare(text)
+    assert not documents.knows(texts[0])
+    assert documents.knows(VIEWER)
+    assert documents.prepare(VIEWER) is trusted
+    assert (await post(allow, documentId="viewer")).json() == {"data": {"viewer": None}}
+
+
+async def test_unknown_ids_leave_nothing_behind(allow: Api) -> None:
+    """Nobody can fill the memory with documents that are not trusted."""
+    before = len(allow.endpoint.trusted)
+    for number in range(50):
+        assert code(await post(allow, documentId=f"unknown-{number}")) == "PERSISTED_QUERY_NOT_IN_LIST"
+        assert code(await post(allow, **hashed(f"{number:064x}"))) == "PERSISTED_QUERY_NOT_FOUND"
+    assert len(allow.endpoint.trusted) == before == len(DOCUMENTS)
+
+
+async def test_the_playground_needs_texts(only: Api) -> None:
+    """Its page is there, and its operations are answered with what to do."""
+    assert (await only.client.get("/playground")).status_code == 200
+    assert "Send a 'documentId'" in (await only.ask(VIEWER)).json()["errors"][0]["message"]

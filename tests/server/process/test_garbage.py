@@ -1,0 +1,70 @@
+"""Memory: what refused requests leave behind is little, and is collected when the process has grown."""
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+
+from graph.tasks import end
+from schema import schema
+from server.operations.document_size import DocumentLimits
+from server.operations.documents import DocumentRefused, Documents, parse_document
+from server.process.garbage import collect_when_grown, resident
+
+
+class Knot:
+    """An object that only a collection frees."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage in cycles goes, though the collector would not have run by itself."""
+    monkeypatch.setattr("server.process.garbage.BLOCKS", 1_000)
+    monkeypatch.setattr("server.process.garbage.BLOCK_SHARE", 10**9)
+    gc.collect()
+    gc.disable()
+    collecting = asyncio.create_task(collect_when_grown(0.01, 1 << 40))
+    try:
+        await asyncio.sleep(0)
+        knots = [Knot() for _ in range(5_000)]
+        watched = [weakref.ref(knot) for knot in knots]
+        del knots
+        async with asyncio.timeout(10):
+            while any(watch() is not None for watch in watched):  # noqa: ASYNC110 - what is freed tells nobody
+                await asyncio.sleep(0.01)
+    finally:
+        gc.enable()
+        await end([collecting])
+
+
+def test_the_size_of_the_process_is_known() -> None:
+    """It is that of the system's accounting, in bytes."""
+    assert 10 * 2**20 < resident() < 100 * 2**30
+
+
+def test_a_parsed_document_leaves_no_cycles() -> None:
+    """It is freed with its last reference, whether it is valid or not."""
+    limits = DocumentLimits().tokens
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            parse_document("{ viewer { login } }", limits)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_what_is_kept_of_refused_documents_is_little() -> None:
+    """The last ones are remembered with their messages only."""
+    documents = Documents(schema._schema, DocumentLimits(), introspection=True)
+    for number in range(1000):
+        with pytest.raises(DocumentRefused):
+            documents.prepare(f"{{ wrong{number} }}")
+    assert len(documents._refused) <= 200
+    assert all(
+        error.nodes is None and error.__traceback__ is None for found in documents._refused.values() for error in found
+    )

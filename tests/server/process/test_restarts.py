@@ -1,0 +1,217 @@
+"""Restarts of real processes: clients are told to come back, do so with their cursor, and miss nothing."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.typing import Subprotocol
+
+from graph import Graph
+from server.auth import Tokens
+from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
+from tests.server.conftest import Socket, events, until
+from tests.support.graph_worlds import PATIENCE, background
+
+SECRET = "a-key-of-restarts-that-is-long-enough"
+LIVE = """subscription ($after: String) {
+  homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { text } } } }
+}"""
+PUBLISH = "mutation ($input: PublishPostInput!) { publishPost(input: $input) { post { text } } }"
+
+
+class Served:
+    """A served API, which can be ended and started again on the same port."""
+
+    def __init__(self, folder: Path, store_url: str, *options: str) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "log"
+        self._command = [*FANLINE, "serve", "--port", str(port), *options]
+        self._environment = CLEAN | {
+            "FANLINE_STORE_URL": store_url,
+            "FANLINE_DATA_DIR": str(folder),
+            "FANLINE_SECRET": SECRET,
+        }
+
+    async def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        with self.log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *self._command, env=self._environment, stderr=log, start_new_session=True
+            )
+        async with httpx.AsyncClient() as client, asyncio.timeout(6 * PATIENCE):
+            while self.process.returncode is None:
+                with suppress(httpx.TransportError):
+                    if (await client.get(f"{self.url}/health/ready")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    async def end(self, by: signal.Signals) -> int:
+        """End it; give its exit code."""
+        self.process.send_signal(by)
+        async with asyncio.timeout(6 * PATIENCE):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def served(folder: Path, store_url: str, *options: str) -> AsyncIterator[Served]:
+    """Serve; in the end nothing runs any more, and the log holds no traceback."""
+    api = Served(folder, store_url, *options)
+    try:
+        await api.start()
+        yield api
+        assert api.process.returncode is not None or await api.end(signal.SIGTERM) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(api.process.pid, signal.SIGKILL)
+    assert "Traceback" not in api.log.read_text()
+
+
+class Listener:
+    """A client that comes back with the cursor of the last event whenever it is cut off, and writes all down."""
+
+    def __init__(self, api: Served, token: str) -> None:
+        self.url = f"{api.url}/graphql"
+        self.authorization = f"Bearer {token}"
+        self.after: str | None = None
+        self.texts: list[str] = []
+        self.cuts: list[object] = []
+
+    async def listen(self) -> None:
+        """Listen for ever."""
+        while True:
+            with suppress(OSError, InvalidHandshake, ConnectionClosed, httpx.TransportError):
+                await self._listen()
+            await asyncio.sleep(0.05)
+
+    async def _listen(self) -> None:
+        """Listen until cut off, and say how that was."""
+        raise NotImplementedError
+
+    def take(self, result: Any) -> None:
+        """Write an event down."""
+        event = result["data"]["homeTimeline"]
+        self.after = event["cursor"]
+        assert event["__typename"] in ("Checkpoint", "PostAdded")
+        if event["__typename"] == "PostAdded":
+            self.texts.append(event["edge"]["node"]["text"])
+
+
+class SocketListener(Listener):
+    """Listens over WebSockets, and passes its cursor as `after`."""
+
+    async def _listen(self) -> None:
+        url = self.url.replace("http", "ws", 1)
+        async with connect(url, subprotocols=[Subprotocol("graphql-transport-ws")]) as connection:
+            socket = Socket(connection)
+            await socket.send(type="connection_init", payload={"authorization": self.authorization})
+            try:
+                assert await socket.receive() == {"type": "connection_ack"}
+                await socket.subscribe("1", LIVE, after=self.after)
+                while True:
+                    self.take(json.loads(await connection.recv())["payload"])
+            finally:
+                self.cuts.append(connection.close_code)
+
+
+class StreamListener(Listener):
+    """Listens to server-sent events, and passes its cursor as the last event's id."""
+
+    async def _listen(self) -> None:
+        headers = {"accept": "text/event-stream", "authorization": self.authorization}
+        if self.after:
+            headers["last-event-id"] = self.after
+        async with (
+            httpx.AsyncClient(timeout=3 * PATIENCE) as client,
+            client.stream("POST", self.url, json={"query": LIVE}, headers=headers) as response,
+        ):
+            names = []
+            try:
+                async for event in events(response):
+                    names.append(event.name)
+                    self.take(event.data)
+            finally:
+                self.cuts.append(names[-1:])
+
+
+@pytest.fixture
+async def alice(graph: Graph) -> tuple[int, str]:
+    """Sign alice up; give her id and a token."""
+    user = await graph.users.sign_up("alice", "correct horse", "Alice")
+    return user.id, Tokens([SECRET]).issue(await graph.sessions.start(user.id))
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+async def test_who_comes_back_after_a_restart_has_missed_nothing(
+    graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str], by: signal.Signals
+) -> None:
+    """Ended in order, sockets close with 1012 and streams without `complete`; killed, they break. No post is missed."""
+    author, token = alice
+    async with served(tmp_path, store_url) as api, AsyncExitStack() as stack:
+        listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(2)]
+        for listener in listeners:
+            await stack.enter_async_context(background(listener.listen()))
+        await until(lambda: all(listener.after for listener in listeners))
+        await graph.posts.publish(author, "before")
+        await until(lambda: all(listener.texts for listener in listeners))
+
+        code = await api.end(by)
+        await graph.posts.publish(author, "meanwhile")
+        await until(lambda: all(listener.cuts for listener in listeners))
+        assert code == (0 if by is signal.SIGTERM else -signal.SIGKILL)
+        cuts = [listener.cuts[0] for listener in listeners]
+        assert cuts == [1012 if by is signal.SIGTERM else 1006] * 2 + [["next"]] * 2
+
+        await api.start()
+        await graph.posts.publish(author, "after")
+        async with asyncio.timeout(3 * PATIENCE):
+            while not all(len(listener.texts) >= 3 for listener in listeners):  # noqa: ASYNC110 - they tell nobody
+                await asyncio.sleep(0.05)
+        assert [listener.texts for listener in listeners] == [["before", "meanwhile", "after"]] * 4
+
+
+async def test_several_processes_are_replaced_one_by_one(
+    graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
+) -> None:
+    """On SIGHUP; meanwhile the API serves, and whoever listens is told to come back and misses nothing."""
+    _, token = alice
+    async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
+        listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(3)]
+        for listener in listeners:
+            await stack.enter_async_context(background(listener.listen()))
+        await until(lambda: all(listener.after for listener in listeners))
+        api.process.send_signal(signal.SIGHUP)
+        published: list[str] = []
+        async with asyncio.timeout(6 * PATIENCE):
+            while not all(listener.cuts for listener in listeners):
+                published.append(f"post {len(published)}")
+                await publish(api, token, published[-1])
+        async with asyncio.timeout(3 * PATIENCE):
+            while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - they tell nobody
+                await asyncio.sleep(0.05)
+        assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
+
+
+async def publish(api: Served, token: str, text: str) -> None:
+    """Publish through the API; again with the same key, should the connection go down before the answer."""
+    body = {"query": PUBLISH, "variables": {"input": {"text": text, "idempotencyKey": text}}}
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            async with httpx.AsyncClient() as client:
+                with contextlib.suppress(httpx.RemoteProtocolError, httpx.ReadError):
+                    answer = await client.post(
+                        f"{api.url}/graphql", json=body, headers={"authorization": f"Bearer {token}"}
+                    )
+                    assert answer.json() == {"data": {"publishPost": {"post": {"text": text}}}}
+                    return

@@ -1,0 +1,272 @@
+"""Seeding: the store ends as if the API had been used, once, whatever breaks off in between."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from graph.errors import Rejected, StoreUnavailable
+from graph.model import number_at
+from graph.store.commands import Command
+from server.demo.people import PASSWORD, SEVEN, demo_world
+from server.seeding.load import SeedRefused, demo_source, load
+from server.seeding.sources import seed_source
+from tests.conftest import CHEAP
+from tests.support.graph_worlds import background, cached, reached
+from tests.support.stores import InterceptedStore
+from tests.support.worlds import BASE, as_it_is, as_it_should_be, settle_small_world
+
+SMALL = demo_source(people=16, posts=40)
+NOW = datetime.now(UTC).replace(microsecond=0)
+AGES = pytest.mark.parametrize("base", [BASE, NOW], ids=["of long ago", "up to now"])
+"""Facts of long ago are only counted in the log; those of the last day are in it."""
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut a small world into many batches."""
+    monkeypatch.setattr("server.seeding.load.BATCH", 60)
+
+
+async def test_the_store_holds_the_world(graph: Graph) -> None:
+    """People, counts, lists with their times, relations and home timelines equal plain sets over the facts."""
+    world = await settle_small_world(graph)
+    assert await as_it_is(graph, list(world.people())) == as_it_should_be(world)
+
+
+async def test_deleted_posts_stay_deleted(graph: Graph) -> None:
+    world = await settle_small_world(graph, posts=900)
+    gone = [post for post in (fact.number for fact in world.facts) if post not in world.posts()]
+    assert not any(await graph.posts.get_many(gone))
+
+
+async def test_the_seven_can_log_in_and_nobody_else(graph: Graph) -> None:
+    world = await settle_small_world(graph)
+    for role in SEVEN:
+        assert (await graph.users.check_password(role.person.login, PASSWORD)).name == role.person.name
+    stranger = next(login for login in world.people() if login not in world.passwords)
+    for password in (PASSWORD, ""):
+        with pytest.raises(Rejected):
+            await graph.users.check_password(stranger, password)
+
+
+async def test_nothing_is_seeded_twice(graph: Graph) -> None:
+    """A second start finds the mark of the first and writes nothing; the base time stays the first one's."""
+    assert await load(graph, SMALL, now=BASE)
+    last = await graph.log.last()
+    assert not await load(graph, SMALL)
+    assert await graph.log.last() == last
+
+
+async def test_progress_begins_at_zero_and_ends_at_a_total_that_never_changes(
+    graph: Graph, small_batches: None
+) -> None:
+    steps: list[tuple[int, int]] = []
+    await load(graph, SMALL, lambda done, total: steps.append((done, total)), BASE)
+    assert steps == sorted(steps)
+    assert steps[0][0] == 0
+    assert {total for _, total in steps} == {steps[-1][0]} == {SMALL.count()}
+
+
+async def test_progress_of_a_second_start_begins_where_the_first_broke_off(graph: Graph, small_batches: None) -> None:
+    """What was there beforehand took no time, so that the time left is estimated well."""
+    dying = await mortal(graph.store.url, 30, tells=True)
+    with pytest.raises(StoreUnavailable):
+        await load(dying, SMALL, now=BASE)
+    await dying.close()
+    steps: list[tuple[int, int]] = []
+
+    await load(graph, SMALL, lambda done, total: steps.append((done, total)))
+
+    assert steps[0][0] >= 60
+    assert steps[-1] == (SMALL.count(), SMALL.count())
+
+
+@AGES
+async def test_seeded_facts_are_drained(graph: Graph, base: datetime) -> None:
+    """A worker finds nothing to do: what was seeded is projected, whether its group existed before or not."""
+    await graph.worker().drain()
+    await load(graph, SMALL, now=base)
+    assert await graph.log.drained() == await graph.log.last()
+    before = graph.store.commands
+    await graph.worker().drain()
+    assert graph.store.commands - before < 10
+
+
+@AGES
+async def test_a_worker_may_run_beside(graph: Graph, small_batches: None, base: datetime) -> None:
+    """It takes what it finds in the log, and the world is the same."""
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
+    async with background(graph.worker().run()):
+        await load(graph, SMALL, now=base)
+        await reached(graph.log.drained, await graph.log.last())
+    assert await as_it_is(graph, list(expected.users)) == expected
+    assert not await graph.worker().dead_letters()
+
+
+@AGES
+async def test_readers_may_come_before_the_end(graph: Graph, small_batches: None, base: datetime) -> None:
+    """The home timelines that they leave cached lack what comes later, and are forgotten at the end."""
+    world = demo_world(base, people=16, posts=40)
+    for calls in range(20, 400, 40):
+        dying = await mortal(graph.store.url, calls, tells=True)
+        try:
+            await load(dying, SMALL, now=base)
+        except StoreUnavailable:
+            await cached(graph, *world.people().values())
+        finally:
+            await dying.close()
+    assert await graph.log.last() == world.facts[-1].number
+
+    expected = as_it_should_be(world)
+    assert await as_it_is(graph, list(expected.users)) == expected
+
+
+async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
+    """New facts come after all seeded ones, and the worker projects them."""
+    world = await settle_small_world(graph)
+    post = await graph.posts.publish(world.people()["bob"], "hello")
+    assert post.id > world.facts[-1].number
+    await graph.worker().drain()
+    assert (await as_it_is(graph, ["alice"])).homes["alice"][0] == post.id
+
+
+class Mortal(InterceptedStore):
+    """A store that dies at its n-th call: before the call, or after it without telling."""
+
+    calls_left = 10**9
+    tells = True
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        self.calls_left -= 1
+        if self.calls_left > 0:
+            return await super()._exchange(commands)
+        if self.calls_left == 0 and not self.tells:
+            await super()._exchange(commands)
+        raise StoreUnavailable("The process is dead.")
+
+
+async def mortal(url: str, calls: int, *, tells: bool) -> Graph:
+    graph = await Graph.open(url, CHEAP, partial(Mortal, single_slot=True))
+    assert isinstance(graph.store, Mortal)
+    graph.store.calls_left, graph.store.tells = calls, tells
+    return graph
+
+
+@AGES
+@pytest.mark.parametrize("tells", [True, False], ids=["before", "after"])
+async def test_a_seeding_that_dies_at_any_call_is_finished_by_the_next(
+    store_url: str, small_batches: None, base: datetime, *, tells: bool
+) -> None:
+    """Step through the calls: each time the seeding dies one call later, and the next start carries on from there."""
+    calls = 1
+    while True:
+        dying = await mortal(store_url, calls, tells=tells)
+        try:
+            await load(dying, SMALL, now=base)
+            break
+        except StoreUnavailable:
+            calls += 1
+        finally:
+            await dying.close()
+    assert calls > 10
+    graph = await Graph.open(store_url, CHEAP)
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
+    try:
+        assert await as_it_is(graph, list(expected.users)) == expected
+    finally:
+        await graph.close()
+
+
+@AGES
+@pytest.mark.parametrize("calls", range(3, 49, 5))
+async def test_a_seeding_that_died_once_gives_the_same_world(
+    graph: Graph, small_batches: None, calls: int, base: datetime
+) -> None:
+    """A worker that drains in between does not wait; the next start keeps the base time, and ends in the same state."""
+    expected = as_it_should_be(demo_world(base, people=16, posts=40))
+    dying = await mortal(graph.store.url, calls, tells=calls % 2 == 0)
+    with pytest.raises(StoreUnavailable):
+        await load(dying, SMALL, now=base)
+    await dying.close()
+    async with asyncio.timeout(5):
+        await graph.worker().drain()
+    assert await load(graph, SMALL)
+    assert await as_it_is(graph, list(expected.users)) == expected
+
+
+KILLED = """
+import asyncio, sys
+from graph import Graph
+from server.seeding.load import load
+from server.seeding.sources import seed_source
+from tests.support.stores import InterceptedStore
+
+async def main():
+    await load(await Graph.open(sys.argv[1]), seed_source(2000, 6000, 3))
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
+    """SIGKILL in the middle, and the same once more: everybody and everything is there once."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, graph.store.url)
+    await reached(graph.log.last, 1)
+    process.kill()
+    await process.wait()
+    assert await graph.log.last() < number_at(datetime.now(UTC) - timedelta(days=1))
+    source = seed_source(2000, 6000, 3)
+
+    assert await load(graph, source)
+
+    people = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
+    counts = await graph.users.counts(people)
+    assert (len(people), sum(count.posts for count in counts)) == (2000, 6000)
+    follows = source.count() - 8000
+    assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
+
+
+async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: None) -> None:
+    """Two processes that seed the same store at the same time append every fact once."""
+    graphs = [await Graph.open(store_url, CHEAP) for _ in range(2)]
+    try:
+        await asyncio.gather(*(load(graph, SMALL, now=BASE) for graph in graphs))
+        expected = as_it_should_be(demo_world(BASE, people=16, posts=40))
+        assert await as_it_is(graphs[0], list(expected.users)) == expected
+    finally:
+        for graph in graphs:
+            await graph.close()
+
+
+async def test_a_store_with_people_of_its_own_is_left_alone(graph: Graph) -> None:
+    await graph.users.sign_up("somebody", "correct horse")
+    last = await graph.log.last()
+    with pytest.raises(SeedRefused, match="already holds people"):
+        await load(graph, SMALL)
+    assert await graph.log.last() == last
+
+
+async def test_a_store_with_another_seeding_is_left_alone(graph: Graph) -> None:
+    await load(graph, SMALL, now=BASE)
+    with pytest.raises(SeedRefused, match="holds the demo world of 16 people and 40 posts; only"):
+        await load(graph, demo_source(people=17, posts=40))
+
+
+@pytest.mark.parametrize("calls", [12, 25])
+async def test_a_half_seeded_store_that_was_written_to_is_left_alone(
+    graph: Graph, small_batches: None, calls: int
+) -> None:
+    """What was made up could no longer get its numbers: the sentence says to begin again."""
+    dying = await mortal(graph.store.url, calls, tells=True)
+    with pytest.raises(StoreUnavailable):
+        await load(dying, SMALL, now=BASE)
+    await dying.close()
+    await graph.users.sign_up("somebody", "correct horse")
+    with pytest.raises(SeedRefused, match="Something else was written"):
+        await load(graph, SMALL)

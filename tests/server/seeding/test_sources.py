@@ -1,0 +1,197 @@
+"""Large worlds to seed: generated or from files, checked whole before anything is written."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from graph import Graph
+from graph.log.events import Followed, PostPublished, UserCreated
+from graph.model import number_at, time_of
+from server.demo.world import World
+from server.seeding.load import SeedRefused, load
+from server.seeding.sources import EdgeList, Texts, seed_source
+from tests.support.worlds import BASE, as_it_is, as_it_should_be
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+EDGES = "# tiny 6 5 2\n0 1\n0 2\n1 2\n4 5\n2 4\n"
+FOLLOWS = {(0, 1), (0, 2), (1, 2), (2, 1), (4, 5), (5, 4), (2, 4), (4, 2)}
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    """Write a small graph."""
+    path = tmp_path / "edges.txt"
+    path.write_text(EDGES)
+    return path
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    """Write any file."""
+
+    def write(content: str | bytes) -> Path:
+        path = tmp_path / "file.txt"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def world_of(**options: int | Path) -> World:
+    """Collect a source's facts."""
+    return World(tuple(seed_source(**options).facts(BASE)))  # type: ignore[arg-type] # a mapping of both kinds
+
+
+def test_pairs_are_read_as_follows(edges: Path) -> None:
+    """A pair is one follow, or two if its sum is divisible by three; numbers become logins."""
+    world = world_of(follows=edges)
+    numbers = {id: int(login.removeprefix("p")) for login, id in world.people().items()}
+    assert {(numbers[a], numbers[b]) for a, b in world.follows()} == FOLLOWS
+    assert sorted(numbers.values()) == list(range(6))
+
+
+def test_gzipped_files_are_read_alike(edges: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "edges.txt.gz"
+    packed.write_bytes(gzip.compress(edges.read_bytes()))
+    assert world_of(follows=packed) == world_of(follows=edges)
+
+
+def test_texts_are_posted_in_order_again_and_again(write: Callable[[str], Path]) -> None:
+    """Lines without text are left out; the others are trimmed as the API does."""
+    world = world_of(users=3, posts=5, texts=write("one\n\n  二  \nthree 🎉\n"))
+    assert [post.text for post in world.posts().values()] == ["one", "二", "three 🎉", "one", "二"]
+
+
+def test_a_generated_world_has_what_was_asked_for() -> None:
+    world = world_of(users=400, posts=300, following=10)
+    follows = world.follows()
+    assert len(world.people()) == 400
+    assert len(world.posts()) == 300
+    assert 6 * 400 < len(follows) < 14 * 400
+    followers = Counter(followee for _, followee in follows)
+    assert max(followers.values()) > 8 * len(follows) / 400
+    assert all(follower != followee for follower, followee in follows)
+
+
+@pytest.mark.parametrize("options", [{"users": 1, "posts": 3}, {"users": 2, "posts": 0, "following": 0}])
+def test_the_smallest_worlds(options: dict[str, int]) -> None:
+    world = world_of(**options)
+    assert len(world.people()) == options["users"]
+    assert len(world.posts()) == options["posts"]
+
+
+def test_every_fact_has_a_millisecond_of_its_own_before_the_base_time() -> None:
+    numbers = [fact.number for fact in world_of(users=500, posts=700, following=30).facts]
+    assert all(before < after for before, after in pairwise(numbers))
+    assert all(number == number_at(time_of(number)) for number in numbers)
+    assert time_of(numbers[-1]) < BASE
+
+
+def test_a_source_is_a_stream() -> None:
+    """The first facts of a world of ten million people come at once."""
+    facts = seed_source(users=10_000_000, posts=10).facts(datetime(2025, 1, 1, tzinfo=UTC))
+    assert all(isinstance(fact.event, UserCreated) for fact in islice(facts, 5))
+
+
+async def test_a_seeded_store_holds_the_file(graph: Graph, edges: Path) -> None:
+    """People, sets, relations and timelines equal plain sets; the limit on following does not hold back a seed."""
+    source = seed_source(follows=edges, posts=40)
+    await load(graph, source, now=BASE)
+    expected = as_it_should_be(World(tuple(source.facts(BASE))))
+    assert await as_it_is(graph, list(expected.users)) == expected
+
+
+async def test_another_file_is_not_taken_for_the_same_seeding(graph: Graph, write: Callable[[str], Path]) -> None:
+    """A file's content counts, not its name."""
+    await load(graph, seed_source(follows=write(EDGES), posts=4), now=BASE)
+    with pytest.raises(SeedRefused, match=r"holds 6 people, 8 follows and 4 posts from file\.txt; only"):
+        await load(graph, seed_source(follows=write(EDGES.replace("4 5", "0 3")), posts=4))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "line 1: must be a header"),
+        ("0 1\n", "line 1: must be a header"),
+        ("# name many pairs\n", "line 1: must be a header"),
+        ("# tiny 3 2\n0 1\n0 3\n", "line 3: must be two different numbers below 3"),
+        ("# tiny 3 2\n1 1\n", "line 2: must be two different numbers"),
+        ("# tiny 3 2\n0 1 2\n", "line 2: must be two different numbers"),
+        ("# tiny 3 2\n0 -1\n", "line 2: must be two different numbers"),
+        ("# tiny 3 2\n0 " + "9" * 5000, "line 2: must be two different numbers"),
+        ("# tiny 3 2\n\n", "line 2: must be two different numbers"),
+        (b"# tiny 3 2\n0 \xff\n", "cannot be read: .*utf-8"),
+    ],
+)
+def test_a_bad_edge_list_is_refused(write: Callable[[str | bytes], Path], content: str | bytes, complaint: str) -> None:
+    """The sentence names the file and the line."""
+    with pytest.raises(SeedRefused, match=rf"file\.txt.*{complaint}"):
+        seed_source(follows=write(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("fine\n" + "x" * 1001 + "\n", "line 2: .* 1001 characters; at most 1000"),
+        ("\n  \n", "has no text in it"),
+        ("bell \x07\n", "line 1: .* control characters"),
+        (b"\xff\n", "cannot be read: .*utf-8"),
+    ],
+)
+def test_a_bad_file_of_texts_is_refused(
+    write: Callable[[str | bytes], Path], content: str | bytes, complaint: str
+) -> None:
+    with pytest.raises(SeedRefused, match=rf"file\.txt.*{complaint}"):
+        seed_source(users=3, texts=write(content))
+
+
+def test_a_truncated_gzip_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt.gz"
+    path.write_bytes(gzip.compress(EDGES.encode())[:-8])
+    with pytest.raises(SeedRefused, match="cannot be read"):
+        seed_source(follows=path)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"users": 0}, "--users must be from 1 "),
+        ({"posts": -1}, "--posts must be from 0 "),
+        ({"following": -1}, "--following must be from 0 "),
+        ({"users": 10**12}, "--users must be from 1 "),
+        ({"follows": Path("nowhere.txt")}, r"nowhere\.txt cannot be read"),
+        ({"follows": Path("nowhere.txt"), "users": 5}, "cannot be given beside --follows"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, int | Path], complaint: str) -> None:
+    with pytest.raises(SeedRefused, match=complaint):
+        seed_source(**options)  # type: ignore[arg-type] # a mapping of both kinds
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
+def test_the_real_files_can_be_seeded() -> None:
+    edges = EdgeList.check(DATA / "soc-epinions1.txt.gz")
+    assert (edges.people, edges.pairs, edges.follows) == (75_877, 405_739, 541_011)
+    assert Texts.check(DATA / "weibo-texts.txt.gz").count == 2400
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
+def test_real_texts_come_through_unchanged() -> None:
+    """Chinese, emoji, reposts and links are posted as they are."""
+    with gzip.open(DATA / "weibo-texts.txt.gz", "rt", encoding="utf-8") as lines:
+        expected = [line.strip() for line in lines][:300]
+    facts = seed_source(users=10, posts=300, following=0, texts=DATA / "weibo-texts.txt.gz").facts(BASE)
+    assert [fact.event.text for fact in facts if isinstance(fact.event, PostPublished)] == expected
+
+
+def test_follows_name_people_who_have_joined() -> None:
+    world = world_of(users=50, posts=10)
+    people = set(world.people().values())
+    for fact in world.facts:
+        if isinstance(fact.event, Followed):
+            assert {fact.event.follower, fact.event.followee} <= people

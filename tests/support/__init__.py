@@ -1,0 +1,1 @@
+"""Worlds, stores, servers and databases that tests share."""

@@ -1,0 +1,174 @@
+"""Small worlds for the tests of the social graph: people, follows and posts in one line each."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.errors import ProblemCode, Rejected
+from graph.log.events import PostPublished, UserCreated
+from graph.model import Post
+from graph.paging import CursorKind, Window, encode_cursor
+
+PASSWORD = "correct horse"
+PATIENCE = 10.0  # seconds that a test waits for something that must happen
+
+Open = Callable[..., Awaitable[Graph]]
+
+
+async def people(graph: Graph, *logins: str) -> list[int]:
+    """Sign people up, in this order; give their ids."""
+    return [(await graph.users.sign_up(login, PASSWORD)).id for login in logins]
+
+
+async def crowd(graph: Graph, size: int, prefix: str = "fan") -> list[int]:
+    """Create many people at once, without passwords; give their ids."""
+    logins = [f"{prefix}{index}" for index in range(size)]
+    await graph.users.claim_many([(login, login, None) for login in logins])
+    return [fact.number for fact in await graph.commit([UserCreated(login, login, login) for login in logins])]
+
+
+async def befriend(graph: Graph, follower: int, *followees: int) -> None:
+    """Let somebody follow people, the first one first."""
+    for followee in followees:
+        await graph.follows.follow(follower, [followee])
+
+
+async def posts(graph: Graph, author: int, *texts: str) -> list[int]:
+    """Publish posts, the first one first; give their ids."""
+    return [(await graph.posts.publish(author, text)).id for text in texts]
+
+
+async def many_posts(graph: Graph, author: int, count: int) -> list[int]:
+    """Publish many posts at once; give their ids, the oldest first."""
+    return [fact.number for fact in await graph.commit([PostPublished(author, f"post {n}") for n in range(count)])]
+
+
+def newest(count: int, *, after: int | None = None, before: int | None = None) -> Window:
+    """Ask for the newest posts, those older than `after` and newer than `before`."""
+    return Window.of(CursorKind.POST, first=count, after=cursor(after), before=cursor(before))
+
+
+def oldest(count: int, *, after: int | None = None, before: int | None = None) -> Window:
+    """Ask for the oldest posts newer than `before`: what is new since."""
+    return Window.of(CursorKind.POST, last=count, after=cursor(after), before=cursor(before))
+
+
+def cursor(number: int | None) -> str | None:
+    """Give a post's cursor."""
+    return None if number is None else encode_cursor(CursorKind.POST, number)
+
+
+def ids(items: Sequence[Post]) -> list[int]:
+    """Give the ids of posts."""
+    return [post.id for post in items]
+
+
+async def home(graph: Graph, viewer: int, size: int = 100) -> list[int]:
+    """Read a whole home timeline page by page, checking that only the last page is short."""
+    found: list[int] = []
+    after: int | None = None
+    while True:
+        page = await graph.timelines.home(viewer, newest(size, after=after))
+        found += ids(page.items)
+        assert page.has_previous == (after is not None)
+        if not page.has_next:
+            return found
+        assert len(page.items) == size, "a page is short only at the end"
+        after = found[-1]
+
+
+async def home_upwards(graph: Graph, viewer: int, size: int = 100) -> list[int]:
+    """Read a whole home timeline from its oldest post up, and give it newest first like `home`."""
+    found: list[int] = []
+    before: int | None = None
+    while True:
+        page = await graph.timelines.home(viewer, oldest(size, before=before))
+        found = ids(page.items) + found
+        assert page.has_next == (before is not None)
+        if not page.has_previous:
+            return found
+        assert len(page.items) == size, "a page is short only at the end"
+        before = found[0]
+
+
+async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = True) -> list[int]:
+    """Read somebody's own timeline page by page, from either end, and give it newest first."""
+    found: list[int] = []
+    while True:
+        edge = (found[-1] if forward else found[0]) if found else None
+        [page] = await graph.timelines.user(
+            [author], newest(size, after=edge) if forward else oldest(size, before=edge)
+        )
+        found = found + ids(page.items) if forward else ids(page.items) + found
+        if not (page.has_next if forward else page.has_previous):
+            return found
+        assert len(page.items) == size, "a page is short only at the end"
+
+
+async def cached(graph: Graph, *viewers: int) -> None:
+    """Let these people have a home cache."""
+    for viewer in viewers:
+        await graph.timelines.home(viewer, newest(1))
+    await graph.timelines.settle()
+
+
+@dataclass
+class Cost:
+    """What something cost the store."""
+
+    round_trips: int = 0
+    commands: int = 0
+
+
+@asynccontextmanager
+async def counted(graph: Graph) -> AsyncIterator[Cost]:
+    """Count the round trips and commands of what happens inside."""
+    store, cost = graph.store, Cost()
+    trips, commands = store.round_trips, store.commands
+    yield cost
+    cost.round_trips, cost.commands = store.round_trips - trips, store.commands - commands
+
+
+@asynccontextmanager
+async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]:
+    """Run something beside the test, and end it with the block."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=0.2)
+
+
+async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
+    """Wait until what is read, the drained mark for example, has reached a number."""
+    async with asyncio.timeout(PATIENCE):
+        while await read() < number:  # noqa: ASYNC110 - the store tells nobody when it changes
+            await asyncio.sleep(0.01)
+
+
+def codes(error: Rejected) -> list[ProblemCode]:
+    """Give the codes of a rejection."""
+    return [problem.code for problem in error.problems]
+
+
+async def state(raw: "Redis", but: Collection[str] = ("{log}", "home:", "session:")) -> dict[str, Any]:
+    """Read everything the store holds but the log, the caches and what else the prefixes name."""
+    found: dict[str, Any] = {}
+    async for key in raw.scan_iter(count=1000):
+        if key.startswith(tuple(but)):
+            continue
+        kind = await raw.type(key)
+        if kind == "zset":
+            found[key] = dict(await raw.zrange(key, 0, -1, withscores=True))
+        elif kind == "hash":
+            found[key] = await raw.hgetall(key)
+        else:
+            found[key] = await raw.get(key)
+    return found

@@ -1,0 +1,175 @@
+"""Stores that stop, crash or fail at a chosen step, to show what happens in between."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from graph.errors import StoreUnavailable
+from graph.store.commands import Command, script
+from graph.store.connection import Answer, Read
+from graph.store.store import Store
+
+Hook = Callable[[Sequence[Command]], Awaitable[None]]
+Wanted = Callable[[Command], bool]
+
+
+class Crashed(Exception):
+    """The process was killed here."""
+
+
+class Killed(BaseException):
+    """The process was killed here, and nothing in it notices."""
+
+
+class InterceptedStore(Store):
+    """A real store whose reads go the way of its writes, so that a test can intercept both in `_exchange`."""
+
+    def __init__(self, url: str, *, single_slot: bool = False) -> None:
+        super().__init__(url, single_slot=single_slot)
+        self._reads: list[tuple[Sequence[Command], Answer, asyncio.Future[Any]]] = []
+
+    def ask(self, commands: Sequence[Command], answer: Answer) -> "asyncio.Future[Any]":
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        if not self._reads:
+            loop.call_soon(lambda: self._start(self._answer()))
+        self._reads.append((list(commands), answer, future))
+        return future
+
+    def ask_each(self, name: str, keys: Sequence[str], words: tuple[str, ...], answer: Answer) -> "asyncio.Future[Any]":
+        return self.ask([(name, key, *words) for key in keys], answer)
+
+    async def _answer(self) -> None:
+        reads, self._reads = self._reads, []
+        try:
+            replies = await self._exchange([command for commands, _, _ in reads for command in commands])
+        except BaseException as error:
+            for _, _, future in reads:
+                if isinstance(error, asyncio.CancelledError):
+                    future.cancel()
+                elif not future.done():
+                    future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        for commands, answer, future in reads:
+            own, replies = replies[: len(commands)], replies[len(commands) :]
+            error = next((reply for reply in own if isinstance(reply, Exception)), None)
+            read = Read((), answer, future)
+            if error is None:
+                read.settle(own)
+            else:
+                read.refuse(own, error)
+
+
+class HookedStore(InterceptedStore):
+    """A real store whose exchanges can be watched and held up. Its readers share its hooks."""
+
+    def __init__(self, url: str, *, single_slot: bool = False) -> None:
+        super().__init__(url, single_slot=single_slot)
+        self.before: list[Hook] = []
+        self.after: list[Hook] = []
+
+    def ask(self, commands: Sequence[Command], answer: Answer) -> "asyncio.Future[Any]":
+        if self.before or self.after:
+            return super().ask(commands, answer)
+        return Store.ask(self, commands, answer)
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        for hook in list(self.before):
+            await hook(commands)
+        replies = await super()._exchange(commands)
+        for hook in list(self.after):
+            await hook(commands)
+        return replies
+
+    def reader(self) -> "HookedStore":
+        """Give a second connection with the same hooks."""
+        reader = super().reader()
+        reader.before, reader.after = self.before, self.after
+        return reader
+
+
+class Stop:
+    """A place where the first exchange with a wanted command waits until the test lets it go on."""
+
+    def __init__(self, store: Store, wanted: Wanted, *, after: bool = False) -> None:
+        assert isinstance(store, HookedStore)
+        self.reached = asyncio.Event()
+        self.command: Command = ()
+        self._resumed = asyncio.Event()
+        self._wanted = wanted
+        (store.after if after else store.before).append(self._hook)
+
+    async def _hook(self, commands: Sequence[Command]) -> None:
+        found = next(filter(self._wanted, commands), None)
+        if found is not None and not self.reached.is_set():
+            self.command = found
+            self.reached.set()
+            await self._resumed.wait()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._resumed.set()
+
+
+class Fault:
+    """Makes exchanges with a wanted command fail, `times` times, before they are sent or after they were applied."""
+
+    def __init__(
+        self, store: Store, wanted: Wanted, error: BaseException | None = None, *, after: bool = False, times: int = 1
+    ) -> None:
+        assert isinstance(store, HookedStore)
+        self.left = times
+        self.done = asyncio.Event()
+        self._error = error or StoreUnavailable("The store does not answer: a fault of the test")
+        self._wanted = wanted
+        (store.after if after else store.before).append(self._hook)
+
+    async def _hook(self, commands: Sequence[Command]) -> None:
+        if self.left and any(map(self._wanted, commands)):
+            self.left -= 1
+            if not self.left:
+                self.done.set()
+            raise self._error
+
+
+class Death:
+    """Kills the process at its n-th exchange, before it is sent or after it was applied: nothing works afterwards."""
+
+    def __init__(self, store: Store, exchange: int, *, after: bool) -> None:
+        assert isinstance(store, HookedStore)
+        self.exchange = exchange
+        self.happened = False
+        self._seen = 0
+        store.before.append(self._count)
+        store.after.append(self._after)
+        self._late = after
+
+    async def _count(self, _: Sequence[Command]) -> None:
+        if self.happened or (self._seen == self.exchange and not self._late):
+            self.happened = True
+            raise Crashed
+        self._seen += 1
+
+    async def _after(self, _: Sequence[Command]) -> None:
+        if self._late and self._seen == self.exchange + 1:
+            self.happened = True
+            raise Crashed
+
+
+def runs(name: str, *words: object) -> Wanted:
+    """Want a script's calls, those with all of these words, be they arguments or strings inside one of JSON."""
+
+    def wanted(command: Command) -> bool:
+        texts = [word.decode() if isinstance(word, bytes) else str(word) for word in command]
+        return command[:2] == ("EVALSHA", script(name).sha) and all(
+            any(str(word) == text or f'"{word}"' in text for text in texts) for word in words
+        )
+
+    return wanted
+
+
+def sends(*words: object) -> Wanted:
+    """Want commands that begin with these words."""
+    return lambda command: tuple(map(str, command[: len(words)])) == tuple(map(str, words))
