@@ -30,7 +30,7 @@ COLUMNS = (
     "workers µs/insert",
 )
 NOTE = (
-    f"One post of one author; from the fact's append until it is drained; medians. Goal: {GOAL:,} inserts/s on one "
+    f"One post of one author; from the event's append until it is drained; medians. Goal: {GOAL:,} inserts/s on one "
     "store. With hibernated caches an 'insert' is a follower passed by."
 )
 
@@ -76,26 +76,26 @@ class Fans:
 
 
 async def insert_in_process(fans: Fans, audience: Audience) -> tuple[int, Spent]:
-    """Publish a fact and drain it in this process."""
-    [fact] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    """Publish an event and drain it in this process."""
+    [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
     meter = Meter(fans.client)
     meter.start()
     await fans.graph.worker().drain()
     spent = meter.stop()
-    return fact.number, Spent(spent.seconds, spent.store, spent.here, spent.here)
+    return event.number, Spent(spent.seconds, spent.store, spent.here, spent.here)
 
 
 async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequence[int]) -> tuple[int, Spent]:
-    """Publish a fact and wait until the workers have drained it."""
+    """Publish an event and wait until the workers have drained it."""
     meter = Meter(fans.client, processes)
     meter.start()
-    [fact] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
-    await drained(fans.graph, fact.number)
-    return fact.number, meter.stop()
+    [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    await drained(fans.graph, event.number)
+    return event.number, meter.stop()
 
 
 async def drained(graph: Graph, number: int) -> float:
-    """Wait until a fact and all before it are projected; tell when that was seen."""
+    """Wait until an event and all before it are projected; tell when that was seen."""
     while await graph.log.drained() < number:  # noqa: ASYNC110 - the mark is in the store, which tells nobody
         await asyncio.sleep(POLL_SECONDS)
     return time.perf_counter()

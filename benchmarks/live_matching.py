@@ -11,7 +11,7 @@ from benchmarks.report import Cell, Table
 from benchmarks.worlds import FIRST_AUTHOR, FIRST_POST, STEP
 from graph.feed.filters import Box, EventFilter, Traits
 from graph.feed.matching import FilterIndex
-from graph.log.events import Fact, PostPublished
+from graph.log.events import Event, PostPublished
 from graph.terms import terms_of
 from server.demo.chatter import somewhere
 from server.demo.crowd import CITIES, character
@@ -56,8 +56,8 @@ class Texts:
         self._random = random.Random(SEED)
         self._people = people
         self._authors = [self._random.paretovariate(1.7) for _ in range(people)]
-        self.facts = [
-            Fact(FIRST_POST + place * STEP, self._post(author))
+        self.events = [
+            Event(FIRST_POST + place * STEP, self._post(author))
             for place, author in enumerate(self._random.choices(range(people), self._authors, k=posts))
         ]
         self._words = self._askable()
@@ -72,7 +72,7 @@ class Texts:
 
     def texts(self) -> list[str]:
         """Give the texts of the posts."""
-        return [fact.event.text for fact in self.facts if isinstance(fact.event, PostPublished)]
+        return [event.body.text for event in self.events if isinstance(event.body, PostPublished)]
 
     def _askable(self) -> list[list[str]]:
         """Give the words of each post that are worth asking for."""
@@ -125,33 +125,35 @@ def by_filters(audition: Audition) -> Table:
             index.add(filter_, len(filters))
             filters.append(filter_)
         adding = 1e6 * (time.perf_counter() - start) / len(added)
-        rows.append([*_row(texts.facts, filters, index, audition.seconds), adding])
-    people = {fact.event.author for fact in texts.facts if isinstance(fact.event, PostPublished)}
+        rows.append([*_row(texts.events, filters, index, audition.seconds), adding])
+    people = {event.body.author for event in texts.events if isinstance(event.body, PostPublished)}
     mix = ", ".join(f"{weight}% {kind}" for kind, weight in zip(KINDS, WEIGHTS, strict=True))
     start = time.process_time()
     deque(map(terms_of, texts.texts()), maxlen=0)
-    words = 1e6 * (time.process_time() - start) / len(texts.facts)
+    words = 1e6 * (time.process_time() - start) / len(texts.events)
     note = NOTE.format(people=len(people), placed=PLACED, common=COMMON, mix=mix, words=words)
     return Table("matching", "Matching events with filters", COLUMNS, rows, note)
 
 
-def _row(facts: Sequence[Fact], filters: Sequence[EventFilter], index: FilterIndex[int], seconds: float) -> list[Cell]:
-    def loop(fact: Fact) -> Collection[int]:
-        traits = Traits.of(fact)
+def _row(
+    events: Sequence[Event], filters: Sequence[EventFilter], index: FilterIndex[int], seconds: float
+) -> list[Cell]:
+    def loop(event: Event) -> Collection[int]:
+        traits = Traits.of(event)
         return {n for n, filter_ in enumerate(filters) if filter_.admits(traits)} if traits else ()
 
-    for fact in facts[:: max(1, len(facts) // 20)]:
-        assert index.matching(fact) == loop(fact), "index and loop find different filters"
-    per_second, matches = _speed(index.matching, facts, seconds)
-    naive, _ = _speed(loop, facts, seconds)
+    for event in events[:: max(1, len(events) // 20)]:
+        assert index.matching(event) == loop(event), "index and loop find different filters"
+    per_second, matches = _speed(index.matching, events, seconds)
+    naive, _ = _speed(loop, events, seconds)
     return [len(filters), matches, per_second, 1e6 / per_second, naive, per_second / naive]
 
 
-def _speed(find: Callable[[Fact], Collection[int]], facts: Sequence[Fact], seconds: float) -> tuple[float, float]:
+def _speed(find: Callable[[Event], Collection[int]], events: Sequence[Event], seconds: float) -> tuple[float, float]:
     """Tell the events a second of CPU time, and the matches of each."""
-    events = matches = 0
+    bodies = matches = 0
     start = time.process_time()
     while (lasted := time.process_time() - start) < seconds:
-        matches += len(find(facts[events % len(facts)]))
-        events += 1
-    return events / lasted, matches / events
+        matches += len(find(events[bodies % len(events)]))
+        bodies += 1
+    return bodies / lasted, matches / bodies

@@ -21,7 +21,7 @@ from graph.home.cache import HomeCache
 from graph.home.delivery import Reach
 from graph.home.fan_out import FanOuts
 from graph.imports import Imports
-from graph.log.events import Event, Fact
+from graph.log.events import Event, EventBody
 from graph.log.log import Log, Once
 from graph.posts import Posts
 from graph.projections.projections import Projections
@@ -117,11 +117,11 @@ class Graph:
         """
         return cls(store(url), tuning, archive)
 
-    async def commit(self, events: Sequence[Event], once: Once | None = None) -> list[Fact]:
+    async def commit(self, bodies: Sequence[EventBody], once: Once | None = None) -> list[Event]:
         """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
-        facts = await self.log.append(events, once)
-        await self.projections.project(facts, whole=False)
-        return facts
+        events = await self.log.append(bodies, once)
+        await self.projections.project(events, whole=False)
+        return events
 
     def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:
         """Make a worker that projects this graph's log."""

@@ -100,7 +100,7 @@ class NumbersExhausted(GraphError):
 
 
 class OutOfStep(GraphError):
-    """The log cannot give imported facts the numbers they came with: somebody else has written to it."""
+    """The log cannot give imported events the numbers they came with: somebody else has written to it."""
 
 
 class SessionOver(GraphError):

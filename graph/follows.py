@@ -62,7 +62,7 @@ class Follows:
         return outcomes, count
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
-        """Read whom a viewer follows, each with the number of the Followed fact. One round trip, O(following)."""
+        """Read whom a viewer follows, each with the number of the Followed event. One round trip, O(following)."""
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 

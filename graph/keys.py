@@ -5,18 +5,18 @@
 =============================  ==============  ==================================================================
 key                            type            content
 =============================  ==============  ==================================================================
-`{log}`                        stream          facts, one entry each, its id the fact's number as `ms-sequence`
-`{log}:once:<user>:<key>`      string, TTL     idempotency: hash of the appended facts and their numbers
-`{log}:drained`                string          the drained mark: every fact up to this number is projected
+`{log}`                        stream          events, one entry each, its id the event's number as `ms-sequence`
+`{log}:once:<user>:<key>`      string, TTL     idempotency: hash of the appended events and their numbers
+`{log}:drained`                string          the drained mark: every event up to this number is projected
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
 `{log}:import`                 string          what an import brings into the log, and whether it is complete
-`{log}:dead`                   stream          facts and tasks that could not be projected, with the reason
+`{log}:dead`                   stream          events and tasks that could not be projected, with the reason
 `{log}:fanouts`                stream          tasks: post, author, and the follow numbers (low, high] to serve
 `{log}:fanouts:open`           sorted set      task's entry → its post, which the drained mark waits for
 `{log}:archivable`             sorted set      author with posts for the archive → the post that showed it
 `{log}:deleted`                sorted set      deleted post that may still have an archive row → its deletion
-`{log}:rewritten`              sorted set      archived post whose record a repeated fact has written again → post
+`{log}:rewritten`              sorted set      archived post whose record a repeated event has written again → post
 `{log}:archive`                string          identity of the archive that holds this store's cold posts
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
 `rate:{<holder>}`              hash, TTL       rate → the time, in microseconds, at which its bucket is full again
@@ -26,8 +26,8 @@ key                            type            content
 `user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field;
                                                `may:<permission>` → the number that granted it, or, negative, revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
-`following:{u}`                versioned set   whom u follows → number of the Followed fact
-`followers:{u}`                versioned set   who follows u → number of the Followed fact
+`following:{u}`                versioned set   whom u follows → number of the Followed event
+`followers:{u}`                versioned set   who follows u → number of the Followed event
 `posts:{u}`                    versioned set   post → post; member `f` → archive floor (0 at first)
 `cold:{u}`                     string          how many of u's live posts are in the archive
 `reach:{u}`                    string          absent, `growing:<post>:<token>` or `large`: is the author pushed

@@ -1,6 +1,6 @@
 """The frozen records of the social graph, as they leave it.
 
-An *id* is the number of the fact that created the thing, and so also the time it came to be: 41 bits of
+An *id* is the number of the event that created the thing, and so also the time it came to be: 41 bits of
 milliseconds since 2020 and 12 bits of sequence (`graph.log.log`).
 
 The records of which a page holds many are named tuples, which are twice as fast to make as frozen dataclasses.
@@ -22,12 +22,12 @@ MAX_NUMBER = 2**53 - 1
 
 
 def time_of(number: int) -> datetime:
-    """Tell when a fact was appended: the time inside its number, in UTC, to the millisecond."""
+    """Tell when an event was appended: the time inside its number, in UTC, to the millisecond."""
     return datetime.fromtimestamp(((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000, UTC)
 
 
 def number_at(time: datetime) -> int:
-    """Give the lowest number that a fact of this time can have."""
+    """Give the lowest number that an event of this time can have."""
     return ((time - EPOCH) // timedelta(milliseconds=1)) << SEQUENCE_BITS
 
 
@@ -85,7 +85,7 @@ class Post(NamedTuple):
 
 
 class Follow(NamedTuple):
-    """One entry of a followers or following list: the other person's id and the number of the Followed fact."""
+    """One entry of a followers or following list: the other person's id and the number of the Followed event."""
 
     user: int
     number: int
@@ -129,7 +129,7 @@ STATES = {
 class Relationship(NamedTuple):
     """How `viewer` and `subject` (ids) stand to each other: derived from the viewer's own sets, never stored.
 
-    The two numbers are those of the Followed facts, or None where nobody follows.
+    The two numbers are those of the Followed events, or None where nobody follows.
     """
 
     viewer: int

@@ -76,13 +76,13 @@ class Posts:
         key = check.idempotency_key(idempotency_key)
         check.done()
         latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
-        event = PostPublished(author, text, platform, latitude, longitude)
-        [fact] = await self._commit([event], Once(author, key) if key is not None else None)
-        if key is not None and (await self.get_many([fact.number]))[0] is None:
+        body = PostPublished(author, text, platform, latitude, longitude)
+        [event] = await self._commit([body], Once(author, key) if key is not None else None)
+        if key is not None and (await self.get_many([event.number]))[0] is None:
             raise Rejected.because(
                 ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey"
             )
-        return published_post(fact.number, event)
+        return published_post(event.number, body)
 
     async def delete(self, viewer: int, post: int) -> None:
         """Permanently delete one of the viewer's posts. Repeating it is fine while the log remembers.
@@ -93,8 +93,8 @@ class Posts:
         [row] = await self._store.read([record(post)])
         deletion = row[COLUMNS.index("deleted")]
         if deletion is not None:
-            fact = await self._log.get(int(deletion))
-            if fact is None or not isinstance(fact.event, PostDeleted) or fact.event.author != viewer:
+            event = await self._log.get(int(deletion))
+            if event is None or not isinstance(event.body, PostDeleted) or event.body.author != viewer:
                 raise not_found()
             return
         found = as_post(post, row) or (await self.get_many([post]))[0]
@@ -136,11 +136,11 @@ def told_apart(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[
     return posts, deleted, absent
 
 
-def published_post(number: int, event: PostPublished) -> Post:
-    """Make the post that a PostPublished fact is about."""
-    located = event.latitude is not None and event.longitude is not None
-    location = Location(float(event.latitude or 0), float(event.longitude or 0)) if located else None
-    return Post(number, event.author, event.text, event.platform, location)
+def published_post(number: int, body: PostPublished) -> Post:
+    """Make the post that a PostPublished event is about."""
+    located = body.latitude is not None and body.longitude is not None
+    location = Location(float(body.latitude or 0), float(body.longitude or 0)) if located else None
+    return Post(number, body.author, body.text, body.platform, location)
 
 
 def not_found() -> Rejected:

@@ -28,7 +28,7 @@ class Relationships:
 
 
 def as_relationships(viewer: int, subjects: Sequence[int], scores: Sequence[list[float | None]]) -> list[Relationship]:
-    """Read the scores of the subjects in whom the viewer follows, and in the viewer's followers: numbers of facts."""
+    """Read the scores of the subjects in whom the viewer follows, and in the viewer's followers: numbers of events."""
     if not subjects:
         return []
     following, followers = scores

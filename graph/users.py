@@ -109,7 +109,7 @@ class Users:
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
         """Claim logins for an import, each as (folded login, nonce, secret or None); tell which succeeded.
 
-        Each claim waits a quarter of an hour for the UserCreated fact with its nonce. One round trip.
+        Each claim waits a quarter of an hour for the UserCreated event with its nonce. One round trip.
         """
         groups = list(self._store.together(enumerate(claims), lambda claim: keys.login(claim[1][0]), CLAIMS_PER_SCRIPT))
         commands = []
@@ -135,16 +135,16 @@ class Users:
             return str(reply[2])
         raise login_taken()
 
-    async def _settle(self, login: str, event: UserCreated) -> User | None:
+    async def _settle(self, login: str, body: UserCreated) -> User | None:
         """Commit a claimed sign-up; None if the account went to another sign-up."""
         try:
-            [fact] = await self._commit([event], Once("-", event.nonce, CLAIM_SECONDS))
+            [event] = await self._commit([body], Once("-", body.nonce, CLAIM_SECONDS))
         except Rejected:
             return None
         [[outcome]] = await self._store.send(
-            [script("settle_login").call([keys.login(login)], secrets.token_hex(16), event.nonce, fact.number)]
+            [script("settle_login").call([keys.login(login)], secrets.token_hex(16), body.nonce, event.number)]
         )
-        return User(fact.number, login, event.name, event.bio) if outcome == "won" else None
+        return User(event.number, login, body.name, body.bio) if outcome == "won" else None
 
     async def check_password(self, login: str, password: str, network: str = "") -> User:
         """Return the user whose login and password these are.
@@ -204,7 +204,7 @@ class Users:
     async def grant(self, user: int, permission: Permission) -> bool:
         """Give a person a permission; False if they had it. Raises Rejected (NOT_FOUND). Three round trips.
 
-        Each permission has facts and a number of its own, and no fact carries the whole set: processes that grant and
+        Each permission has events and a number of its own, and no event carries the whole set: processes that grant and
         revoke different ones at once cannot undo each other, and of those at the same one the last in the log wins.
         """
         return await self._change_permission(PermissionGranted(user, permission.value))
@@ -213,15 +213,15 @@ class Users:
         """Take a permission away; False if the person did not have it. Raises Rejected and costs like `grant`."""
         return await self._change_permission(PermissionRevoked(user, permission.value))
 
-    async def _change_permission(self, event: PermissionGranted | PermissionRevoked) -> bool:
+    async def _change_permission(self, body: PermissionGranted | PermissionRevoked) -> bool:
         """Commit the change even if nothing seems to change: an older one may be in the log, not yet projected."""
         [[id_, mark]] = await self._store.read(
-            [("HMGET", keys.user(event.user), "id", keys.permission(event.permission))]
+            [("HMGET", keys.user(body.user), "id", keys.permission(body.permission))]
         )
         if id_ is None:
             raise nobody()
-        await self._commit([event])
-        return granted(mark) != isinstance(event, PermissionGranted)
+        await self._commit([body])
+        return granted(mark) != isinstance(body, PermissionGranted)
 
     async def hash_password(self, password: str, network: str = "") -> str:
         """Hash a password with argon2id, off the event loop. Raises Overloaded."""

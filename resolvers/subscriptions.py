@@ -10,12 +10,12 @@ from graph.feed import filters
 from graph.feed.updates import (
     AuthorAdded,
     AuthorRemoved,
-    HomeEvent,
+    HomeUpdate,
     PostAdded,
     PostDeleted,
     PostPublished,
     PostRemoved,
-    StreamEvent,
+    StreamUpdate,
     UserFollowed,
     UserUnfollowed,
 )
@@ -26,7 +26,7 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
 
-E = TypeVar("E", bound=HomeEvent | StreamEvent)
+E = TypeVar("E", bound=HomeUpdate | StreamUpdate)
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
@@ -36,7 +36,7 @@ After: TypeAlias = Annotated[
 ]
 
 
-def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[HomeEvent, None]:
+def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[HomeUpdate, None]:
     """Stream the events of the viewer's home timeline in log order: first what was missed, then live.
 
     Raises Unauthenticated, BadPaging for a broken or foreign cursor, and SessionOver once the viewer has
@@ -51,7 +51,7 @@ def events(
     *,
     filter: Annotated[EventFilter, strawberry.argument(description="Which events to stream.")],  # noqa: A002 - contract
     after: After = None,
-) -> AsyncGenerator[StreamEvent, None]:
+) -> AsyncGenerator[StreamUpdate, None]:
     """Stream the events that pass a filter in log order, each once: first what was missed, then live.
 
     Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
@@ -72,21 +72,21 @@ def _position(context: Context, after: str | None) -> int | None:
     return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
-async def _located(events: AsyncGenerator[E, None], context: Context) -> AsyncGenerator[E, None]:
+async def _located(bodies: AsyncGenerator[E, None], context: Context) -> AsyncGenerator[E, None]:
     """Keep the context informed of the place in the log."""
-    async with aclosing(events):
-        async for event in events:
-            context.position = encode_cursor(CursorKind.LOG, event.number)
-            yield event
+    async with aclosing(bodies):
+        async for body in bodies:
+            context.position = encode_cursor(CursorKind.LOG, body.number)
+            yield body
 
 
-async def _holding(events: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
+async def _holding(bodies: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
     """Keep room for a filter of so many terms until the stream ends. Raises what `Client.hold_terms` does."""
-    async with aclosing(events):
+    async with aclosing(bodies):
         release = context.client.hold_terms(terms)
         try:
-            async for event in events:
-                yield event
+            async for body in bodies:
+                yield body
         finally:
             release()
 
@@ -114,36 +114,36 @@ def _user(id_: str) -> int:
     return user
 
 
-def cursors(events: Sequence[HomeEvent | StreamEvent], context: Context) -> list[str]:
+def cursors(bodies: Sequence[HomeUpdate | StreamUpdate], context: Context) -> list[str]:
     """Give the cursors that a client resumes from after events."""
-    return [encode_cursor(CursorKind.LOG, event.number) for event in events]
+    return [encode_cursor(CursorKind.LOG, body.number) for body in bodies]
 
 
-def posts(events: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
+def posts(bodies: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
     """Give the posts that events brought; where an edge is asked for, a post stands for it."""
-    return [event.post for event in events]
+    return [body.post for body in bodies]
 
 
-def post_ids(events: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+def post_ids(bodies: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
     """Give the global ids of the posts that were deleted."""
-    return [ids.encode(ids.Kind.POST, event.post) for event in events]
+    return [ids.encode(ids.Kind.POST, body.post) for body in bodies]
 
 
-def author_ids(events: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+def author_ids(bodies: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
     """Give the global ids of the deleted posts' authors."""
-    return [ids.encode(ids.Kind.USER, event.author) for event in events]
+    return [ids.encode(ids.Kind.USER, body.author) for body in bodies]
 
 
-async def users(events: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
+async def users(bodies: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
     """Give the authors whom the viewer followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(event.user for event in events)
+    return await context.loaders.users.load_many(body.user for body in bodies)
 
 
-async def followers(events: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+async def followers(bodies: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Give those who followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(event.follower for event in events)
+    return await context.loaders.users.load_many(body.follower for body in bodies)
 
 
-async def followees(events: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+async def followees(bodies: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Give those who were followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(event.followee for event in events)
+    return await context.loaders.users.load_many(body.followee for body in bodies)

@@ -19,7 +19,7 @@ SECONDS = [f"{millisecond // 1000:02}.{millisecond % 1000:03}Z" for millisecond 
 
 
 def moments(numbers: Iterable[int]) -> list[Moment]:
-    """Write the times at which facts with these numbers were appended, as `2026-01-02T03:04:05.678Z`."""
+    """Write the times at which events with these numbers were appended, as `2026-01-02T03:04:05.678Z`."""
     written: list[Moment] = [
         date(milliseconds // DAY) + MINUTES[milliseconds // 60_000 % 1440] + SECONDS[milliseconds % 60_000]  # type: ignore[misc]
         for milliseconds in [number >> SEQUENCE_BITS for number in numbers]

@@ -93,9 +93,9 @@ async def sample(graph: Graph, sockets: int, executor: Executor | None = None, c
         waiting = (datetime.now(UTC) - backlog.oldest).total_seconds() if backlog.oldest else 0.0
         gauges |= {
             "store_up": ("Whether the store answers.", 1),
-            "undrained_seconds": ("For how long the oldest fact that is not projected has waited.", max(0.0, waiting)),
+            "undrained_seconds": ("For how long the oldest event that is not projected has waited.", max(0.0, waiting)),
             "open_fan_out_tasks": ("Tasks of long fan-outs that are not done.", backlog.tasks),
-            "dead_letters": ("Facts and tasks that could not be projected.", backlog.dead),
+            "dead_letters": ("Events and tasks that could not be projected.", backlog.dead),
             "archivable_authors": ("Authors with posts that wait to be archived.", backlog.archivable),
             "deleted_rows_waiting": ("Deleted posts whose archive rows wait to be deleted.", backlog.deleted),
         }

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from graph import Graph
-from graph.log.events import Event, Fact, Followed, PostPublished
+from graph.log.events import Event, EventBody, Followed, PostPublished
 from graph.model import number_at
 from graph.paging import Window
 from server.auth import Tokens
@@ -15,7 +15,7 @@ from server.seeding.load import Source, load
 
 KEY = "a key for benchmarks that is long enough"
 SEED = 5
-DAYS = 3  # between the youngest fact and now, so that the log itself has forgotten all of them
+DAYS = 3  # between the youngest event and now, so that the log itself has forgotten all of them
 TEXT = "Post {} tells, in about as many words as people write, what “somebody” saw on the way to the market today — ☕."
 PLATFORMS = ("web", "android", "ios", None)
 PAGE = 30
@@ -64,19 +64,19 @@ class Cast:
         return sum(1 for _ in chain(self.people(), self.follows([0] * self.size.people), self.posts()))
 
     def number(self, place: int) -> int:
-        """Give the number of the fact at a place of the log: each has a millisecond of its own."""
+        """Give the number of the event at a place of the log: each has a millisecond of its own."""
         return number_at(self._start + place * MILLISECOND)
 
-    def facts(self) -> Iterator[Fact]:
-        """Give all facts, in order."""
-        events = chain(self.people(), self.follows(self.ids), self.posts(self.ids))
-        return (Fact(self.number(place), event) for place, event in enumerate(events))
+    def events(self) -> Iterator[Event]:
+        """Give all events, in order."""
+        bodies = chain(self.people(), self.follows(self.ids), self.posts(self.ids))
+        return (Event(self.number(place), body) for place, body in enumerate(bodies))
 
-    def people(self) -> Iterator[Event]:
+    def people(self) -> Iterator[EventBody]:
         """Let everybody join."""
         return (Person(f"person{place}", f"Person {place}").joins() for place in range(self.size.people))
 
-    def follows(self, ids: Sequence[int]) -> Iterator[Event]:
+    def follows(self, ids: Sequence[int]) -> Iterator[EventBody]:
         """Let everybody follow some, readers many; the famous person's followers come in an order of their own."""
         random, size = dice("follows", SEED), self.size
         others = range(self.writers.start, size.people)
@@ -90,7 +90,7 @@ class Cast:
             yield from (Followed(ids[place], ids[reader]) for reader in random.sample(self.readers, 2))
         yield from (Followed(ids[place], ids[0]) for place in random.sample(self.authors, size.famous_followers))
 
-    def posts(self, ids: Sequence[int] | None = None) -> Iterator[Event]:
+    def posts(self, ids: Sequence[int] | None = None) -> Iterator[EventBody]:
         """Let everybody publish, in an order as if by chance."""
         ids = ids or [0] * self.size.people
         random = dice("posts", SEED)
@@ -106,7 +106,7 @@ async def seed(url: str, size: Size, key: str) -> Reading:
     try:
         base = datetime.now().astimezone()
         cast = Cast(size, base.replace(microsecond=0))
-        await load(graph, Source("the peers' world", "1", lambda: 0, lambda _: cast.facts()))
+        await load(graph, Source("the peers' world", "1", lambda: 0, lambda _: cast.events()))
         for place in cast.readers:
             await warm(graph, cast.ids[place])
         tokens = Tokens([key])

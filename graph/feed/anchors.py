@@ -1,4 +1,4 @@
-"""Where filters wait for facts: inverted indexes, each by one kind of criterion.
+"""Where filters wait for events: inverted indexes, each by one kind of criterion.
 
 The *value* stands for a filter; an index knows nothing else of it.
 """
@@ -27,7 +27,7 @@ class Anchors(Protocol[V]):
         """Take a value away; nothing is left of it."""
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Find the values whose filters ask for such a fact, some of them more than once, and perhaps a few more."""
+        """Find the values whose filters ask for such an event, some of them more than once, and perhaps a few more."""
 
 
 class UserAnchors(Generic[V]):
@@ -191,7 +191,7 @@ class FirehoseAnchors(Generic[V]):
                 del self._by_kind[kind]
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Find the values of this kind whose samples the fact belongs to."""
+        """Find the values of this kind whose samples the event belongs to."""
         ordered = self._by_kind.get(traits.kind)
         if ordered is None:
             return ()
@@ -204,7 +204,7 @@ def wants_deletions(filter_: EventFilter) -> bool:
 
 
 def sample_of(filter_: EventFilter) -> float:
-    """Give the share of events that a filter asks for."""
+    """Give the share of updates that a filter asks for."""
     return 1.0 if filter_.sample is None else filter_.sample
 
 

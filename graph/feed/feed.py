@@ -2,7 +2,7 @@
 
 A stream first reads the past, from the log or from what the reader keeps in memory, at its subscriber's pace. At the
 moment it has reached the reader's head it takes its place in an index, and from then on waits for what the reader
-passes on; there is no step in between in which a fact could be missed or told twice. A subscriber that stays behind
+passes on; there is no step in between in which an event could be missed or told twice. A subscriber that stays behind
 while it catches up costs nobody any memory; one that stays behind later is cut off at a bound, and told so.
 """
 
@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from graph.errors import NotPermitted, SessionOver
-from graph.feed.filter_source import FilterSource, stream_event
+from graph.feed.filter_source import FilterSource, stream_update
 from graph.feed.filters import EventFilter
-from graph.feed.home_source import HomeIndex, HomeSource, home_event
+from graph.feed.home_source import HomeIndex, HomeSource, home_update
 from graph.feed.matching import FilterIndex
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, Endings
@@ -28,15 +28,15 @@ from graph.feed.updates import (
     Checkpoint,
     Gap,
     GapReason,
-    HomeEvent,
+    HomeUpdate,
     PostAdded,
     PostPublished,
-    StreamEvent,
     StreamHappened,
+    StreamUpdate,
 )
 from graph.follows import Follows
-from graph.log.events import Fact, SessionsEnded
-from graph.log.events import PostPublished as PublishedFact
+from graph.log.events import Event, SessionsEnded
+from graph.log.events import PostPublished as LoggedPost
 from graph.log.log import Log
 from graph.model import Permission
 from graph.posts import Posts
@@ -49,8 +49,8 @@ from graph.users import Users
 QUIET_SECONDS = 15.0
 DIGEST_SECONDS = 0.02
 MOST_SECONDS_BEHIND = 1.0  # that the reader waits for streams, for each part of the log
-TOLD_AT_ONCE = 100  # facts of the past; with the longest texts they take what a stream may buffer
-TOLD_IN_A_STEP = 10  # facts of the past; with the longest texts and filters that takes a millisecond or two
+TOLD_AT_ONCE = 100  # events of the past; with the longest texts they take what a stream may buffer
+TOLD_IN_A_STEP = 10  # events of the past; with the longest texts and filters that takes a millisecond or two
 BEHIND_SECONDS = 1.0  # that a stream which has to wait for the reader waits until it looks at the log again
 STALE_SECONDS = 1.0  # after which a post that waited is looked at again: it may have been deleted
 
@@ -89,11 +89,11 @@ class Feed:
         self._sweep: asyncio.Task[None] | None = None
         self.cut_off = 0
 
-    def home(self, viewer: int, after: int | None = None, session: str | None = None) -> AsyncGenerator[HomeEvent]:
+    def home(self, viewer: int, after: int | None = None, session: str | None = None) -> AsyncGenerator[HomeUpdate]:
         """Stream what happens to the viewer's home timeline, in log order, nothing twice; a Checkpoint comes first.
 
         With `after`, what was missed since that number is replayed first; if the log no longer holds all of it, or
-        never reached it, one Gap says so. A client that applies every event holds the home timeline. Raises
+        never reached it, one Gap says so. A client that applies every update holds the home timeline. Raises
         SessionOver when the session has ended. The streams of a process share one connection; joining costs some five
         round trips.
         """
@@ -109,8 +109,8 @@ class Feed:
         session: str | None = None,
         *,
         holder: Hashable = None,
-    ) -> AsyncGenerator[StreamEvent]:
-        """Stream every fact that passes the filter, exactly once, in log order; the rest is as for `home`.
+    ) -> AsyncGenerator[StreamUpdate]:
+        """Stream every event that passes the filter, exactly once, in log order; the rest is as for `home`.
 
         Posts that were deleted since are left out. Deletions that were appended before the stream began, or that it
         replays, pass every keyword and every box, so that guesses about a deleted post learn nothing. A firehose needs
@@ -162,14 +162,14 @@ class Feed:
                     past = await self._log.end() if source.reads_posts else 0
                 stream.position = joined if after is None else after
                 yield Checkpoint(stream.position, _now())
-                async with aclosing(self._catch_up(source, stream, joined, past, turn)) as events:
-                    async for missed in events:
+                async with aclosing(self._catch_up(source, stream, joined, past, turn)) as updates:
+                    async for missed in updates:
                         yield missed
                 self._register(source, stream)
                 try:
                     async with aclosing(self._go_live(source, stream)) as live:
-                        async for event in live:
-                            yield event
+                        async for update in live:
+                            yield update
                 finally:
                     self._unregister(source, stream)
                 after = stream.position
@@ -183,7 +183,7 @@ class Feed:
                 stop()
 
     async def _join(self, source: Source[E], stream: Stream[E], claims: Sequence[Claim]) -> int:
-        """Know all that the meaning of facts depends on, up to the reader's head, which is returned."""
+        """Know all that the meaning of events depends on, up to the reader's head, which is returned."""
         self._start()
         await self._reader.ready()
         stream.restart()
@@ -196,17 +196,17 @@ class Feed:
         return joined
 
     async def _learn(self, source: Source[E]) -> None:
-        """Look up what is projected, and learn what perhaps is not: the facts after the drained mark."""
+        """Look up what is projected, and learn what perhaps is not: the events after the drained mark."""
         drained = await self._log.drained()
         await source.look_up()
         async with aclosing(self._reader.replay(drained)) as parts:
             async for part in parts:
                 if part.lost:
                     await source.look_up()
-                source.learn(part.facts)
-                for fact in part.facts:
-                    if isinstance(fact.event, SessionsEnded):
-                        self._endings.apply(fact)
+                source.learn(part.events)
+                for event in part.events:
+                    if isinstance(event.body, SessionsEnded):
+                        self._endings.apply(event)
 
     async def _catch_up(
         self, source: Source[E], stream: Stream[E], joined: int, past: int, turn: Turn
@@ -229,9 +229,9 @@ class Feed:
                         if part.lost and part.upto > stream.position:
                             stream.position = part.upto
                             yield Gap(stream.position, _now(), GapReason.RETENTION)
-                        async with aclosing(self._tell(source, stream, part.facts, turn)) as events:
-                            async for event in events:
-                                yield event
+                        async with aclosing(self._tell(source, stream, part.events, turn)) as updates:
+                            async for update in updates:
+                                yield update
                         reached = part.upto
                         stream.position = max(stream.position, reached)
                         turn.queue()
@@ -243,32 +243,34 @@ class Feed:
         finally:
             turn.end()
 
-    async def _tell(self, source: Source[E], stream: Stream[E], facts: Sequence[Fact], turn: Turn) -> AsyncGenerator[E]:
-        """Yield the events of facts of the past. Posts that were deleted since are left out before they are matched.
+    async def _tell(
+        self, source: Source[E], stream: Stream[E], events: Sequence[Event], turn: Turn
+    ) -> AsyncGenerator[E]:
+        """Yield the updates of events of the past. Posts that were deleted since are left out before they are matched.
 
-        So neither the events nor the round trips depend on whether a deleted post matches. One round trip if posts
+        So neither the updates nor the round trips depend on whether a deleted post matches. One round trip if posts
         were picked.
         """
         await turn.step()
-        picked = [fact for fact in source.pick(facts) if fact.number > stream.position]
+        picked = [event for event in source.pick(events) if event.number > stream.position]
         looked_at = asyncio.get_running_loop().time()
         kept = await self._kept(picked)
         for start in range(0, len(kept), TOLD_IN_A_STEP):
             told = source.tell(kept[start : start + TOLD_IN_A_STEP])
             async with aclosing(self._withhold_deleted(told, looked_at)) as living:
-                async for event in living:
-                    await source.announce(event, self._undrained)
+                async for update in living:
+                    await source.announce(update, self._undrained)
                     stream.raise_ended()
-                    stream.position = event.number
-                    yield event
+                    stream.position = update.number
+                    yield update
                     await turn.step()
             await turn.step()
 
-    async def _kept(self, facts: Sequence[Fact]) -> Sequence[Fact]:
+    async def _kept(self, events: Sequence[Event]) -> Sequence[Event]:
         """Leave out the posts that were deleted since. One round trip if there are posts."""
-        posts = [fact.number for fact in facts if isinstance(fact.event, PublishedFact)]
+        posts = [event.number for event in events if isinstance(event.body, LoggedPost)]
         gone = await self._deleted_of(posts)
-        return [fact for fact in facts if fact.number not in gone] if gone else facts
+        return [event for event in events if event.number not in gone] if gone else events
 
     async def _deleted_of(self, posts: Sequence[int]) -> set[int]:
         flags = await self._posts.are_deleted(posts) if posts else []
@@ -287,12 +289,12 @@ class Feed:
             if stream.cut_off is not None:
                 return
             async with aclosing(self._withhold_deleted(stream.take(), stream.waiting_since)) as living:
-                async for event in living:
-                    if event.number > stream.position:
-                        await source.announce(event, self._undrained)
+                async for update in living:
+                    if update.number > stream.position:
+                        await source.announce(update, self._undrained)
                         stream.raise_ended()
-                        stream.position = event.number
-                        yield event
+                        stream.position = update.number
+                        yield update
                         quiet_until = clock() + self._quiet
 
     def _register(self, source: Source[E], stream: Stream[E]) -> None:
@@ -303,54 +305,54 @@ class Feed:
         self._streams.discard(stream)
         source.unregister(stream)
 
-    async def _undrained(self) -> AsyncGenerator[Sequence[Fact]]:
+    async def _undrained(self) -> AsyncGenerator[Sequence[Event]]:
         """Yield what is perhaps not projected yet, up to the reader's head, as far as it is in memory."""
         start = max(await self._log.drained(), self._reader.remembers_after)
         async with aclosing(self._reader.replay(start)) as parts:
             async for part in parts:
-                yield part.facts
+                yield part.events
 
-    async def _withhold_deleted(self, events: Sequence[E], looked_at: float) -> AsyncGenerator[E]:
-        """Yield events one by one, without the posts that were deleted before it was their turn.
+    async def _withhold_deleted(self, updates: Sequence[E], looked_at: float) -> AsyncGenerator[E]:
+        """Yield updates one by one, without the posts that were deleted before it was their turn.
 
         `looked_at` is when that was last looked up; it is again whenever a second or more has passed.
         """
         clock = asyncio.get_running_loop().time
-        waiting = deque(events)
-        del events
+        waiting = deque(updates)
+        del updates
         while waiting:
             if clock() - looked_at > STALE_SECONDS:
                 waiting, looked_at = deque(await self._living(waiting)), clock()
             if waiting:
                 yield waiting.popleft()
 
-    async def _living(self, events: Iterable[E]) -> Iterable[E]:
+    async def _living(self, updates: Iterable[E]) -> Iterable[E]:
         """Leave out posts that were deleted since. One round trip if there are posts."""
-        deleted = await self._deleted_of([e.post.id for e in events if isinstance(e, PostAdded | PostPublished)])
-        return [e for e in events if not (isinstance(e, PostAdded | PostPublished) and e.post.id in deleted)]
+        deleted = await self._deleted_of([e.post.id for e in updates if isinstance(e, PostAdded | PostPublished)])
+        return [e for e in updates if not (isinstance(e, PostAdded | PostPublished) and e.post.id in deleted)]
 
-    async def prepare(self, facts: Sequence[Fact]) -> None:
+    async def prepare(self, events: Sequence[Event]) -> None:
         """Learn which of the published posts are deleted already. One round trip if somebody listens."""
-        posts = [fact.number for fact in facts if isinstance(fact.event, PublishedFact)] if self._streams else []
+        posts = [event.number for event in events if isinstance(event.body, LoggedPost)] if self._streams else []
         self._deleted = await self._deleted_of(posts)
 
-    def receive(self, fact: Fact) -> int:
-        """Offer a fact to the streams that it concerns; tell how many they are."""
-        self._endings.apply(fact)
-        concerned, passed = self._homes.concerned(fact), self._filters.matching(fact)
-        if not (concerned or passed) or fact.number in self._deleted:
+    def receive(self, event: Event) -> int:
+        """Offer an event to the streams that it concerns; tell how many they are."""
+        self._endings.apply(event)
+        concerned, passed = self._homes.concerned(event), self._filters.matching(event)
+        if not (concerned or passed) or event.number in self._deleted:
             return 0
         now = asyncio.get_running_loop().time()
-        if concerned and (happened := home_event(fact)):
+        if concerned and (happened := home_update(event)):
             self._offer(happened, concerned, now)
-        if passed and (streamed := stream_event(fact)):
+        if passed and (streamed := stream_update(event)):
             self._offer(streamed, passed, now)
         return len(concerned) + len(passed)
 
-    def _offer(self, event: E, streams: Iterable[Stream[E]], now: float) -> None:
-        size = size_of(event)
+    def _offer(self, update: E, streams: Iterable[Stream[E]], now: float) -> None:
+        size = size_of(update)
         for stream in streams:
-            self.cut_off += stream.offer(event, size, now)
+            self.cut_off += stream.offer(update, size, now)
             if stream.is_crowded(now):
                 self._crowded.add(stream)
 
@@ -369,7 +371,7 @@ class Feed:
             await asyncio.sleep(DIGEST_SECONDS)
 
     def lose(self) -> None:
-        """Let every stream find out what it has lost: facts were removed before the reader came to them, or undone."""
+        """Let every stream find out what it has lost: events were removed before the reader came to them, or undone."""
         self._homes.clear()
         for stream in self._streams:
             stream.cut(GapReason.RETENTION)

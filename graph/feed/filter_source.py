@@ -1,4 +1,4 @@
-"""Event streams: everything that happens, as far as a filter lets it pass."""
+"""Update streams: everything that happens, as far as a filter lets it pass."""
 
 from collections.abc import Sequence
 
@@ -7,23 +7,23 @@ from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
 from graph.feed.stream import Stream
 from graph.feed.updates import PostDeleted, PostPublished, StreamHappened, UserFollowed, UserUnfollowed
-from graph.log.events import Fact, Followed, Unfollowed
-from graph.log.events import PostDeleted as DeletedFact
-from graph.log.events import PostPublished as PublishedFact
+from graph.log.events import Event, Followed, Unfollowed
+from graph.log.events import PostDeleted as LoggedDeletion
+from graph.log.events import PostPublished as LoggedPost
 from graph.posts import published_post
 
 
-def stream_event(fact: Fact) -> StreamHappened | None:
-    """Tell what a fact means to those whose filters let it pass; None for a fact of which no stream tells."""
-    match fact.event:
-        case PublishedFact() as event:
-            return PostPublished(fact.number, published_post(fact.number, event))
-        case DeletedFact(author, post):
-            return PostDeleted(fact.number, post, author)
+def stream_update(event: Event) -> StreamHappened | None:
+    """Tell what an event means to those whose filters let it pass; None for an event of which no stream tells."""
+    match event.body:
+        case LoggedPost() as update:
+            return PostPublished(event.number, published_post(event.number, update))
+        case LoggedDeletion(author, post):
+            return PostDeleted(event.number, post, author)
         case Followed(follower, followee):
-            return UserFollowed(fact.number, follower, followee)
+            return UserFollowed(event.number, follower, followee)
         case Unfollowed(follower, followee):
-            return UserUnfollowed(fact.number, follower, followee)
+            return UserUnfollowed(event.number, follower, followee)
         case _:
             return None
 
@@ -40,18 +40,18 @@ class FilterSource(Source[StreamHappened]):
         self._filter = filter_
         self._index = index
 
-    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Return the facts that pass by what is known of a post even after its deletion."""
-        return [fact for fact in facts if self._filter.may_match(fact)]
+    def pick(self, events: Sequence[Event]) -> list[Event]:
+        """Return the events that pass by what is known of a post even after its deletion."""
+        return [event for event in events if self._filter.may_match(event)]
 
-    def tell(self, facts: Sequence[Fact]) -> list[StreamHappened]:
-        """Return the events of the picked facts that pass, now that deleted posts are no longer among them."""
+    def tell(self, events: Sequence[Event]) -> list[StreamHappened]:
+        """Return the updates of the picked events that pass, now that deleted posts are no longer among them."""
         passed = [
-            fact
-            for fact in facts
-            if not self.reads_posts or isinstance(fact.event, DeletedFact) or self._filter.matches(fact)
+            event
+            for event in events
+            if not self.reads_posts or isinstance(event.body, LoggedDeletion) or self._filter.matches(event)
         ]
-        return [event for fact in passed if (event := stream_event(fact)) is not None]
+        return [update for event in passed if (update := stream_update(event)) is not None]
 
     def register(self, stream: Stream[StreamHappened]) -> None:
         """Let the stream hear of everything that passes after the reader's head."""

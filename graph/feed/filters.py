@@ -1,4 +1,4 @@
-"""Filters of event streams: what they ask for, and what it means for a fact to match one.
+"""Filters of update streams: what they ask for, and what it means for an event to match one.
 
 The fields of a filter are joined by AND, the entries of a list by OR, the words of a keyword by AND.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.errors import BadFilter
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
@@ -27,7 +27,7 @@ SHARE_BITS = 53  # as many as a float holds exactly
 
 
 class EventKind(Enum):
-    """What an event stream tells of; the names are part of the GraphQL contract."""
+    """What an update stream tells of; the names are part of the GraphQL contract."""
 
     POST_PUBLISHED = "POST_PUBLISHED"
     POST_DELETED = "POST_DELETED"
@@ -60,7 +60,7 @@ class Box:
 
 
 class Traits:
-    """What filters look at in a fact that streams tell of.
+    """What filters look at in an event that streams tell of.
 
     `people` are the author, or both sides of a follow. A deletion never says where the post was written, so it matches
     every box. A deletion without a digest, as older versions wrote them, is `vague`: it matches every keyword, too.
@@ -79,40 +79,40 @@ class Traits:
         self._share: float | None = None
 
     @classmethod
-    def of(cls, fact: Fact) -> "Traits | None":
-        """Look at a fact; None if streams do not tell of it."""
-        event = fact.event
-        if isinstance(event, PostPublished):
-            traits = cls(EventKind.POST_PUBLISHED, (event.author,), fact.number)
-        elif isinstance(event, PostDeleted):
-            traits = cls(EventKind.POST_DELETED, (event.author,), event.post)
-            traits.vague = event.terms is None
-        elif isinstance(event, Followed | Unfollowed):
-            kind = EventKind.USER_FOLLOWED if isinstance(event, Followed) else EventKind.USER_UNFOLLOWED
-            return cls(kind, (event.follower, event.followee), fact.number)
+    def of(cls, event: Event) -> "Traits | None":
+        """Look at an event; None if streams do not tell of it."""
+        update = event.body
+        if isinstance(update, PostPublished):
+            traits = cls(EventKind.POST_PUBLISHED, (update.author,), event.number)
+        elif isinstance(update, PostDeleted):
+            traits = cls(EventKind.POST_DELETED, (update.author,), update.post)
+            traits.vague = update.terms is None
+        elif isinstance(update, Followed | Unfollowed):
+            kind = EventKind.USER_FOLLOWED if isinstance(update, Followed) else EventKind.USER_UNFOLLOWED
+            return cls(kind, (update.follower, update.followee), event.number)
         else:
             return None
-        traits._event = event
-        if isinstance(event, PostPublished) and event.latitude is not None and event.longitude is not None:
-            traits.place = (event.latitude, event.longitude)
+        traits._event = update
+        if isinstance(update, PostPublished) and update.latitude is not None and update.longitude is not None:
+            traits.place = (update.latitude, update.longitude)
         return traits
 
     @property
     def terms(self) -> Terms | HashedTerms | None:
         """The terms of the post, found once; None for what has no text, or a vague one."""
         if self._terms is None and self._event is not None and not self.vague:
-            event = self._event
-            self._terms = terms_of(event.text) if isinstance(event, PostPublished) else terms_in(event.terms or "")
+            update = self._event
+            self._terms = terms_of(update.text) if isinstance(update, PostPublished) else terms_in(update.terms or "")
         return self._terms
 
     @property
     def is_post(self) -> bool:
-        """Whether the fact is about a post, published or deleted."""
+        """Whether the event is about a post, published or deleted."""
         return self._event is not None
 
     @property
     def share(self) -> float:
-        """Where the fact falls from 0 to below 1, by a stable hash: those below `sample` belong to a sample."""
+        """Where the event falls from 0 to below 1, by a stable hash: those below `sample` belong to a sample."""
         if self._share is None:
             self._share = share_of(self.drawn_by)
         return self._share
@@ -129,7 +129,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events a stream tells of; a field that is None asks for nothing in particular.
+    """Which updates a stream tells of; a field that is None asks for nothing in particular.
 
     Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion fall into the same
     samples. A deletion matches every box. `of` checks what clients ask for. The users are distinct and sorted, in a
@@ -192,21 +192,21 @@ class EventFilter:
         """Whether the filter depends on the content of posts: their words, or their place."""
         return self.keywords is not None or self.within is not None
 
-    def matches(self, fact: Fact) -> bool:
-        """Return True if a live stream with this filter tells of a fact."""
-        traits = Traits.of(fact)
+    def matches(self, event: Event) -> bool:
+        """Return True if a live stream with this filter tells of an event."""
+        traits = Traits.of(event)
         return traits is not None and self.admits(traits)
 
-    def may_match(self, fact: Fact) -> bool:
-        """Return True if the filter matches a fact when the words and places of posts are left aside.
+    def may_match(self, event: Event) -> bool:
+        """Return True if the filter matches an event when the words and places of posts are left aside.
 
         So the answer tells nothing about them.
         """
-        traits = Traits.of(fact)
+        traits = Traits.of(event)
         return traits is not None and self._selects(traits) and (traits.is_post or not self.reads_posts)
 
     def admits(self, traits: Traits) -> bool:
-        """Return True if the filter matches a fact with these traits."""
+        """Return True if the filter matches an event with these traits."""
         return (
             self._selects(traits)
             and (self.within is None or traits.lies_in(self.within))

@@ -10,22 +10,22 @@ from graph.feed.source import Source
 from graph.feed.stream import Stream
 from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
 from graph.follows import Follows
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.posts import published_post
 from graph.projections.projections import Projections
 
 
-def home_event(fact: Fact) -> HomeHappened | None:
-    """Tell what a fact means to those whose home timelines it concerns; None if it concerns none."""
-    match fact.event:
-        case PostPublished() as event:
-            return PostAdded(fact.number, published_post(fact.number, event))
+def home_update(event: Event) -> HomeHappened | None:
+    """Tell what an event means to those whose home timelines it concerns; None if it concerns none."""
+    match event.body:
+        case PostPublished() as update:
+            return PostAdded(event.number, published_post(event.number, update))
         case PostDeleted(author, post):
-            return PostRemoved(fact.number, post, author)
+            return PostRemoved(event.number, post, author)
         case Followed(_, followee):
-            return AuthorAdded(fact.number, followee)
+            return AuthorAdded(event.number, followee)
         case Unfollowed(_, followee):
-            return AuthorRemoved(fact.number, followee)
+            return AuthorRemoved(event.number, followee)
         case _:
             return None
 
@@ -43,7 +43,7 @@ class Audience:
 class HomeIndex:
     """From authors to the audiences that their posts concern; an audience is that of one viewer.
 
-    The cost of a fact grows with those it concerns. Memory: 8 bytes for each author of an audience, and an entry of
+    The cost of an event grows with those it concerns. Memory: 8 bytes for each author of an audience, and an entry of
     the index.
     """
 
@@ -84,9 +84,9 @@ class HomeIndex:
         audience = self._audiences.get(viewer)
         return audience is not None and audience in self._of_author[author]
 
-    def concerned(self, fact: Fact) -> list[Stream[HomeHappened]]:
-        """Give the streams that a fact concerns, and keep up whom their viewers follow."""
-        match fact.event:
+    def concerned(self, event: Event) -> list[Stream[HomeHappened]]:
+        """Give the streams that an event concerns, and keep up whom their viewers follow."""
+        match event.body:
             case PostPublished(author) | PostDeleted(author):
                 return [stream for audience in self._of_author[author] for stream in audience.streams]
             case Followed(follower, followee) if audience := self._audiences.get(follower):
@@ -103,8 +103,8 @@ class HomeIndex:
                 return []
 
 
-def _is_by(author: int, fact: Fact) -> bool:
-    return isinstance(fact.event, PostPublished | PostDeleted) and fact.event.author == author
+def _is_by(author: int, event: Event) -> bool:
+    return isinstance(event.body, PostPublished | PostDeleted) and event.body.author == author
 
 
 class HomeSource(Source[HomeHappened]):
@@ -125,18 +125,18 @@ class HomeSource(Source[HomeHappened]):
         self._known_upto = 0
 
     async def look_up(self) -> None:
-        """Read whom the viewer follows; facts are then learnt from the first on. One round trip."""
+        """Read whom the viewer follows; events are then learnt from the first on. One round trip."""
         self._followed = {*await self._follows.followed_by(self._viewer)}
         self._known_upto = 0
 
-    def learn(self, facts: Sequence[Fact]) -> None:
-        """Bring whom the viewer follows up to these facts.
+    def learn(self, events: Sequence[Event]) -> None:
+        """Bring whom the viewer follows up to these events.
 
-        What was looked up may be ahead of them. For a while it then is as it was before; the facts that made it so
+        What was looked up may be ahead of them. For a while it then is as it was before; the events that made it so
         are still to come, here or on the stream.
         """
-        for fact in facts:
-            match fact.event:
+        for event in events:
+            match event.body:
                 case Followed(follower, followee) if follower == self._viewer:
                     self._followed.add(followee)
                 case Unfollowed(follower, followee) if follower == self._viewer:
@@ -148,36 +148,38 @@ class HomeSource(Source[HomeHappened]):
         """Know whom the viewer follows up to the head."""
         self._known_upto = head
 
-    async def announce(self, event: HomeHappened, undrained: Callable[[], AsyncGenerator[Sequence[Fact]]]) -> None:
+    async def announce(self, update: HomeHappened, undrained: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
         """Before a client is told to fetch the timeline again, let it hold all that the stream has told.
 
         Otherwise what a process committed before it died would be missing from the page, and nobody would tell of it
         any more. One round trip, and about five if anything is undrained that concerns the viewer, as the follow
         itself mostly is.
         """
-        if not isinstance(event, AuthorAdded):
+        if not isinstance(update, AuthorAdded):
             return
         async with aclosing(undrained()) as parts:
-            async for facts in parts:
-                told = [f for f in facts if f.number <= event.number and (self._concerns(f) or _is_by(event.user, f))]
+            async for events in parts:
+                told = [
+                    f for f in events if f.number <= update.number and (self._concerns(f) or _is_by(update.user, f))
+                ]
                 await self._projections.catch_up(self._viewer, told)
 
-    def pick(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Return the facts of the past that concern the viewer."""
+    def pick(self, events: Sequence[Event]) -> list[Event]:
+        """Return the events of the past that concern the viewer."""
         picked = []
-        for fact in facts:
-            if fact.number > self._known_upto:
-                self.learn([fact])
-            if self._concerns(fact):
-                picked.append(fact)
+        for event in events:
+            if event.number > self._known_upto:
+                self.learn([event])
+            if self._concerns(event):
+                picked.append(event)
         return picked
 
-    def tell(self, facts: Sequence[Fact]) -> list[HomeHappened]:
-        """Return what picked facts meant to this viewer."""
-        return [event for fact in facts if (event := home_event(fact)) is not None]
+    def tell(self, events: Sequence[Event]) -> list[HomeHappened]:
+        """Return what picked events meant to this viewer."""
+        return [update for event in events if (update := home_update(event)) is not None]
 
-    def _concerns(self, fact: Fact) -> bool:
-        match fact.event:
+    def _concerns(self, event: Event) -> bool:
+        match event.body:
             case PostPublished(author) | PostDeleted(author):
                 known = author == self._viewer or author in self._followed
                 return known or self._index.shows(self._viewer, author)

@@ -1,7 +1,7 @@
-"""Which filters a fact matches, at a cost that grows with the matches and not with the filters.
+"""Which filters an event matches, at a cost that grows with the matches and not with the filters.
 
 Every filter is *anchored* in one index: by its users, its keywords or both, else by its box, else by its kinds and
-sample. A fact finds the filters anchored under its own traits, and only those are asked about their other criteria.
+sample. An event finds the filters anchored under its own traits, and only those are asked about their other criteria.
 """
 
 from collections.abc import Collection, Hashable
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from graph.feed.anchors import Anchors, BoxAnchors, FirehoseAnchors, KeywordAnchors, UserAnchors
 from graph.feed.filters import EventFilter, Traits
 from graph.feed.posting_lists import Values, excluding, including
-from graph.log.events import Fact
+from graph.log.events import Event
 
 S = TypeVar("S", bound=Hashable)
 
@@ -51,12 +51,12 @@ class FilterIndex(Generic[S]):
             del self._filters[filter_]
             anchored.anchors.remove(filter_, anchored)
 
-    def matching(self, fact: Fact) -> Collection[S]:
-        """Find the subscribers with a filter that matches a fact, each once.
+    def matching(self, event: Event) -> Collection[S]:
+        """Find the subscribers with a filter that matches an event, each once.
 
         Costs what its terms and the matches are worth, and a little for what only nearly matches.
         """
-        traits = Traits.of(fact)
+        traits = Traits.of(event)
         if traits is None:
             return ()
         candidates = {

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.log.events import Fact
+from graph.log.events import Event
 from graph.log.log import Log, entry_id, number_of, readable
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
@@ -19,7 +19,7 @@ from graph.tasks import end
 PAUSE_SECONDS = 0.2
 READ_AT_ONCE = 500
 MAX_RECENT = 5_000
-PASSED_AT_ONCE = 32  # facts; with the longest texts they take half of what a stream may buffer
+PASSED_AT_ONCE = 32  # events; with the longest texts they take half of what a stream may buffer
 
 logger = logging.getLogger("fanline.feed")
 
@@ -27,56 +27,56 @@ logger = logging.getLogger("fanline.feed")
 class Listener(Protocol):
     """Whom the reader tells."""
 
-    async def prepare(self, facts: Sequence[Fact]) -> None:
-        """Look up what is needed for these facts, before they are received one by one."""
+    async def prepare(self, events: Sequence[Event]) -> None:
+        """Look up what is needed for these events, before they are received one by one."""
         ...
 
-    def receive(self, fact: Fact) -> int:
-        """Pass a fact on; tell to how many streams."""
+    def receive(self, event: Event) -> int:
+        """Pass an event on; tell to how many streams."""
         ...
 
     async def digest(self) -> None:
-        """Wait, for a while, if the process cannot keep up with the facts."""
+        """Wait, for a while, if the process cannot keep up with the events."""
         ...
 
     def lose(self) -> None:
-        """Hear that retention has removed facts that nobody here has read."""
+        """Hear that retention has removed events that nobody here has read."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Facts of the past, up to a number; or, `lost`, the number up to which retention has removed some."""
+    """Events of the past, up to a number; or, `lost`, the number up to which retention has removed some."""
 
-    facts: Sequence[Fact]
+    events: Sequence[Event]
     upto: int
     lost: bool = False
 
 
 class Recent:
-    """The newest facts, in memory: all after the number `since`. Most streams that join or resume need no others."""
+    """The newest events, in memory: all after the number `since`. Most streams that join or resume need no others."""
 
-    def __init__(self, since: int, facts: Sequence[Fact] = ()) -> None:
+    def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
-        self._facts = list(facts)
+        self._events = list(events)
 
-    def add(self, fact: Fact) -> None:
-        """Add the next fact; from time to time the older half goes."""
-        self._facts.append(fact)
-        if len(self._facts) > 2 * MAX_RECENT:
-            self.since = self._facts[-MAX_RECENT - 1].number
-            del self._facts[:-MAX_RECENT]
+    def add(self, event: Event) -> None:
+        """Add the next event; from time to time the older half goes."""
+        self._events.append(event)
+        if len(self._events) > 2 * MAX_RECENT:
+            self.since = self._events[-MAX_RECENT - 1].number
+            del self._events[:-MAX_RECENT]
 
-    def after(self, number: int, most: int) -> Sequence[Fact]:
-        """Give the facts after a number that is not below `since`, oldest first."""
-        start = bisect_right(self._facts, number, key=attrgetter("number"))
-        return self._facts[start : start + most]
+    def after(self, number: int, most: int) -> Sequence[Event]:
+        """Give the events after a number that is not below `since`, oldest first."""
+        start = bisect_right(self._events, number, key=attrgetter("number"))
+        return self._events[start : start + most]
 
 
 class LogReader:
-    """Reads the log once for all streams of a process, and tells the listener each fact in its order.
+    """Reads the log once for all streams of a process, and tells the listener each event in its order.
 
-    `head` is the number of the last fact that the listener has received.
+    `head` is the number of the last event that the listener has received.
     """
 
     def __init__(self, store: Store, log: Log, listener: Listener) -> None:
@@ -102,7 +102,7 @@ class LogReader:
 
     @property
     def remembers_after(self) -> int:
-        """The number after which all facts are in memory."""
+        """The number after which all events are in memory."""
         return self.head if self._recent is None else self._recent.since
 
     async def moves(self, seconds: float) -> bool:
@@ -114,7 +114,7 @@ class LogReader:
         return moved.is_set()
 
     async def replay(self, after: int, most: int | None = None) -> AsyncGenerator[Replayed]:
-        """Yield the facts after a number, in parts of `most`, up to the head as it is at the very moment this ends.
+        """Yield the events after a number, in parts of `most`, up to the head as it is at the very moment this ends.
 
         From memory what is recent; the rest costs one round trip a part. Others have their turn after every part.
         """
@@ -127,10 +127,10 @@ class LogReader:
     async def _part(self, after: int, most: int) -> Replayed:
         recent = self._recent
         if recent is not None and recent.since <= after:
-            facts = recent.after(after, most)
-            return Replayed(facts, facts[-1].number if len(facts) == most else self.head)
-        facts, upto, trimmed = await self._log.after(after, self.head, most)
-        return Replayed([], trimmed, lost=True) if trimmed > after else Replayed(facts, upto)
+            events = recent.after(after, most)
+            return Replayed(events, events[-1].number if len(events) == most else self.head)
+        events, upto, trimmed = await self._log.after(after, self.head, most)
+        return Replayed([], trimmed, lost=True) if trimmed > after else Replayed(events, upto)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -142,9 +142,9 @@ class LogReader:
         async with self._positioning:
             if self._recent is None:
                 head = await self._log.last()
-                facts = await self._log.newest(head, MAX_RECENT)
+                events = await self._log.newest(head, MAX_RECENT)
                 self.head = max(head, self.head)
-                self._recent = Recent(facts[0].number - 1 if facts else head, facts)
+                self._recent = Recent(events[0].number - 1 if events else head, events)
 
     async def _follow(self) -> None:
         reader = self._store.reader()
@@ -167,10 +167,10 @@ class LogReader:
             await reader.close()
 
     async def _check_head(self) -> None:
-        """See whether a failover has undone facts that were told already; then go on from where the log ends."""
+        """See whether a failover has undone events that were told already; then go on from where the log ends."""
         last = await self._log.last()
         if last < self.head:
-            logger.warning("The log ends at %d, before what was told up to %d: a failover lost facts", last, self.head)
+            logger.warning("The log ends at %d, before what was told up to %d: a failover lost events", last, self.head)
             self.head = last
             self._recent = Recent(last)
             self._listener.lose()
@@ -188,14 +188,14 @@ class LogReader:
             entry_id(self.head),
         )
         entries = reply[keys.LOG] if reply else []
-        facts = [fact for fact in map(readable, entries) if fact is not None]
-        trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(facts))
+        events = [event for event in map(readable, entries) if event is not None]
+        trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(events))
         if trimmed > self.head:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed
             self._recent = Recent(self.head)
             self._listener.lose()
-        for start in range(0, len(facts), PASSED_AT_ONCE):
-            if sum(map(self._pass_on, facts[start : start + PASSED_AT_ONCE])):
+        for start in range(0, len(events), PASSED_AT_ONCE):
+            if sum(map(self._pass_on, events[start : start + PASSED_AT_ONCE])):
                 await self._listener.digest()
         if entries:
             self.head = number_of(entries[-1][0])
@@ -205,9 +205,9 @@ class LogReader:
             self._moved = asyncio.Event()
         return bool(entries)
 
-    def _pass_on(self, fact: Fact) -> int:
+    def _pass_on(self, event: Event) -> int:
         """Move the head and tell the listener, in one step: whoever joins now has either got it or will replay it."""
         if self._recent is not None:
-            self._recent.add(fact)
-        self.head = fact.number
-        return self._listener.receive(fact)
+            self._recent.add(event)
+        self.head = event.number
+        return self._listener.receive(event)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from graph.errors import StoreUnavailable
-from graph.log.events import Fact, PermissionRevoked, SessionsEnded
+from graph.log.events import Event, PermissionRevoked, SessionsEnded
 from graph.model import Permission
 from graph.sessions import Sessions
 from graph.users import Users
@@ -21,9 +21,9 @@ logger = logging.getLogger("fanline.feed")
 
 
 class Endings:
-    """Watches the claims that streams and sockets rest on: by the facts of the log, and by a sweep now and then.
+    """Watches the claims that streams and sockets rest on: by the events of the log, and by a sweep now and then.
 
-    The sweep finds what no fact tells: sessions that have expired, or made way for newer ones.
+    The sweep finds what no event tells: sessions that have expired, or made way for newer ones.
     """
 
     def __init__(self, sessions: Sessions, users: Users) -> None:
@@ -47,9 +47,9 @@ class Endings:
     def __len__(self) -> int:
         return len(self._watched)
 
-    def apply(self, fact: Fact) -> None:
-        """End what a fact ends."""
-        match fact.event:
+    def apply(self, event: Event) -> None:
+        """End what an event ends."""
+        match event.body:
             case SessionsEnded(user, sessions):
                 for session in sessions:
                     self._end((user, session))

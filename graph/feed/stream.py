@@ -9,22 +9,22 @@ from graph.feed.updates import GapReason, Happened
 MAX_BUFFERED = 256 * 1024  # bytes
 TAKEN_AT_ONCE = 100
 ALIVE_SECONDS = 5.0  # since a subscriber last took something, until its slowness is taken for its own
-RECORD_BYTES = 200  # of an event beside its text
+RECORD_BYTES = 200  # of an update beside its text
 
 E = TypeVar("E", bound=Happened)
 
 
-def size_of(event: Happened) -> int:
-    """Tell about how many bytes of memory an event takes."""
-    post = getattr(event, "post", None)
+def size_of(update: Happened) -> int:
+    """Tell about how many bytes of memory an update takes."""
+    post = getattr(update, "post", None)
     return RECORD_BYTES + sys.getsizeof(getattr(post, "text", ""))
 
 
 class Stream(Generic[E]):
-    """The events that wait for one subscriber: `MAX_BUFFERED` bytes at most, those being delivered included.
+    """The updates that wait for one subscriber: `MAX_BUFFERED` bytes at most, those being delivered included.
 
-    One event more cuts the stream off: nothing waits any longer, and `cut_off` says why. `position` is the number up
-    to which the subscriber has been told everything. `waiting_since` is when the oldest event that waits came, on the
+    One update more cuts the stream off: nothing waits any longer, and `cut_off` says why. `position` is the number up
+    to which the subscriber has been told everything. `waiting_since` is when the oldest update that waits came, on the
     event loop's clock.
     """
 
@@ -54,8 +54,8 @@ class Stream(Generic[E]):
         self.cut_off: GapReason | None = None
         self.waiting_since = 0.0
 
-    def offer(self, event: E, size: int, now: float) -> bool:
-        """Add an event of this size in bytes. Tells whether that was too much, and the stream is now cut off."""
+    def offer(self, update: E, size: int, now: float) -> bool:
+        """Add an update of this size in bytes. Tells whether that was too much, and the stream is now cut off."""
         if self.cut_off is not None:
             return False
         if self._being_taken + self._size + size > MAX_BUFFERED:
@@ -63,7 +63,7 @@ class Stream(Generic[E]):
             return True
         if not self._events:
             self.waiting_since = now
-        self._events.append(event)
+        self._events.append(update)
         self._size += size
         self._wake()
         return False
@@ -89,7 +89,7 @@ class Stream(Generic[E]):
             raise self._ended
 
     def take(self) -> list[E]:
-        """Take the next events, a hundred at most; they count until the next are taken."""
+        """Take the next updates, a hundred at most; they count until the next are taken."""
         taken, self._events = self._events[:TAKEN_AT_ONCE], self._events[TAKEN_AT_ONCE:]
         self._taken_at = asyncio.get_running_loop().time()
         self._being_taken = sum(map(size_of, taken))

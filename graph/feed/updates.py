@@ -17,7 +17,7 @@ class GapReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Something that a fact of the log brought about, at the fact's time."""
+    """Something that an event of the log brought about, at the event's time."""
 
     number: int
 
@@ -110,5 +110,5 @@ class Gap:
 
 HomeHappened: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved
 StreamHappened: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
-HomeEvent: TypeAlias = HomeHappened | Checkpoint | Gap
-StreamEvent: TypeAlias = StreamHappened | Checkpoint | Gap
+HomeUpdate: TypeAlias = HomeHappened | Checkpoint | Gap
+StreamUpdate: TypeAlias = StreamHappened | Checkpoint | Gap

@@ -1,4 +1,4 @@
-"""The facts of the log: what happened, as frozen records, and their form in the store."""
+"""The events of the log: what happened, as frozen records, and their form in the store."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -11,7 +11,7 @@ from graph.model import time_of
 
 @dataclass(frozen=True, slots=True)
 class UserCreated:
-    """Somebody signed up. The nonce ties the fact to the claim of the login; no secret is in it."""
+    """Somebody signed up. The nonce ties the event to the claim of the login; no secret is in it."""
 
     login: str
     name: str
@@ -54,7 +54,7 @@ class SessionsEnded:
 
 @dataclass(frozen=True, slots=True)
 class PostPublished:
-    """An author published a post, whose id is the fact's number."""
+    """An author published a post, whose id is the event's number."""
 
     author: int
     text: str
@@ -92,7 +92,7 @@ class Unfollowed:
     followee: int
 
 
-Event: TypeAlias = (
+EventBody: TypeAlias = (
     UserCreated
     | ProfileChanged
     | PermissionGranted
@@ -104,37 +104,37 @@ Event: TypeAlias = (
     | Unfollowed
 )
 
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
 DROPPED = {"PostDeleted": ("latitude", "longitude")}
 """Fields that older versions wrote, by kind. They are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Event:
     """An event with its number in the log, which is also its time."""
 
     number: int
-    event: Event
+    body: EventBody
 
     @property
     def at(self) -> datetime:
-        """When the fact was appended."""
+        """When the event was appended."""
         return time_of(self.number)
 
 
-def encode_event(event: Event) -> str:
+def encode_body(body: EventBody) -> str:
     """Give an event's form in the store: its kind and its fields that are not None, as JSON."""
-    values = {field.name: getattr(event, field.name) for field in fields(event)}
-    return orjson.dumps([type(event).__name__, {k: v for k, v in values.items() if v is not None}]).decode()
+    values = {field.name: getattr(body, field.name) for field in fields(body)}
+    return orjson.dumps([type(body).__name__, {k: v for k, v in values.items() if v is not None}]).decode()
 
 
-def decode_event(text: str) -> Event:
+def decode_body(text: str) -> EventBody:
     """Read an event back. Raises ValueError for what no version up to this one has written."""
     try:
         kind, values = orjson.loads(text)
         for field in DROPPED.get(kind, ()):
             values.pop(field, None)
-        event: Event = KINDS[kind](**values)
+        body: EventBody = KINDS[kind](**values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"Not a fact of this version: {text[:200]}") from error
-    return event
+        raise ValueError(f"Not an event of this version: {text[:200]}") from error
+    return body

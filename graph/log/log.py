@@ -1,7 +1,7 @@
 """The log: every change is committed by one append, numbered, and only then projected into the keys of reads.
 
-A fact's number is 41 bits of milliseconds since 2020 and 12 bits of sequence. It is the position in the log, the id
-of the post or user that the fact creates, the version of the follow it changes, a sorted-set score, a cursor and a
+An event's number is 41 bits of milliseconds since 2020 and 12 bits of sequence. It is the position in the log, the id
+of the post or user that the event creates, the version of the follow it changes, a sorted-set score, a cursor and a
 time, all in one, and exact in a double. The stream entry's id is derived from it.
 """
 
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from graph import keys
 from graph.errors import NumbersExhausted, OutOfStep, ProblemCode, Rejected
-from graph.log.events import Event, Fact, decode_event, encode_event
+from graph.log.events import Event, EventBody, decode_body, encode_body
 from graph.model import EPOCH, EPOCH_MS, SEQUENCE_BITS
 from graph.store.commands import Word, script
 from graph.store.store import Store
@@ -28,19 +28,19 @@ SEQUENCES = 1 << SEQUENCE_BITS
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """A client's idempotency key: the same key with the same facts appends once; with others it is refused."""
+    """A client's idempotency key: the same key with the same events appends once; with others it is refused."""
 
     user: int | str
     key: str
     seconds: int = KEY_SECONDS
 
 
-Commit: TypeAlias = Callable[..., Awaitable[list[Fact]]]
-"""Append events and project what must be seen at once: `commit(events, once=None) -> facts`."""
+Commit: TypeAlias = Callable[..., Awaitable[list[Event]]]
+"""Append events and project what must be seen at once: `commit(events, once=None) -> events`."""
 
 
 class Log:
-    """Appends facts and reads them back.
+    """Appends events and reads them back.
 
     `seen` is the highest number that this process knows, `known_drained` the drained mark as it last read it.
     """
@@ -52,24 +52,24 @@ class Log:
 
     async def append(
         self,
-        events: Sequence[Event],
+        bodies: Sequence[EventBody],
         once: Once | None = None,
         times: Sequence[datetime] | None = None,
         first: int | None = None,
-    ) -> list[Fact]:
-        """Commit events; give them back as facts with their numbers. One round trip, safe to repeat.
+    ) -> list[Event]:
+        """Commit events; give them back as events with their numbers. One round trip, safe to repeat.
 
         Without a key of the client's, a nonce makes the library's own retries safe. Times are for seeding a log
         with the past; a number never goes back, whatever the time. Raises Rejected (IDEMPOTENCY_MISMATCH) if the
-        key was used for other facts, and OutOfStep if the `first` fact cannot get that number; both write nothing.
+        key was used for other events, and OutOfStep if the `first` event cannot get that number; both write nothing.
         """
-        if not events:
+        if not bodies:
             return []
         once = once or Once("-", secrets.token_hex(12), NONCE_SECONDS)
-        bodies = [encode_event(event) for event in events]
-        stamps = ["" if times is None else milliseconds(times[i]) for i in range(len(events))]
-        digest = hashlib.sha256("\n".join(bodies).encode()).hexdigest()[:32]
-        words: list[Word] = [word for pair in zip(stamps, bodies, strict=True) for word in pair]
+        encoded = [encode_body(body) for body in bodies]
+        stamps = [""] * len(bodies) if times is None else [milliseconds(time) for time in times]
+        digest = hashlib.sha256("\n".join(encoded).encode()).hexdigest()[:32]
+        words: list[Word] = [word for pair in zip(stamps, encoded, strict=True) for word in pair]
         [reply] = await self._store.send(
             [
                 script("append").call(
@@ -94,12 +94,12 @@ class Log:
             raise OutOfStep(f"The log has gone beyond {first} already.")
         if outcome == "exhausted":
             raise NumbersExhausted("The log's next number would not fit into 53 bits. Is a clock wrong?")
-        facts = [Fact(int(number), event) for number, event in zip(numbers, events, strict=True)]
-        self.seen = max(self.seen, facts[-1].number)
-        return facts
+        events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
+        self.seen = max(self.seen, events[-1].number)
+        return events
 
-    async def replay(self, after: int, upto: int) -> AsyncGenerator[Fact]:
-        """Yield the facts in (after, upto], oldest first. One round trip for every 500.
+    async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
+        """Yield the events in (after, upto], oldest first. One round trip for every 500.
 
         Entries that this version cannot read are left out; the worker keeps them as dead letters.
         """
@@ -108,17 +108,17 @@ class Log:
                 [("XRANGE", keys.LOG, f"({entry_id(after)}", entry_id(upto), "COUNT", READ_CHUNK)]
             )
             for entry in entries:
-                fact = readable(entry)
-                if fact is not None:
-                    yield fact
+                event = readable(entry)
+                if event is not None:
+                    yield event
             if len(entries) < READ_CHUNK:
                 return
             after = number_of(entries[-1][0])
 
-    async def after(self, number: int, upto: int, most: int) -> tuple[list[Fact], int, int]:
-        """Read the next facts in (number, upto]: the facts, how far they reach, and what retention has removed.
+    async def after(self, number: int, upto: int, most: int) -> tuple[list[Event], int, int]:
+        """Read the next events in (number, upto]: the events, how far they reach, and what retention has removed.
 
-        The last is the highest number removed, as it was after the facts were read. One round trip.
+        The last is the highest number removed, as it was after the events were read. One round trip.
         """
         entries, trimmed = await self._store.read(
             [
@@ -127,15 +127,15 @@ class Log:
             ]
         )
         reached = number_of(entries[-1][0]) if len(entries) == most else upto
-        return [fact for fact in map(readable, entries) if fact is not None], reached, int(trimmed or 0)
+        return [event for event in map(readable, entries) if event is not None], reached, int(trimmed or 0)
 
-    async def newest(self, upto: int, most: int) -> list[Fact]:
-        """Read the newest facts up to a number, oldest first. One round trip."""
+    async def newest(self, upto: int, most: int) -> list[Event]:
+        """Read the newest events up to a number, oldest first. One round trip."""
         [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(upto), "-", "COUNT", most)])
-        return [fact for fact in map(readable, reversed(entries)) if fact is not None]
+        return [event for event in map(readable, reversed(entries)) if event is not None]
 
-    async def get(self, number: int) -> Fact | None:
-        """Read one fact, or None if the log does not hold it. One round trip."""
+    async def get(self, number: int) -> Event | None:
+        """Read one event, or None if the log does not hold it. One round trip."""
         [entries] = await self._store.read([("XRANGE", keys.LOG, entry_id(number), entry_id(number))])
         return readable(entries[0]) if entries else None
 
@@ -181,10 +181,10 @@ def number_of(entry: str) -> int:
     return max(0, int(ms) - EPOCH_MS) * SEQUENCES + int(sequence)
 
 
-def readable(entry: tuple[str, list[str] | None]) -> Fact | None:
+def readable(entry: tuple[str, list[str] | None]) -> Event | None:
     """Read a stream entry, or None if this version cannot or the entry is no longer there."""
     try:
         [_, body] = entry[1] or []
-        return Fact(number_of(entry[0]), decode_event(body))
+        return Event(number_of(entry[0]), decode_body(body))
     except ValueError:
         return None

@@ -1,7 +1,7 @@
-"""Projections: from facts to the keys that reads use.
+"""Projections: from events to the keys that reads use.
 
-The API projects a fact before it answers, the worker projects every fact again; any of it may be repeated, by
-anyone, in any order of facts, and the result is the same. Within one fact the order of steps is what makes it right:
+The API projects an event before it answers, the worker projects every event again; any of it may be repeated, by
+anyone, in any order of events, and the result is the same. Within one event the order of steps is what makes it right:
 a follower stands in the followee's list before the followee stands in theirs, so no fan-out misses anyone, and a
 post stands in its author's timeline before anyone's followers are read.
 """
@@ -22,7 +22,7 @@ from graph import keys
 from graph.home.delivery import LARGE, Reach
 from graph.home.fan_out import FanOut, FanOuts
 from graph.log.events import (
-    Fact,
+    Event,
     Followed,
     PermissionGranted,
     PermissionRevoked,
@@ -49,7 +49,7 @@ AT_ONCE = 16
 
 
 class Projections:
-    """Projects facts.
+    """Projects events.
 
     `sync_followers` is how many followers a publishing request serves before it answers, `archivable_from` how many
     hot posts an author has when the archive may take some: infinity if there is no archive.
@@ -74,29 +74,29 @@ class Projections:
         self._archivable_from = archivable_from
         self._tombstones_live = tombstones_live
 
-    async def project(self, facts: Sequence[Fact], *, whole: bool, fan_out: bool = True) -> None:
-        """Project facts: wholly, or only what must be seen when a mutation returns. Safe to repeat.
+    async def project(self, events: Sequence[Event], *, whole: bool, fan_out: bool = True) -> None:
+        """Project events: wholly, or only what must be seen when a mutation returns. Safe to repeat.
 
         Without fan-out, posts come into no home cache: whoever projects so has to forget all caches afterwards.
 
         A publish costs three round trips and one for every 1,000 followers; a sign-up, follow or unfollow two, a
-        deletion two, the others one. A batch of facts shares the trips. Wholly projected, a post with very many
+        deletion two, the others one. A batch of events shares the trips. Wholly projected, a post with very many
         followers leaves tasks behind (`graph.home.fan_out`), and an author with very many posts, or a deletion,
         leaves work for the archive (`graph.archive.archiver`).
         """
-        await self._create_users(of_type(facts, UserCreated))
-        await self._change_profiles(of_type(facts, ProfileChanged))
-        await self._change_permissions([*of_type(facts, PermissionGranted), *of_type(facts, PermissionRevoked)])
-        await self._end_sessions(of_type(facts, SessionsEnded))
-        await self._follow(of_type(facts, Followed))
-        await self._publish(of_type(facts, PostPublished), whole=whole, fan_out=fan_out)
-        await self._unfollow(of_type(facts, Unfollowed))
-        await self._delete(of_type(facts, PostDeleted), whole=whole)
+        await self._create_users(of_type(events, UserCreated))
+        await self._change_profiles(of_type(events, ProfileChanged))
+        await self._change_permissions([*of_type(events, PermissionGranted), *of_type(events, PermissionRevoked)])
+        await self._end_sessions(of_type(events, SessionsEnded))
+        await self._follow(of_type(events, Followed))
+        await self._publish(of_type(events, PostPublished), whole=whole, fan_out=fan_out)
+        await self._unfollow(of_type(events, Unfollowed))
+        await self._delete(of_type(events, PostDeleted), whole=whole)
 
-    async def catch_up(self, viewer: int, facts: Sequence[Fact]) -> None:
-        """Project facts that concern a viewer so that the viewer's next page shows them; no cache is filled by it."""
-        if facts:
-            await self.project(facts, whole=False, fan_out=False)
+    async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
+        """Project events that concern a viewer so that the viewer's next page shows them; no cache is filled by it."""
+        if events:
+            await self.project(events, whole=False, fan_out=False)
             await self._store.send([("UNLINK", keys.home(viewer))])
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
@@ -105,58 +105,58 @@ class Projections:
             replies += await self._store.send(commands[start : start + COMMANDS_PER_TRIP])
         return replies
 
-    async def _create_users(self, facts: Sequence[tuple[int, UserCreated]]) -> None:
-        groups = list(self._store.together(facts, lambda fact: keys.login(fact[1].login), PEOPLE_PER_SCRIPT))
+    async def _create_users(self, events: Sequence[tuple[int, UserCreated]]) -> None:
+        groups = list(self._store.together(events, lambda event: keys.login(event[1].login), PEOPLE_PER_SCRIPT))
         commands = []
         for group in groups:
-            words = [word for number, event in group for word in (event.nonce, number)]
-            commands.append(script("settle_login").call([keys.login(event.login) for _, event in group], "", *words))
+            words = [word for number, body in group for word in (body.nonce, number)]
+            commands.append(script("settle_login").call([keys.login(body.login) for _, body in group], "", *words))
         replies = await self._send(commands)
         await self._set_profiles(
             [
-                (number, [str(number), "id", str(number), "login", event.login, "name", event.name, "bio", event.bio])
+                (number, [str(number), "id", str(number), "login", body.login, "name", body.name, "bio", body.bio])
                 for group, outcomes in zip(groups, replies, strict=True)
-                for (number, event), outcome in zip(group, outcomes, strict=True)
+                for (number, body), outcome in zip(group, outcomes, strict=True)
                 if outcome == "won"
             ]
         )
 
-    async def _change_profiles(self, facts: Sequence[tuple[int, ProfileChanged]]) -> None:
+    async def _change_profiles(self, events: Sequence[tuple[int, ProfileChanged]]) -> None:
         changes: list[tuple[int, list[str]]] = []
-        for number, event in facts:
-            fields = (("name", event.name), ("bio", event.bio))
+        for number, body in events:
+            fields = (("name", body.name), ("bio", body.bio))
             words = [word for name, value in fields if value is not None for word in (name, value)]
-            changes.append((event.user, [str(number), *words]))
+            changes.append((body.user, [str(number), *words]))
         await self._set_profiles(changes)
 
     async def _set_profiles(self, changes: Sequence[tuple[int, list[str]]]) -> None:
-        """Set fields of people's profiles: for each the number of the fact, then fields and values by turns."""
+        """Set fields of people's profiles: for each the number of the event, then fields and values by turns."""
         commands = []
         for group in self._store.together(changes, lambda change: keys.user(change[0]), PEOPLE_PER_SCRIPT):
             names = [keys.user(user) for user, _ in group]
             commands.append(script("set_profile").call(names, orjson.dumps([words for _, words in group])))
         await self._send(commands)
 
-    async def _change_permissions(self, facts: Sequence[tuple[int, PermissionGranted | PermissionRevoked]]) -> None:
+    async def _change_permissions(self, events: Sequence[tuple[int, PermissionGranted | PermissionRevoked]]) -> None:
         commands = []
-        for group in self._store.together(facts, lambda fact: keys.user(fact[1].user), PEOPLE_PER_SCRIPT):
-            names = [keys.user(event.user) for _, event in group]
+        for group in self._store.together(events, lambda event: keys.user(event[1].user), PEOPLE_PER_SCRIPT):
+            names = [keys.user(body.user) for _, body in group]
             words = [
-                word for number, event in group for word in (keys.permission(event.permission), signed(number, event))
+                word for number, body in group for word in (keys.permission(body.permission), signed(number, body))
             ]
             commands.append(script("set_permission").call(names, *words))
         await self._send(commands)
 
-    async def _end_sessions(self, facts: Sequence[tuple[int, SessionsEnded]]) -> None:
-        await self._send([("HDEL", keys.sessions(event.user), *event.sessions) for _, event in facts if event.sessions])
+    async def _end_sessions(self, events: Sequence[tuple[int, SessionsEnded]]) -> None:
+        await self._send([("HDEL", keys.sessions(body.user), *body.sessions) for _, body in events if body.sessions])
 
-    async def _follow(self, facts: Sequence[tuple[int, Followed]]) -> None:
-        await self._send(self._adds(keys.followers, ((e.followee, n, e.follower) for n, e in facts)))
-        await self._send(self._adds(keys.following, ((e.follower, n, e.followee) for n, e in facts), forget=True))
+    async def _follow(self, events: Sequence[tuple[int, Followed]]) -> None:
+        await self._send(self._adds(keys.followers, ((e.followee, n, e.follower) for n, e in events)))
+        await self._send(self._adds(keys.following, ((e.follower, n, e.followee) for n, e in events), forget=True))
 
-    async def _unfollow(self, facts: Sequence[tuple[int, Unfollowed]]) -> None:
-        await self._send(self._removals(keys.following, ((e.follower, e.followee, n) for n, e in facts), forget=True))
-        await self._send(self._removals(keys.followers, ((e.followee, e.follower, n) for n, e in facts)))
+    async def _unfollow(self, events: Sequence[tuple[int, Unfollowed]]) -> None:
+        await self._send(self._removals(keys.following, ((e.follower, e.followee, n) for n, e in events), forget=True))
+        await self._send(self._removals(keys.followers, ((e.followee, e.follower, n) for n, e in events)))
 
     def _adds(
         self, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, forget: bool = False
@@ -177,11 +177,11 @@ class Projections:
         return [remove.call(set_keys(key, owner, forget=forget), trim, *pairs) for owner, pairs in grouped(changes)]
 
     def _trimmable(self) -> int:
-        """Give the highest number of a tombstone that no late or repeated fact can still need."""
+        """Give the highest number of a tombstone that no late or repeated event can still need."""
         return max(0, min(self._log.known_drained, number_at(datetime.now(UTC) - self._tombstones_live)))
 
-    async def _publish(self, facts: Sequence[tuple[int, PostPublished]], *, whole: bool, fan_out: bool) -> None:
-        posts = await self._list(await self._write(facts))
+    async def _publish(self, events: Sequence[tuple[int, PostPublished]], *, whole: bool, fan_out: bool) -> None:
+        posts = await self._list(await self._write(events))
         await self._note_rewritten([post.number for post in posts if post.state == "archived"])
         listed = [post for post in posts if post.state == "listed"]
         if whole:
@@ -192,37 +192,37 @@ class Projections:
             newest = list({post.author: post for post in listed}.values())
             await at_once([partial(self._settle_reaches, newest[n::AT_ONCE], whole=whole) for n in range(AT_ONCE)])
 
-    async def _write(self, facts: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
+    async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write posts' records; give those that were not deleted."""
-        groups = list(self._store.together(facts, lambda fact: keys.post(fact[0]), POSTS_PER_SCRIPT))
+        groups = list(self._store.together(events, lambda event: keys.post(event[0]), POSTS_PER_SCRIPT))
         commands = []
         for group in groups:
-            records = orjson.dumps([record(number, event) for number, event in group])
+            records = orjson.dumps([record(number, body) for number, body in group])
             commands.append(script("write_post").call([keys.post(number) for number, _ in group], records))
         replies = await self._send(commands)
         return [
-            fact
+            event
             for group, stands in zip(groups, replies, strict=True)
-            for fact, stood in zip(group, stands, strict=True)
+            for event, stood in zip(group, stands, strict=True)
             if stood
         ]
 
-    async def _list(self, facts: Sequence[tuple[int, PostPublished]]) -> list["Listed"]:
+    async def _list(self, events: Sequence[tuple[int, PostPublished]]) -> list["Listed"]:
         """Put posts into their authors' timelines."""
-        groups = list(self._store.together(facts, lambda fact: keys.posts(fact[1].author), POSTS_PER_SCRIPT))
+        groups = list(self._store.together(events, lambda event: keys.posts(event[1].author), POSTS_PER_SCRIPT))
         commands = []
         for group in groups:
-            names = [name for _, event in group for name in listing_keys(event.author)]
+            names = [name for _, body in group for name in listing_keys(body.author)]
             commands.append(script("list_post").call(names, *(number for number, _ in group)))
         replies = await self._send(commands)
         return [
-            Listed(number, event.author, *answer)
+            Listed(number, body.author, *answer)
             for group, answers in zip(groups, replies, strict=True)
-            for (number, event), answer in zip(group, answers, strict=True)
+            for (number, body), answer in zip(group, answers, strict=True)
         ]
 
     async def _note_rewritten(self, archived: Sequence[int]) -> None:
-        """Note posts that the archive should hold, though a repeated fact has written their records again."""
+        """Note posts that the archive should hold, though a repeated event has written their records again."""
         if archived:
             words = [word for post in archived for word in (post, post)]
             await self._store.run("ZADD", keys.REWRITTEN, *words)
@@ -254,20 +254,18 @@ class Projections:
     async def _settle_reach(self, post: "Listed", *, whole: bool) -> str:
         return await self._reach.settle(post.author, post.number, post.reach, post.followers, take_over=whole)
 
-    async def _delete(self, facts: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
-        events = {
-            event.post: (number, event.author) for number, event in sorted(facts, key=itemgetter(0), reverse=True)
-        }
+    async def _delete(self, events: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
+        bodies = {body.post: (number, body.author) for number, body in sorted(events, key=itemgetter(0), reverse=True)}
         counts: dict[int, int] = {}
-        groups = list(self._store.together(events, keys.post, POSTS_PER_SCRIPT))
+        groups = list(self._store.together(bodies, keys.post, POSTS_PER_SCRIPT))
         bury = script("bury_post")
         replies = await self._send(
-            [bury.call([keys.post(post) for post in group], *(events[post][0] for post in group)) for group in groups]
+            [bury.call([keys.post(post) for post in group], *(bodies[post][0] for post in group)) for group in groups]
         )
         for group, numbers in zip(groups, replies, strict=True):
             counts.update(zip(group, map(int, numbers), strict=True))
         trim = self._trimmable()
-        by_author = grouped((author, post, counts[post]) for post, (_, author) in events.items())
+        by_author = grouped((author, post, counts[post]) for post, (_, author) in bodies.items())
         await self._send(
             [
                 script("unlist_post").call([*set_keys(keys.posts, author), keys.cold(author)], trim, *pairs)
@@ -300,14 +298,14 @@ async def at_once(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
                 raise outcome
 
 
-def of_type(facts: Iterable[Fact], kind: type[E]) -> list[tuple[int, E]]:
-    """Pick the facts of one kind, as pairs of number and event."""
-    return [(fact.number, fact.event) for fact in facts if isinstance(fact.event, kind)]
+def of_type(events: Iterable[Event], kind: type[E]) -> list[tuple[int, E]]:
+    """Pick the events of one kind, as pairs of number and event."""
+    return [(event.number, event.body) for event in events if isinstance(event.body, kind)]
 
 
-def signed(number: int, event: PermissionGranted | PermissionRevoked) -> int:
-    """Give the form in which an account remembers such a fact: its number, negative for a revocation."""
-    return number if isinstance(event, PermissionGranted) else -number
+def signed(number: int, body: PermissionGranted | PermissionRevoked) -> int:
+    """Give the form in which an account remembers such an event: its number, negative for a revocation."""
+    return number if isinstance(body, PermissionGranted) else -number
 
 
 def set_keys(key: Callable[[int], str], owner: int, *, forget: bool = False) -> list[str]:
@@ -332,10 +330,10 @@ def listing_keys(author: int) -> tuple[str, str, str, str]:
     return name, keys.gone(name), keys.reach(author), keys.followers(author)
 
 
-def record(number: int, event: PostPublished) -> list[str]:
+def record(number: int, body: PostPublished) -> list[str]:
     """Give a post's record: fields and values by turns."""
-    words = ["id", str(number), "author", str(event.author), "text", event.text]
-    for name, value in (("platform", event.platform), ("latitude", event.latitude), ("longitude", event.longitude)):
+    words = ["id", str(number), "author", str(body.author), "text", body.text]
+    for name, value in (("platform", body.platform), ("latitude", body.latitude), ("longitude", body.longitude)):
         if value is not None:
             words += (name, str(value))
     return words

@@ -38,14 +38,14 @@ class Logins:
         return found
 
     async def _incomplete(self, login: str, user: int) -> Difference[str]:
-        fact = await self._scope.log.get(user)
-        event = fact.event if fact is not None else None
+        event = await self._scope.log.get(user)
+        body = event.body if event is not None else None
         what = f"login {login} is user {user}, whose profile lacks its id, login or name"
-        if not isinstance(event, UserCreated) or event.login != login:
+        if not isinstance(body, UserCreated) or body.login != login:
             return Difference(Kind.PROFILE, login, f"{what}; the log no longer holds the sign-up")
 
         async def cure() -> bool:
-            fields = ("id", user, "login", login, "name", event.name, "bio", event.bio)
+            fields = ("id", user, "login", login, "name", body.name, "bio", body.bio)
             await self._scope.ask([script("repair_profile").call([keys.user(user)], user, *fields)])
             return True
 

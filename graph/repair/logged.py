@@ -1,6 +1,6 @@
 """The log: what it still tells of permissions, follows, posts and deletions has left its mark somewhere.
 
-Where only one of the places that a fact was projected to has lost it, the other tells; here is found what all have
+Where only one of the places that an event was projected to has lost it, the other tells; here is found what all have
 lost. It is projected again.
 """
 
@@ -9,7 +9,7 @@ from functools import partial
 
 from graph import keys
 from graph.log.events import (
-    Fact,
+    Event,
     Followed,
     PermissionGranted,
     PermissionRevoked,
@@ -33,9 +33,9 @@ KINDS: dict[Part, tuple[type, ...]] = {
 
 
 class Logged:
-    """All facts of the log about one part: of accounts the permissions, follows, or posts.
+    """All events of the log about one part: of accounts the permissions, follows, or posts.
 
-    For 500 facts one round trip to read them, one for permissions, four for follows or three for posts, and a query
+    For 500 events one round trip to read them, one for permissions, four for follows or three for posts, and a query
     of the archive if some posts are not in the store.
     """
 
@@ -46,90 +46,92 @@ class Logged:
         self._projections = projections
         self.part = part
 
-    async def subjects(self) -> AsyncIterator[list[Fact]]:
+    async def subjects(self) -> AsyncIterator[list[Event]]:
         """Go through the log, from what retention has left to the drained mark."""
         kinds = KINDS[self.part]
-        chunk: list[Fact] = []
-        async for fact in self._scope.log.replay(0, self._scope.drained):
+        chunk: list[Event] = []
+        async for event in self._scope.log.replay(0, self._scope.drained):
             self._scope.seen += 1
-            if isinstance(fact.event, kinds):
-                chunk.append(fact)
+            if isinstance(event.body, kinds):
+                chunk.append(event)
             if len(chunk) == READ_CHUNK:
                 yield chunk
                 chunk = []
         if chunk:
             yield chunk
 
-    async def compare(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
-        """Find the facts that left no mark."""
+    async def compare(self, events: Sequence[Event]) -> list[Difference[Event]]:
+        """Find the events that left no mark."""
         if self.part is Part.ACCOUNTS:
-            return await self._permissions(facts)
-        return await (self._follows(facts) if self.part is Part.FOLLOWS else self._posts(facts))
+            return await self._permissions(events)
+        return await (self._follows(events) if self.part is Part.FOLLOWS else self._posts(events))
 
-    async def _permissions(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
+    async def _permissions(self, events: Sequence[Event]) -> list[Difference[Event]]:
         changes = [
-            (fact, fact.event) for fact in facts if isinstance(fact.event, (PermissionGranted, PermissionRevoked))
+            (event, event.body) for event in events if isinstance(event.body, (PermissionGranted, PermissionRevoked))
         ]
         marks = await self._scope.ask(
-            [("HGET", keys.user(event.user), keys.permission(event.permission)) for _, event in changes]
+            [("HGET", keys.user(body.user), keys.permission(body.permission)) for _, body in changes]
         )
         return [
             self._again(
                 Kind.FORGOTTEN_PERMISSION,
-                fact,
-                f"user {event.user}, {event.permission}: {type(event).__name__}, number {fact.number}",
+                event,
+                f"user {body.user}, {body.permission}: {type(body).__name__}, number {event.number}",
             )
-            for (fact, event), mark in zip(changes, marks, strict=True)
-            if abs(int(mark or 0)) < fact.number
+            for (event, body), mark in zip(changes, marks, strict=True)
+            if abs(int(mark or 0)) < event.number
         ]
 
-    async def _follows(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
+    async def _follows(self, events: Sequence[Event]) -> list[Difference[Event]]:
         pairs = {
-            fact: Pair(fact.event.follower, fact.event.followee)
-            for fact in facts
-            if isinstance(fact.event, (Followed, Unfollowed))
+            event: Pair(event.body.follower, event.body.followee)
+            for event in events
+            if isinstance(event.body, (Followed, Unfollowed))
         }
         own, other = await read_sides(self._scope, list(dict.fromkeys(pairs.values())))
         return [
             self._again(
                 Kind.FORGOTTEN_FOLLOW,
-                fact,
-                f"users {pair.follower} and {pair.followee}: {type(fact.event).__name__}, number {fact.number}",
+                event,
+                f"users {pair.follower} and {pair.followee}: {type(event.body).__name__}, number {event.number}",
             )
-            for fact, pair in pairs.items()
-            if max(own[pair].newest, own[pair].floor) < fact.number
-            and max(other[pair].newest, other[pair].floor) < fact.number
+            for event, pair in pairs.items()
+            if max(own[pair].newest, own[pair].floor) < event.number
+            and max(other[pair].newest, other[pair].floor) < event.number
         ]
 
-    async def _posts(self, facts: Sequence[Fact]) -> list[Difference[Fact]]:
+    async def _posts(self, events: Sequence[Event]) -> list[Difference[Event]]:
         entries = {
-            fact: Entry(fact.event.author, fact.event.post if isinstance(fact.event, PostDeleted) else fact.number)
-            for fact in facts
-            if isinstance(fact.event, (PostPublished, PostDeleted))
+            event: Entry(event.body.author, event.body.post if isinstance(event.body, PostDeleted) else event.number)
+            for event in events
+            if isinstance(event.body, (PostPublished, PostDeleted))
         }
         records = await self._scope.records([entry.post for entry in entries.values()])
         sights = dict(zip(entries, await look(self._scope, list(entries.values()), records), strict=True))
         found, missing = [], {}
-        for fact, sight in sights.items():
+        for event, sight in sights.items():
             what = f"post {sight.post} by user {sight.author}"
-            if isinstance(fact.event, PostDeleted):
+            if isinstance(event.body, PostDeleted):
                 if sight.tombstone is None and not (sight.living and sight.unlisted):
-                    found.append(self._again(Kind.FORGOTTEN_DELETION, fact, f"{what}, deleted by number {fact.number}"))
+                    found.append(
+                        self._again(Kind.FORGOTTEN_DELETION, event, f"{what}, deleted by number {event.number}")
+                    )
             elif not records[sight.post] and sight.listed is None and sight.unlisted is None:
-                missing[sight.post] = fact, sight.archived, what
+                missing[sight.post] = event, sight.archived, what
         rows = await self._scope.rows(missing) if missing else {}
         if rows is None:
             return found
-        for post, (fact, archived, what) in missing.items():
-            if post not in rows and isinstance(fact.event, PostPublished):
-                cure = partial(self._scope.add_row, published_post(post, fact.event))
-                again = self._again(Kind.FORGOTTEN_POST, fact, what)
-                found.append(Difference(again.kind, fact, what, cure) if archived else again)
+        for post, (event, archived, what) in missing.items():
+            if post not in rows and isinstance(event.body, PostPublished):
+                cure = partial(self._scope.add_row, published_post(post, event.body))
+                again = self._again(Kind.FORGOTTEN_POST, event, what)
+                found.append(Difference(again.kind, event, what, cure) if archived else again)
         return found
 
-    def _again(self, kind: Kind, fact: Fact, what: str) -> Difference[Fact]:
+    def _again(self, kind: Kind, event: Event, what: str) -> Difference[Event]:
         async def cure() -> bool:
-            await self._projections.project([fact], whole=True)
+            await self._projections.project([event], whole=True)
             return True
 
-        return Difference(kind, fact, what, cure)
+        return Difference(kind, event, what, cure)

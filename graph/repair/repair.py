@@ -1,8 +1,8 @@
 """Repair: compares everything that is derived with what it is derived from, and mends what differs.
 
-It runs while the system serves. Only facts up to the drained mark, as it stood in the beginning, count; what differs
-is looked at once more when the facts that came meanwhile are projected, and only what differs twice is a difference.
-Every remedy carries a fact's number, or is a comparison and a change in one step, so that whatever happens meanwhile
+It runs while the system serves. Only events up to the drained mark, as it stood in the beginning, count; what differs
+is looked at once more when the events that came meanwhile are projected, and only what differs twice is a difference.
+Every remedy carries an event's number, or is a comparison and a change in one step, so that whatever happens meanwhile
 wins. Breaking off is harmless: the next repair finds what is left.
 """
 
@@ -63,7 +63,7 @@ class Walk(Protocol[S]):
 
 
 class Repair:
-    """Compares, and mends, all that is derived. `patience` is how many seconds it waits for facts to be projected."""
+    """Compares, and mends, all that is derived. `patience` is how many seconds it waits for events to be projected."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class Kind(Enum):
     FORGOTTEN_PERMISSION = (
         Part.ACCOUNTS,
         "the log tells of a permission granted or revoked that the account does not know",
-        "its fact is projected again",
+        "its event is projected again",
     )
     FOLLOWER = (
         Part.FOLLOWS,
@@ -58,7 +58,7 @@ class Kind(Enum):
     FORGOTTEN_FOLLOW = (
         Part.FOLLOWS,
         "the log tells of a follow or unfollow that neither side knows",
-        "its fact is projected again",
+        "its event is projected again",
     )
     RECORD = (
         Part.POSTS,
@@ -86,8 +86,8 @@ class Kind(Enum):
     MISPLACED = (Part.POSTS, "a timeline lists a post in a wrong place", "it is put in its place")
     RESURRECTED = (Part.POSTS, "a deleted post has its record back", "the record is replaced by its tombstone")
     LEFTOVER = (Part.POSTS, "an archived post has a record in the store", "the record is freed")
-    FORGOTTEN_POST = (Part.POSTS, "the log tells of a post that is nowhere", "its fact is projected again")
-    FORGOTTEN_DELETION = (Part.POSTS, "the log tells of a deletion that left no mark", "its fact is projected again")
+    FORGOTTEN_POST = (Part.POSTS, "the log tells of a post that is nowhere", "its event is projected again")
+    FORGOTTEN_DELETION = (Part.POSTS, "the log tells of a deletion that left no mark", "its event is projected again")
     FLOOR = (
         Part.ARCHIVE,
         "a timeline's archive floor is missing, or below what the archive has noted",

@@ -1,4 +1,4 @@
-"""What all parts of a repair share: the store in bulk, the archive while it answers, and how far facts count.
+"""What all parts of a repair share: the store in bulk, the archive while it answers, and how far events count.
 
 Everything is read in chunks and pipelined: what is held at a time depends on the chunk, never on how much the store
 holds.
@@ -31,7 +31,7 @@ Key = Callable[[int], str]
 
 
 class Scope:
-    """The data that a repair goes through. Only facts up to `drained` count: later ones may be half projected.
+    """The data that a repair goes through. Only events up to `drained` count: later ones may be half projected.
 
     `archive` is None when there is none or it stopped answering, `trouble` says why in the second case. `archived`
     tells whether the store has posts in an archive at all. `seen` counts the keys that were gone through.
@@ -150,11 +150,11 @@ class Scope:
 
     async def published(self, posts: Sequence[int]) -> dict[int, Post]:
         """Look posts up in the log, which holds the newest of those that were not deleted."""
-        facts = await asyncio.gather(*map(self.log.get, posts))
+        events = await asyncio.gather(*map(self.log.get, posts))
         return {
-            post: published_post(post, fact.event)
-            for post, fact in zip(posts, facts, strict=True)
-            if fact is not None and isinstance(fact.event, PostPublished)
+            post: published_post(post, event.body)
+            for post, event in zip(posts, events, strict=True)
+            if event is not None and isinstance(event.body, PostPublished)
         }
 
     async def raise_floor(self, author: int, old: int, new: int) -> bool:

@@ -1,19 +1,19 @@
 #!lua
--- Acknowledge projected facts and fan-out tasks that are done, and advance the drained mark.
+-- Acknowledge projected events and fan-out tasks that are done, and advance the drained mark.
 -- KEYS: 1 {log}   2 {log}:drained   3 {log}:fanouts   4 {log}:fanouts:open
--- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   3 how many facts
---       then the entries of those facts, then those of tasks
+-- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   3 how many events
+--       then the entries of those events, then those of tasks
 -- Returns the drained mark as a string.
 local number = function(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   return math.max(0, (tonumber(ms) - tonumber(ARGV[2])) * 4096 + tonumber(sequence))
 end
-local facts = tonumber(ARGV[3])
-if facts > 0 then redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 4, 3 + facts)) end
-if #ARGV > 3 + facts then
-  redis.call('XACK', KEYS[3], ARGV[1], unpack(ARGV, 4 + facts))
-  redis.call('XDEL', KEYS[3], unpack(ARGV, 4 + facts))
-  redis.call('ZREM', KEYS[4], unpack(ARGV, 4 + facts))
+local events = tonumber(ARGV[3])
+if events > 0 then redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 4, 3 + events)) end
+if #ARGV > 3 + events then
+  redis.call('XACK', KEYS[3], ARGV[1], unpack(ARGV, 4 + events))
+  redis.call('XDEL', KEYS[3], unpack(ARGV, 4 + events))
+  redis.call('ZREM', KEYS[4], unpack(ARGV, 4 + events))
 end
 local drained = 0
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1])

@@ -1,9 +1,9 @@
 #!lua
--- Append facts to the log, once: number them, add them to the stream, remember them under the idempotency key.
+-- Append events to the log, once: number them, add them to the stream, remember them under the idempotency key.
 -- KEYS: 1 {log}   2 {log}:once:<user>:<key>
--- ARGV: 1 highest number the caller knows   2 hash of the facts   3 seconds to remember the key
---       4 milliseconds between 1970 and the numbers' epoch   5 the number that the first fact must get, or ''
---       then for each fact: its time in milliseconds since that epoch, or '' for now; the event as JSON
+-- ARGV: 1 highest number the caller knows   2 hash of the events   3 seconds to remember the key
+--       4 milliseconds between 1970 and the numbers' epoch   5 the number that the first event must get, or ''
+--       then for each event: its time in milliseconds since that epoch, or '' for now; the event as JSON
 -- Returns {'appended' | 'repeated' | 'mismatch' | 'exhausted' | 'out of step', number, number, …}; numbers are
 -- strings.
 local known = redis.call('GET', KEYS[2])
@@ -39,7 +39,7 @@ if ARGV[5] ~= '' and tonumber(ARGV[5]) ~= numbers[1] then return {'out of step'}
 local reply, words = {'appended'}, {ARGV[2]}
 for i, number in ipairs(numbers) do
   local id = string.format('%.0f-%.0f', math.floor(number / 4096) + epoch, number % 4096)
-  redis.call('XADD', KEYS[1], id, 'fact', ARGV[5 + 2 * i])
+  redis.call('XADD', KEYS[1], id, 'event', ARGV[5 + 2 * i])
   reply[#reply + 1] = string.format('%.0f', number)
   words[#words + 1] = reply[#reply]
 end

@@ -1,5 +1,5 @@
 #!lua
--- Move what cannot be projected from a consumer group to the dead letters: a fact, or a task of a fan-out.
+-- Move what cannot be projected from a consumer group to the dead letters: an event, or a task of a fan-out.
 -- KEYS: 1 {log} or {log}:fanouts   2 {log}:dead   3 for a task {log}:fanouts:open
 -- ARGV: 1 consumer group   2 entry   3 reason
 -- Returns 1, or 0 if the entry was not pending any more: projected or buried by somebody else.

@@ -1,6 +1,6 @@
 #!lua
 -- Replace posts by their tombstones, for ever. Of several deletions of one post the lowest number counts.
--- KEYS: post:{p} of each   ARGV: the number of each one's PostDeleted fact
+-- KEYS: post:{p} of each   ARGV: the number of each one's PostDeleted event
 -- Returns for each the number that counts, as a string.
 local counts = {}
 for i, key in ipairs(KEYS) do

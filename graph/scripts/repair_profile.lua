@@ -1,6 +1,6 @@
 #!lua
 -- Write the fields that a profile lacks; what is there stays.
--- KEYS: 1 user:{u}   ARGV: 1 number of the UserCreated fact   then pairs of field and value
+-- KEYS: 1 user:{u}   ARGV: 1 number of the UserCreated event   then pairs of field and value
 -- Returns how many fields were written.
 local written = 0
 for i = 2, #ARGV, 2 do

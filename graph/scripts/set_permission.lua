@@ -1,6 +1,6 @@
 #!lua
--- Grant or revoke permissions, each only if the fact's number is above that of the permission's last change.
--- KEYS: user:{u} of each   ARGV: for each the permission's field, and the fact's number, negative if it revokes
+-- Grant or revoke permissions, each only if the event's number is above that of the permission's last change.
+-- KEYS: user:{u} of each   ARGV: for each the permission's field, and the event's number, negative if it revokes
 -- Returns how many fields were set.
 local set = 0
 for i, key in ipairs(KEYS) do

@@ -1,7 +1,7 @@
 #!lua
--- Set fields of profiles, each only if the fact's number is above that of the field's last change.
+-- Set fields of profiles, each only if the event's number is above that of the field's last change.
 -- KEYS: user:{u} of each
--- ARGV: 1 for each an array of the fact's number, then fields and values by turns, strings, as JSON
+-- ARGV: 1 for each an array of the event's number, then fields and values by turns, strings, as JSON
 -- Returns how many fields were set.
 local set = 0
 for i, change in ipairs(cjson.decode(ARGV[1])) do

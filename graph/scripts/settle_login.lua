@@ -1,7 +1,7 @@
 #!lua
 -- Make claimed logins the accounts of users, once and for ever.
 -- KEYS: login:{x} of each
--- ARGV: 1 the sign-up that asks, '' for a projection   then for each its nonce and the number of its UserCreated fact
+-- ARGV: 1 the sign-up that asks, '' for a projection   then for each its nonce and the number of its UserCreated event
 -- Returns for each 'won' (this sign-up, or a projection), 'lost' (settled for another sign-up of the same claim) or
 -- 'void'.
 local outcomes = {}

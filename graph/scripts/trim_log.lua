@@ -1,5 +1,5 @@
 #!lua
--- Remove old facts from the log, never above the drained mark, and remember the highest number removed.
+-- Remove old events from the log, never above the drained mark, and remember the highest number removed.
 -- KEYS: 1 {log}   2 {log}:drained   3 {log}:trimmed
 -- ARGV: 1 highest number to remove   2 milliseconds between 1970 and the numbers' epoch
 -- Returns how many entries were removed.

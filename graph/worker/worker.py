@@ -1,7 +1,7 @@
-"""The worker: reads the log through a consumer group and projects every fact.
+"""The worker: reads the log through a consumer group and projects every event.
 
-Facts are acknowledged last, so a worker that dies leaves its facts to the others; the drained mark follows the
-oldest fact that is not acknowledged. Several workers share the log, and the tasks into which a long fan-out is cut:
+Events are acknowledged last, so a worker that dies leaves its events to the others; the drained mark follows the
+oldest event that is not acknowledged. Several workers share the log, and the tasks into which a long fan-out is cut:
 the mark waits for the last of them. What cannot be projected after five deliveries goes to the dead letters; an
 outage of the store does not count as a delivery.
 """
@@ -21,7 +21,7 @@ from graph import keys
 from graph.archive.archiver import Archiver
 from graph.errors import StoreUnavailable
 from graph.home.fan_out import FanOut, FanOuts
-from graph.log.events import Fact, PostDeleted
+from graph.log.events import Event, PostDeleted
 from graph.log.log import Log, entry_id, number_of, readable
 from graph.model import EPOCH_MS, number_at, time_of
 from graph.projections.projections import Projections
@@ -44,7 +44,7 @@ logger = logging.getLogger("fanline.worker")
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits: since when the oldest fact does, None if none does, and how many of each kind are not done."""
+    """What waits: since when the oldest event does, None if none does, and how many of each kind are not done."""
 
     oldest: datetime | None
     tasks: int
@@ -56,7 +56,7 @@ class Backlog:
 class Worker:
     """One consumer of the log and of the tasks of long fan-outs.
 
-    `claim_after` is how long a fact or task may wait for another worker's acknowledgement before this one takes it
+    `claim_after` is how long an event or task may wait for another worker's acknowledgement before this one takes it
     over; what is under way is kept from that by a heartbeat.
     """
 
@@ -81,14 +81,14 @@ class Worker:
         self._wait = min(0.05, claim_after.total_seconds())
         name = secrets.token_hex(8)
         claim_ms = int(claim_after.total_seconds() * 1000)
-        self._facts = Consumer(store, keys.LOG, name, batch=FACTS_AT_ONCE, claim_ms=claim_ms)
+        self._events = Consumer(store, keys.LOG, name, batch=FACTS_AT_ONCE, claim_ms=claim_ms)
         self._tasks = Consumer(store, keys.FANOUTS, name, batch=1, claim_ms=claim_ms, tasks=keys.OPEN_FANOUTS)
 
     async def run(self) -> None:
         """Project the log as it grows, until cancelled. Survives outages of the store and of the archive."""
         readers = [self._store.reader() for _ in range(1 + FAN_OUTS_AT_ONCE)]
         tasks = [
-            self._follow(self._facts, self._process, readers[0]),
+            self._follow(self._events, self._process, readers[0]),
             *(self._follow(self._tasks, self._fan_out, reader) for reader in readers[1:]),
             self._keep_house(),
         ]
@@ -120,8 +120,8 @@ class Worker:
         while True:
             await asyncio.sleep(self._pause)
             try:
-                while facts := await self._facts.claim():
-                    await self._process(facts)
+                while events := await self._events.claim():
+                    await self._process(events)
                 while tasks := await self._tasks.claim():
                     await self._fan_out(tasks)
                 await self._acknowledge()
@@ -138,30 +138,30 @@ class Worker:
         """
         await self._join()
         while True:
-            facts = await self._facts.take(self._store) or await self._facts.claim()
-            mark = await self._process(facts)
+            events = await self._events.take(self._store) or await self._events.claim()
+            mark = await self._process(events)
             tasks = await self._tasks.take(self._store) or await self._tasks.claim()
             if tasks:
                 mark = await self._fan_out(tasks)
-            if not facts and not tasks:
+            if not events and not tasks:
                 if mark >= await self._log.last():
                     return mark
                 await asyncio.sleep(self._wait)
 
     async def pass_over(self, upto: int) -> None:
-        """Count the facts up to this number as projected, because an import has done it. One round trip."""
+        """Count the events up to this number as projected, because an import has done it. One round trip."""
         pass_over = script("pass_over").call([keys.LOG, keys.DRAINED], GROUP, upto, entry_id(upto))
         await self._store.send([pass_over])
 
     async def _join(self) -> None:
         """Create the consumer groups, that of the log where projections stand, unless there are some."""
-        await self._facts.join(entry_id(await self._log.drained()))
+        await self._events.join(entry_id(await self._log.drained()))
         await self._tasks.join("0")
 
     async def _process(self, entries: Sequence[Entry]) -> int:
-        """Project a batch of facts, then acknowledge what was projected; give the drained mark."""
-        async with self._facts.holding([entry[0] for entry in entries]):
-            return await self._acknowledge(facts=await self._project(entries))
+        """Project a batch of events, then acknowledge what was projected; give the drained mark."""
+        async with self._events.holding([entry[0] for entry in entries]):
+            return await self._acknowledge(events=await self._project(entries))
 
     async def _fan_out(self, entries: Sequence[Entry]) -> int:
         """Carry tasks of fan-outs out, then acknowledge them; give the drained mark."""
@@ -177,44 +177,44 @@ class Worker:
                     logger.exception("Task %s of a fan-out failed", entry)
             return await self._acknowledge(tasks=done)
 
-    async def _acknowledge(self, facts: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
+    async def _acknowledge(self, events: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
         """Acknowledge what is done, and advance the drained mark. One round trip."""
         names = [keys.LOG, keys.DRAINED, keys.FANOUTS, keys.OPEN_FANOUTS]
-        call = script("acknowledge").call(names, GROUP, EPOCH_MS, len(facts), *facts, *tasks)
+        call = script("acknowledge").call(names, GROUP, EPOCH_MS, len(events), *events, *tasks)
         [mark] = await with_patience(lambda: self._store.send([call]))
         self._log.known_drained = max(self._log.known_drained, int(mark))
         return int(mark)
 
     async def _project(self, entries: Sequence[Entry]) -> list[str]:
-        """Project a batch; if it fails, project its facts one by one and leave those that fail for later."""
-        facts: list[Fact] = []
+        """Project a batch; if it fails, project its events one by one and leave those that fail for later."""
+        events: list[Event] = []
         done: list[str] = []
         for entry in entries:
-            fact = readable(entry)
-            if fact is not None:
-                facts.append(fact)
+            event = readable(entry)
+            if event is not None:
+                events.append(event)
             elif entry[1] is None:
                 done.append(entry[0])  # removed from the log since: its post was deleted
         try:
-            await with_patience(lambda: self._projections.project(facts, whole=True))
-            done += [entry_id(fact.number) for fact in facts]
+            await with_patience(lambda: self._projections.project(events, whole=True))
+            done += [entry_id(event.number) for event in events]
         except Exception:
-            logger.exception("A batch of %d facts failed; trying them one by one", len(facts))
-            done += await self._one_by_one(facts)
+            logger.exception("A batch of %d events failed; trying them one by one", len(events))
+            done += await self._one_by_one(events)
         return done
 
-    async def _one_by_one(self, facts: Sequence[Fact]) -> list[str]:
+    async def _one_by_one(self, events: Sequence[Event]) -> list[str]:
         done = []
-        for fact in facts:
+        for event in events:
             try:
-                await with_patience(partial(self._projections.project, [fact], whole=True))
-                done.append(entry_id(fact.number))
+                await with_patience(partial(self._projections.project, [event], whole=True))
+                done.append(entry_id(event.number))
             except Exception:
-                logger.exception("Fact %d could not be projected", fact.number)
+                logger.exception("Event %d could not be projected", event.number)
         return done
 
     async def dead_letters(self, count: int = 100) -> list[dict[str, str]]:
-        """List facts that could not be projected, oldest first, each with its entry and the reason."""
+        """List events that could not be projected, oldest first, each with its entry and the reason."""
         entries = await self._store.run("XRANGE", keys.DEAD, "-", "+", "COUNT", count)
         return [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
 
@@ -239,7 +239,7 @@ class Worker:
         """
         await self._scrub()
         await self._join()
-        for consumer in (self._facts, self._tasks):
+        for consumer in (self._events, self._tasks):
             await consumer.forget_silent()
         oldest = number_at(datetime.now(UTC) - self._retention)
         await self._store.send(
@@ -253,15 +253,15 @@ class Worker:
             await self._store.run("XDEL", keys.DEAD, *found)
 
     async def _scrub(self) -> None:
-        """Remove the PostPublished facts of posts whose deletion is projected."""
+        """Remove the PostPublished events of posts whose deletion is projected."""
         drained = await self._log.drained()
         start = int(await self._store.run("GET", keys.SCRUBBED) or 0)
         if start >= drained:
             return
         texts = [
-            entry_id(fact.event.post)
-            async for fact in self._log.replay(start, drained)
-            if isinstance(fact.event, PostDeleted)
+            entry_id(event.body.post)
+            async for event in self._log.replay(start, drained)
+            if isinstance(event.body, PostDeleted)
         ]
         if texts:
             await self._store.run("XDEL", keys.LOG, *texts)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from random import Random
 from typing import TypeAlias
 
-from graph.log.events import Event, Fact, Followed, PostDeleted, PostPublished
+from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished
 from server.demo.crowd import Character
 from server.demo.phrases import compose, reply
 from server.demo.world import Person
@@ -27,7 +27,7 @@ HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14
 PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "Desktop", None)
 PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
 
-Planned: TypeAlias = tuple[datetime, Event]
+Planned: TypeAlias = tuple[datetime, EventBody]
 """Something that will happen about then; its final time has a millisecond of its own."""
 
 
@@ -47,9 +47,9 @@ def chatter(
     """Plan posts, in order of time."""
     logins = {resident.id: resident.person.login for resident in residents}
     friends: defaultdict[int, list[str]] = defaultdict(list)
-    for _, event in follows:
-        if isinstance(event, Followed):
-            friends[event.follower].append(logins[event.followee])
+    for _, body in follows:
+        if isinstance(body, Followed):
+            friends[body.follower].append(logins[body.followee])
     activity = list(accumulate(activities(residents, random)))
     habits = {resident.id: random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0] for resident in residents}
     planned: list[Planned] = []
@@ -105,11 +105,11 @@ def moment(base: datetime, who: Character, random: Random) -> datetime:
     return at if at <= base - SILENCE else at - timedelta(days=1)
 
 
-def deletions(published: Sequence[Fact], base: datetime, random: Random) -> list[Planned]:
+def deletions(published: Sequence[Event], base: datetime, random: Random) -> list[Planned]:
     """Plan to delete one post in a hundred, some minutes to some hours after it was published."""
     planned: list[Planned] = []
-    for fact in published:
-        if isinstance(fact.event, PostPublished) and random.random() < 0.01:
-            at = fact.at + timedelta(minutes=random.paretovariate(0.8))
-            planned.append((min(at, base - SILENCE / 2), PostDeleted(fact.event.author, fact.number)))
+    for event in published:
+        if isinstance(event.body, PostPublished) and random.random() < 0.01:
+            at = event.at + timedelta(minutes=random.paretovariate(0.8))
+            planned.append((min(at, base - SILENCE / 2), PostDeleted(event.body.author, event.number)))
     return planned

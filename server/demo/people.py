@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from graph.log.events import Fact, Followed, Unfollowed
+from graph.log.events import Event, Followed, Unfollowed
 from graph.model import number_at
 from server.demo.chatter import Planned, Resident, chatter, deletions
 from server.demo.crowd import CITIES, Character, appetite, character, popular, stranger
@@ -110,9 +110,9 @@ def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed
     follows, unfollows = befriend(base, residents, seed)
     published = numbered(chatter(base, residents, follows, posts, dice("posting", seed)), PUBLISHING)
     second_thoughts = by_time([*unfollows, *deletions(published, base, dice("deleting", seed))])
-    facts = [Fact(resident.id, resident.person.joins()) for resident in residents]
-    facts += [*numbered(follows, FOLLOWING), *published, *numbered(second_thoughts, UNDOING)]
-    return World(tuple(sorted(facts, key=lambda fact: fact.number)), {role.person.login: PASSWORD for role in SEVEN})
+    events = [Event(resident.id, resident.person.joins()) for resident in residents]
+    events += [*numbered(follows, FOLLOWING), *published, *numbered(second_thoughts, UNDOING)]
+    return World(tuple(sorted(events, key=lambda event: event.number)), {role.person.login: PASSWORD for role in SEVEN})
 
 
 def cast(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
@@ -202,7 +202,7 @@ def by_time(plans: Sequence[Planned]) -> list[Planned]:
     return sorted(plans, key=lambda plan: plan[0])
 
 
-def numbered(plans: Sequence[Planned], lane: int) -> list[Fact]:
+def numbered(plans: Sequence[Planned], lane: int) -> list[Event]:
     """Give what is planned, in order of time, the numbers that the log will give it."""
     times = apart((at for at, _ in plans), lane, LANES)
-    return [Fact(number_at(at), event) for at, (_, event) in zip(times, plans, strict=True)]
+    return [Event(number_at(at), body) for at, (_, body) in zip(times, plans, strict=True)]

@@ -1,7 +1,7 @@
-"""A made-up world: the facts of a log before it is written, in time order; `server.seeding.load` loads it into a store.
+"""A made-up world: the events of a log before it is written, in time order; `server.seeding.load` loads it into a store.
 
-Every fact has a millisecond of its own, so that its number is known beforehand (`graph.model.number_at`), and
-with it the id of the person or post that it creates. So a world can be a stream: no fact needs another one to be
+Every event has a millisecond of its own, so that its number is known beforehand (`graph.model.number_at`), and
+with it the id of the person or post that it creates. So a world can be a stream: no event needs another one to be
 looked up, and a loading that broke off finds its place by the last number in the log.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
 from graph.model import EPOCH
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -31,41 +31,41 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A world small enough to hold: its facts in time order, and the passwords, by login, of those who have one.
+    """A world small enough to hold: its events in time order, and the passwords, by login, of those who have one.
 
-    What the facts come to in the end is summed up with plain sets, so that tests can compare a store with it.
+    What the events come to in the end is summed up with plain sets, so that tests can compare a store with it.
     """
 
-    facts: tuple[Fact, ...]
+    events: tuple[Event, ...]
     passwords: Mapping[str, str] = field(default_factory=dict)
 
     def people(self) -> dict[str, int]:
         """Give everybody's id by login, in the order of joining."""
-        return {fact.event.login: fact.number for fact in self.facts if isinstance(fact.event, UserCreated)}
+        return {event.body.login: event.number for event in self.events if isinstance(event.body, UserCreated)}
 
     def follows(self) -> dict[tuple[int, int], int]:
         """Give who follows whom in the end: (follower, followee) → the number of the follow."""
         follows: dict[tuple[int, int], int] = {}
-        for fact in self.facts:
-            if isinstance(fact.event, Followed):
-                follows.setdefault((fact.event.follower, fact.event.followee), fact.number)
-            elif isinstance(fact.event, Unfollowed):
-                follows.pop((fact.event.follower, fact.event.followee), None)
+        for event in self.events:
+            if isinstance(event.body, Followed):
+                follows.setdefault((event.body.follower, event.body.followee), event.number)
+            elif isinstance(event.body, Unfollowed):
+                follows.pop((event.body.follower, event.body.followee), None)
         return follows
 
     def posts(self) -> dict[int, PostPublished]:
         """Give the posts that are not deleted in the end, by id, oldest first."""
-        gone = {fact.event.post for fact in self.facts if isinstance(fact.event, PostDeleted)}
+        gone = {event.body.post for event in self.events if isinstance(event.body, PostDeleted)}
         return {
-            fact.number: fact.event
-            for fact in self.facts
-            if isinstance(fact.event, PostPublished) and fact.number not in gone
+            event.number: event.body
+            for event in self.events
+            if isinstance(event.body, PostPublished) and event.number not in gone
         }
 
     def home(self, viewer: int) -> list[int]:
         """Give the ids of a person's whole home timeline in the end, newest first, by its definition."""
         authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
-        return [post for post, event in reversed(self.posts().items()) if event.author in authors]
+        return [post for post, body in reversed(self.posts().items()) if body.author in authors]
 
 
 def apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:

@@ -14,7 +14,7 @@ from itertools import islice
 
 from graph import Graph
 from graph.errors import OutOfStep
-from graph.log.events import Fact, UserCreated
+from graph.log.events import Event, UserCreated
 from graph.model import number_at, time_of
 from server.demo.people import PASSWORD, PEOPLE, POSTS, SEVEN, demo_world
 
@@ -22,7 +22,7 @@ BATCH = 5000
 DEMO = "the demo world"
 
 Advance = Callable[[int, int], None]
-"""Is told how far a seeding has come: facts done, facts in total. The first call is what was there beforehand."""
+"""Is told how far a seeding has come: events done, events in total. The first call is what was there beforehand."""
 
 
 class SeedRefused(Exception):
@@ -31,16 +31,16 @@ class SeedRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to seed: facts for a base time, in order of number, and the password that some logins get.
+    """What to seed: events for a base time, in order of number, and the password that some logins get.
 
-    `what` says it to people; with `version` it tells whether a broken-off seeding was of the same facts. `count` works
+    `what` says it to people; with `version` it tells whether a broken-off seeding was of the same events. `count` works
     out how many there are.
     """
 
     what: str
     version: str
     count: Callable[[], int]
-    facts: Callable[[datetime], Iterable[Fact]]
+    events: Callable[[datetime], Iterable[Event]]
     with_password: frozenset[str] = frozenset()
     password: str = ""
 
@@ -70,8 +70,8 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     return Source(
         f"{DEMO} of {people} people and {posts} posts",
         "2",
-        lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).facts),
-        lambda base: demo_world(base, people=people, posts=posts).facts,
+        lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).events),
+        lambda base: demo_world(base, people=people, posts=posts).events,
         frozenset(role.person.login for role in SEVEN),
         PASSWORD,
     )
@@ -84,10 +84,10 @@ async def holds_demo(graph: Graph) -> bool:
 
 
 async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:
-    """Seed a store; False if the same was complete already. Afterwards every fact is projected.
+    """Seed a store; False if the same was complete already. Afterwards every event is projected.
 
-    The facts' base time is now, or when the seeding was first begun. Raises SeedRefused if the store holds anything
-    else, or is written to meanwhile. Memory is bounded by three batches of 5,000 facts, unless the source itself needs
+    The events' base time is now, or when the seeding was first begun. Raises SeedRefused if the store holds anything
+    else, or is written to meanwhile. Memory is bounded by three batches of 5,000 events, unless the source itself needs
     more.
     """
     note = await begin(graph, source, now or datetime.now(UTC))
@@ -99,7 +99,7 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
     if last >= note.base:
         raise written_to(source)
     in_place = last == 0
-    async with aclosing(made_ahead(batches(source.facts(time_of(note.base))))) as made:
+    async with aclosing(made_ahead(batches(source.events(time_of(note.base))))) as made:
         async for batch in made:
             if batch[-1].number >= last:
                 if not in_place and batch[-1].number != last:
@@ -137,13 +137,13 @@ async def begin(graph: Graph, source: Source, now: datetime) -> Note:
     return note
 
 
-async def bring(graph: Graph, source: Source, batch: list[Fact], secrets: dict[str, str]) -> int:
-    """Claim the logins of a batch and bring its facts in; give the last number in the log.
+async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[str, str]) -> int:
+    """Claim the logins of a batch and bring its events in; give the last number in the log.
 
     That is beyond the batch if another process that seeds the same is ahead, or if somebody else has written. Raises
     SeedRefused if somebody else has one of the logins.
     """
-    people = [(fact.number, fact.event) for fact in batch if isinstance(fact.event, UserCreated)]
+    people = [(event.number, event.body) for event in batch if isinstance(event.body, UserCreated)]
     if people:
         claims = [(person.login, person.nonce, secrets.get(person.login)) for _, person in people]
         claimed = await graph.users.claim_many(claims)
@@ -158,7 +158,7 @@ async def bring(graph: Graph, source: Source, batch: list[Fact], secrets: dict[s
     return batch[-1].number
 
 
-async def made_ahead(batches: Iterator[list[Fact]]) -> AsyncGenerator[list[Fact]]:
+async def made_ahead(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Event]]:
     """Yield batches; a thread makes the next one while the store works on the one before."""
     upcoming = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
     try:
@@ -169,9 +169,9 @@ async def made_ahead(batches: Iterator[list[Fact]]) -> AsyncGenerator[list[Fact]
         await asyncio.gather(upcoming, return_exceptions=True)
 
 
-def batches(facts: Iterable[Fact]) -> Iterator[list[Fact]]:
-    """Cut facts into batches. The cuts depend on the facts alone, so that a resumed seeding finds them again."""
-    iterator = iter(facts)
+def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Cut events into batches. The cuts depend on the events alone, so that a resumed seeding finds them again."""
+    iterator = iter(events)
     while batch := list(islice(iterator, BATCH)):
         yield batch
 

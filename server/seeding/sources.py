@@ -1,7 +1,7 @@
 """Large worlds to seed: people by the thousand, their follows from a formula or a real graph, their texts likewise.
 
 Everything is a stream; memory does not grow with the number of people, follows or posts. First everybody joins, then
-they follow, then they post, each within a month. How many facts there will be is known beforehand.
+they follow, then they post, each within a month. How many events there will be is known beforehand.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from random import Random
 from typing import TextIO
 
 from graph.errors import Rejected
-from graph.log.events import Fact, Followed, PostPublished
+from graph.log.events import Event, Followed, PostPublished
 from graph.model import SEQUENCE_BITS, number_at
 from graph.validation import Check
 from server.demo.crowd import Character, appetite, character, popular, stranger
@@ -162,7 +162,7 @@ def seed_source(
     if files:
         what += f" from {' and '.join(path.name for path in files)}"
     plan = Plan(people, mean, published, edges, lines)
-    return Source(what, f"{WORLD} {version_of(files)}", plan.count, plan.facts)
+    return Source(what, f"{WORLD} {version_of(files)}", plan.count, plan.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +176,18 @@ class Plan:
     texts: Texts | None
 
     def count(self) -> int:
-        """Work out how many facts there will be. A second for every million people."""
+        """Work out how many events there will be. A second for every million people."""
         return self.people + (self.edges.follows if self.edges else sum(self._appetites())) + self.posts
 
-    def facts(self, base: datetime) -> Iterator[Fact]:
-        """Yield the world's facts for a base time."""
+    def events(self, base: datetime) -> Iterator[Event]:
+        """Yield the world's events for a base time."""
         joins = Month.before(base, 3, self.people)
         for index, person in enumerate(crowd(self.people)):
-            yield Fact(joins.number(index), person.joins())
+            yield Event(joins.number(index), person.joins())
         if self.edges:
             month = Month.before(base, 2, self.edges.follows)
             for index, (follower, followee) in enumerate(self.edges.read()):
-                yield Fact(month.number(index), Followed(joins.number(follower), joins.number(followee)))
+                yield Event(month.number(index), Followed(joins.number(follower), joins.number(followee)))
         else:
             yield from made_up_follows(joins, Month.before(base, 2, self.people), self._appetites())
         yield from made_up_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
@@ -213,7 +213,7 @@ def characters() -> list[Character]:
     return [character(dice(f"character {kind}", SEED)) for kind in range(KINDS)]
 
 
-def made_up_follows(joins: Month, month: Month, appetites: Iterable[int]) -> Iterator[Fact]:
+def made_up_follows(joins: Month, month: Month, appetites: Iterable[int]) -> Iterator[Event]:
     """Let one person after the other follow others, the popular ones most: those with low numbers."""
     random = dice("follows", SEED)
     for follower, wanted in enumerate(appetites):
@@ -224,10 +224,10 @@ def made_up_follows(joins: Month, month: Month, appetites: Iterable[int]) -> Ite
             while followee in chosen:
                 followee = (followee + 1) % joins.count
             chosen.add(followee)
-            yield Fact(first + (place << SEQUENCE_BITS), Followed(own, joins.number(followee)))
+            yield Event(first + (place << SEQUENCE_BITS), Followed(own, joins.number(followee)))
 
 
-def made_up_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Fact]:
+def made_up_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Event]:
     """Let people post, the popular ones most."""
     random = dice("posts", SEED)
     lines = texts.read() if texts else None
@@ -235,7 +235,7 @@ def made_up_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -
     for index in range(posts):
         author = popular(random, joins.count)
         text = next(lines) if lines else made_up_text(kinds[author % KINDS], random)
-        yield Fact(month.number(index), PostPublished(joins.number(author), text))
+        yield Event(month.number(index), PostPublished(joins.number(author), text))
 
 
 def made_up_text(who: Character, random: Random) -> str:

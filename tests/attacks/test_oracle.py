@@ -1,7 +1,7 @@
 """Guesses about a deleted post: nothing tells a right guess from a wrong one.
 
 Each test runs many filters, some of which match what the deleted post said or where it was written, and compares all
-that a client could observe: the events, their cursors, the round trips to the store and the commands in them.
+that a client could observe: the updates, their cursors, the round trips to the store and the commands in them.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
 from graph.feed.updates import Checkpoint, PostDeleted, PostPublished
-from graph.log.events import PostDeleted as DeletedFact
+from graph.log.events import PostDeleted as LoggedDeletion
 from graph.model import MAX_NUMBER, Location
 from graph.store.commands import Command
 from resolvers import ids
@@ -123,10 +123,10 @@ class Spy:
             self.exchanges.append(asked)
 
 
-def glimpse(event: Any) -> tuple[str, int, int]:
-    """Give what a client sees of an event, but for the time of checkpoints."""
-    number = event.post.id if isinstance(event, PostPublished) else getattr(event, "post", 0)
-    return type(event).__name__, event.number, number
+def glimpse(update: Any) -> tuple[str, int, int]:
+    """Give what a client sees of an update, but for the time of checkpoints."""
+    number = update.post.id if isinstance(update, PostPublished) else getattr(update, "post", 0)
+    return type(update).__name__, update.number, number
 
 
 async def observe(feed: Feed, spy: Spy, guess: EventFilter, after: int | None) -> Observation:
@@ -180,7 +180,7 @@ FORMS: dict[str, Callable[[Grave], int | None]] = {
 async def test_guesses_about_a_deleted_post_learn_nothing(
     form: str, tidied: bool, graph: Graph, store_url: str
 ) -> None:
-    """From a cursor of the client's choice, whether the fact of the post is still in the log or not."""
+    """From a cursor of the client's choice, whether the event of the post is still in the log or not."""
     grave = await bury(graph)
     if tidied:
         await graph.worker().drain()
@@ -244,8 +244,8 @@ def has_deletion(guess: EventFilter, post: int) -> bool:
 def _told(step: "asyncio.Future[Any]") -> tuple[str, int] | None:
     if not step.done():
         return None
-    event = step.result()
-    return type(event).__name__, event.post
+    update = step.result()
+    return type(update).__name__, update.post
 
 
 async def test_whoever_listened_while_the_post_was_public_hears_of_its_end(graph: Graph, store_url: str) -> None:
@@ -265,9 +265,9 @@ async def test_whoever_listened_while_the_post_was_public_hears_of_its_end(graph
             while len(feed) < 2:  # noqa: ASYNC110 - what tests wait for tells nobody
                 await asyncio.sleep(0.001)
             await graph.posts.delete(alice, secret.id)
-            event = await steps[0]
-        assert isinstance(event, PostDeleted)
-        assert event.post == secret.id
+            update = await steps[0]
+        assert isinstance(update, PostDeleted)
+        assert update.post == secret.id
         assert not steps[1].done()
         steps[1].cancel()
         await asyncio.wait(steps)
@@ -287,12 +287,12 @@ async def test_deletions_that_race_are_one(graph: Graph, store_url: str) -> None
         await late
     finally:
         await tab.close()
-    facts = [fact async for fact in graph.log.replay(post, await graph.log.last())]
-    assert [fact.event.post for fact in facts if isinstance(fact.event, DeletedFact)] == [post]
+    events = [event async for event in graph.log.replay(post, await graph.log.last())]
+    assert [event.body.post for event in events if isinstance(event.body, LoggedDeletion)] == [post]
 
 
 async def test_a_deleted_post_answers_like_one_that_never_was(graph: Graph) -> None:
-    """To look-ups by id, to deleting, and to an event that names it."""
+    """To look-ups by id, to deleting, and to an update that names it."""
     alice, bob = await people(graph, "alice", "bob")
     [gone] = await posts(graph, alice, SECRET)
     await graph.posts.delete(alice, gone)

@@ -38,15 +38,15 @@ async def settle(url: str, *, posts: int = 120, followers: int = 120, posts_each
     try:
         small = await settle_small_world(graph)
         loud, *crowd = await _join(graph, [LOUD, *(f"fan{index}" for index in range(followers))])
-        follows = [fact for fan in crowd for fact in (Followed(fan, loud), Followed(loud, fan))]
+        follows = [event for fan in crowd for event in (Followed(fan, loud), Followed(loud, fan))]
         for at, fan in enumerate(crowd):
             follows += [Followed(fan, crowd[(at + step) % len(crowd)]) for step in range(1, 10)]
         published = [PostPublished(loud, LONGEST) for _ in range(posts)]
         for fan in crowd[:20]:
             published += [PostPublished(fan, f"{LONGEST[:900]} {index}") for index in range(posts_each)]
-        for facts in (follows, published):
-            for start in range(0, len(facts), BATCH):
-                await graph.commit(facts[start : start + BATCH])
+        for events in (follows, published):
+            for start in range(0, len(events), BATCH):
+                await graph.commit(events[start : start + BATCH])
         await graph.worker().drain()
         people = small.people()
         known = {**people, LOUD: loud}
@@ -66,5 +66,5 @@ async def settle(url: str, *, posts: int = 120, followers: int = 120, posts_each
 
 async def _join(graph: Graph, logins: list[str]) -> list[int]:
     await graph.users.claim_many([(login, login, None) for login in logins])
-    facts = [UserCreated(login, "𝄞" * 50, login, "𝄞" * 300) for login in logins]
-    return [fact.number for fact in await graph.commit(facts)]
+    events = [UserCreated(login, "𝄞" * 50, login, "𝄞" * 300) for login in logins]
+    return [event.number for event in await graph.commit(events)]

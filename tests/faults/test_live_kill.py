@@ -1,4 +1,4 @@
-"""kill -9 of the store under a thousand events a second: every stream tells all that was committed, in order, once."""
+"""kill -9 of the store under a thousand updates a second: every stream tells all that was committed, in order, once."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from graph.errors import StoreUnavailable
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import Checkpoint, Gap
-from graph.log.events import Fact, PostPublished
+from graph.log.events import Event, PostPublished
 from graph.log.log import Once
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
@@ -25,7 +25,7 @@ from tests.support.graph_worlds import crowd
 KILLS = 2
 SECONDS_BETWEEN = 1.0
 EVENTS_AT_ONCE = 25
-PAUSE = 0.025  # seconds between batches: a thousand events a second
+PAUSE = 0.025  # seconds between batches: a thousand updates a second
 PATIENCE = 60.0
 
 
@@ -33,7 +33,7 @@ class Publisher:
     """Commits posts in batches, each with a key that makes it safe to repeat, and repeats what was not answered."""
 
     def __init__(self, graph: Graph, authors: list[int]) -> None:
-        self.committed: list[Fact] = []
+        self.committed: list[Event] = []
         self.stopped = False
         self._graph = graph
         self._authors = authors
@@ -43,16 +43,16 @@ class Publisher:
         batch = 0
         while not self.stopped:
             batch += 1
-            events = [
+            updates = [
                 PostPublished(self._authors[n % len(self._authors)], f"rain {batch} {n}") for n in range(EVENTS_AT_ONCE)
             ]
-            self.committed += await self._append(events, Once("publisher", f"{batch}"))
+            self.committed += await self._append(updates, Once("publisher", f"{batch}"))
             await asyncio.sleep(PAUSE)
 
-    async def _append(self, events: list[PostPublished], once: Once) -> list[Fact]:
+    async def _append(self, updates: list[PostPublished], once: Once) -> list[Event]:
         while True:
             try:
-                return await self._graph.log.append(events, once)
+                return await self._graph.log.append(updates, once)
             except StoreUnavailable:
                 await asyncio.sleep(0.05)
 
@@ -71,12 +71,12 @@ class Listener:
         while True:
             try:
                 stream: AsyncGenerator[Any] = self._subscribe(self._feed, self.position)
-                async with aclosing(stream) as events:
-                    async for event in events:
-                        assert not isinstance(event, Gap)
-                        if not isinstance(event, Checkpoint):
-                            self.told.append(event.number)
-                        self.position = event.number
+                async with aclosing(stream) as updates:
+                    async for update in updates:
+                        assert not isinstance(update, Gap)
+                        if not isinstance(update, Checkpoint):
+                            self.told.append(update.number)
+                        self.position = update.number
             except StoreUnavailable:
                 await asyncio.sleep(0.05)
 
@@ -125,5 +125,5 @@ async def test_no_stream_loses_anything_when_the_store_is_killed(tmp_path: Path)
 
         assert len(publisher.committed) >= 500
         for listener, people in zip(listeners, wanted, strict=True):
-            expected = [fact.number for fact in publisher.committed if fact.event.author in people]
+            expected = [event.number for event in publisher.committed if event.body.author in people]
             assert listener.told == expected

@@ -20,9 +20,9 @@ async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Gr
     processes = [await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT) for _ in range(2)]
     assert [await process.wait() for process in processes] == [0, 0]
 
-    facts = [fact async for fact in graph.log.replay(0, MAX_NUMBER)]
-    last = [fact for fact in facts if isinstance(fact.event, Followed | Unfollowed)][-1]
-    expected = [last.number] if isinstance(last.event, Followed) else []
+    events = [event async for event in graph.log.replay(0, MAX_NUMBER)]
+    last = [event for event in events if isinstance(event.body, Followed | Unfollowed)][-1]
+    expected = [last.number] if isinstance(last.body, Followed) else []
     for _ in range(2):
         [following] = await graph.follows.following([alice], EVERYTHING)
         [followers] = await graph.follows.followers([bob], EVERYTHING)

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import BadPaging
-from graph.log.events import Event, Fact, Followed, Unfollowed
+from graph.log.events import Event, EventBody, Followed, Unfollowed
 from graph.model import FollowOutcome as Outcome
 from graph.model import number_at
 from graph.paging import CursorKind, Window, encode_cursor
@@ -32,7 +32,7 @@ async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], 
 
 
 async def test_a_follow_stands_on_both_sides(graph: Graph) -> None:
-    """With one time, the fact's."""
+    """With one time, the event's."""
     alice, bob = await people(graph, "alice", "bob")
 
     assert await graph.follows.follow(alice, [bob]) == [Outcome.FOLLOWED]
@@ -225,20 +225,20 @@ async def test_two_instances_that_toggle_one_follow_agree(graph: Graph, another:
     assert await sides(graph, alice, bob) == before
 
 
-async def test_facts_of_one_pair_at_once_end_with_the_highest_number(graph: Graph, another: Open) -> None:
-    """Even without looking first, a thousand racing facts end in what the last of them says."""
+async def test_events_of_one_pair_at_once_end_with_the_highest_number(graph: Graph, another: Open) -> None:
+    """Even without looking first, a thousand racing events end in what the last of them says."""
     alice, bob = await people(graph, "alice", "bob")
     instances = [graph, await another()]
-    events: list[Event] = [(Followed, Unfollowed)[n % 3 // 2](alice, bob) for n in range(1000)]
+    bodies: list[EventBody] = [(Followed, Unfollowed)[n % 3 // 2](alice, bob) for n in range(1000)]
 
     for start in range(0, 1000, 50):
-        await asyncio.gather(*(instances[n % 2].commit([event]) for n, event in enumerate(events[start : start + 50])))
+        await asyncio.gather(*(instances[n % 2].commit([body]) for n, body in enumerate(bodies[start : start + 50])))
     before = await sides(graph, alice, bob)
     last = await graph.log.get(await graph.log.last())
     await graph.worker().drain()
 
     assert last is not None
-    expected = [last.number] if isinstance(last.event, Followed) else []
+    expected = [last.number] if isinstance(last.body, Followed) else []
     if expected:
         assert before == (expected, expected)
     assert before[0] == before[1]
@@ -249,31 +249,36 @@ async def test_an_unfollow_overtaken_by_its_own_follow_stands(graph: Graph, anot
     """The follow's slow projection, finished after the unfollow, does not bring it back on either side."""
     alice, bob = await people(graph, "alice", "bob")
     slow = await another()
-    facts = await slow.log.append([Followed(alice, bob)])
+    events = await slow.log.append([Followed(alice, bob)])
     await graph.commit([Unfollowed(alice, bob)])
 
-    await slow.projections.project(facts, whole=False)
+    await slow.projections.project(events, whole=False)
 
     assert await sides(graph, alice, bob) == ([], [])
 
 
 async def test_a_batch_with_a_change_of_mind_ends_with_the_last(graph: Graph) -> None:
-    """Facts of one pair in one batch count by number, not by kind."""
+    """Events of one pair in one batch count by number, not by kind."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
 
-    changes: list[Event] = [Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob)]
-    facts = await graph.commit([*changes, Followed(alice, carol), Unfollowed(alice, carol)])
+    changes: list[EventBody] = [Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob)]
+    events = await graph.commit([*changes, Followed(alice, carol), Unfollowed(alice, carol)])
 
-    assert await sides(graph, alice, bob) == ([facts[2].number], [facts[2].number])
+    assert await sides(graph, alice, bob) == ([events[2].number], [events[2].number])
     assert await sides(graph, alice, carol) == ([], [])
 
 
-async def test_old_tombstones_make_way_and_late_facts_stay_without_effect(graph: Graph, raw: Redis) -> None:
+async def test_old_tombstones_make_way_and_late_events_stay_without_effect(graph: Graph, raw: Redis) -> None:
     """What was unfollowed days ago and drained leaves no tombstone, and its old follow still changes nothing."""
     alice, bob, carol, dave = 1, 2, 3, 4
-    events: list[Event] = [Followed(alice, bob), Followed(alice, carol), Unfollowed(alice, bob), Followed(dave, bob)]
+    bodies: list[EventBody] = [
+        Followed(alice, bob),
+        Followed(alice, carol),
+        Unfollowed(alice, bob),
+        Followed(dave, bob),
+    ]
     past = datetime.now(UTC) - timedelta(days=3)
-    old = [Fact(number_at(past + timedelta(seconds=n)), event) for n, event in enumerate(events)]
+    old = [Event(number_at(past + timedelta(seconds=n)), body) for n, body in enumerate(bodies)]
     await graph.imports.bring(old)
     for owner, key in ((alice, "following"), (bob, "followers")):
         assert await raw.zcard(f"{key}:{{{owner}}}:gone") == 1

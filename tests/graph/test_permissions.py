@@ -1,4 +1,4 @@
-"""Permissions: granted and revoked by facts, of which the last one in the log counts, whoever projects them when."""
+"""Permissions: granted and revoked by events, of which the last one in the log counts, whoever projects them when."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Fact, PermissionGranted, PermissionRevoked
+from graph.log.events import Event, PermissionGranted, PermissionRevoked
 from graph.model import Permission
 from graph.users import Users
 from tests.support.graph_worlds import Open, codes, counted, people
@@ -80,19 +80,19 @@ async def test_a_profile_is_what_it_was(graph: Graph) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_any_order_and_any_repetition_of_changes_gives_the_last(graph: Graph, seed: int) -> None:
-    """Late, doubled and re-ordered facts change nothing: the highest number counts."""
+    """Late, doubled and re-ordered events change nothing: the highest number counts."""
     [alice] = await people(graph, "alice")
     rng = random.Random(seed)  # noqa: S311 - reproducible
     first = await graph.log.last() + 1
-    facts = [
-        Fact(first + n, rng.choice([PermissionGranted, PermissionRevoked])(alice, FIREHOSE.value)) for n in range(20)
+    events = [
+        Event(first + n, rng.choice([PermissionGranted, PermissionRevoked])(alice, FIREHOSE.value)) for n in range(20)
     ]
 
-    for fact in rng.sample(facts, len(facts)) + rng.sample(facts, 10):
-        await graph.projections.project([fact], whole=True)
+    for event in rng.sample(events, len(events)) + rng.sample(events, 10):
+        await graph.projections.project([event], whole=True)
 
     assert await graph.users.permissions(alice) == (
-        {FIREHOSE} if isinstance(facts[-1].event, PermissionGranted) else frozenset()
+        {FIREHOSE} if isinstance(events[-1].body, PermissionGranted) else frozenset()
     )
 
 
@@ -104,8 +104,8 @@ async def test_processes_that_grant_and_revoke_at_once_end_as_the_log_does(graph
 
     await asyncio.gather(*(change(alice, FIREHOSE) for change in changes))
 
-    facts = [fact.event async for fact in graph.log.replay(0, await graph.log.last())]
-    expected = {FIREHOSE} if isinstance(facts[-1], PermissionGranted) else frozenset()
+    events = [event.body async for event in graph.log.replay(0, await graph.log.last())]
+    expected = {FIREHOSE} if isinstance(events[-1], PermissionGranted) else frozenset()
     for _ in range(2):
         assert [await process.users.permissions(alice) for process in processes] == [expected, expected]
         await graph.worker().drain()

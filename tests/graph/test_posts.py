@@ -245,7 +245,7 @@ async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) 
 
 
 async def test_a_deletion_tells_what_the_post_could_be_found_by(graph: Graph) -> None:
-    """Its fact has the digest of the words, so that it finds whom the post found, and never the place."""
+    """Its event has the digest of the words, so that it finds whom the post found, and never the place."""
     [alice] = await people(graph, "alice")
     here = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
     nowhere = await graph.posts.publish(alice, "😀")
@@ -253,7 +253,7 @@ async def test_a_deletion_tells_what_the_post_could_be_found_by(graph: Graph) ->
     for post in (here, nowhere):
         await graph.posts.delete(alice, post.id)
 
-    assert [fact.event async for fact in graph.log.replay(nowhere.id, await graph.log.last())] == [
+    assert [event.body async for event in graph.log.replay(nowhere.id, await graph.log.last())] == [
         PostDeleted(alice, here.id, digest_of("Rain in 北京")),
         PostDeleted(alice, nowhere.id, ""),
     ]
@@ -274,14 +274,14 @@ async def test_the_deletion_of_an_archived_post_tells_it_too(store_url: str, raw
 
         await graph.posts.delete(alice, old.id)
 
-        fact = await graph.log.get(await graph.log.last())
-        assert fact is not None
-        assert fact.event == PostDeleted(alice, old.id, digest_of("Rain in 北京"))
+        event = await graph.log.get(await graph.log.last())
+        assert event is not None
+        assert event.body == PostDeleted(alice, old.id, digest_of("Rain in 北京"))
     finally:
         await graph.close()
 
 
-async def test_an_undrained_deletion_keeps_its_fact(graph: Graph, raw: Redis) -> None:
+async def test_an_undrained_deletion_keeps_its_event(graph: Graph, raw: Redis) -> None:
     """The text leaves the log only once the mark has passed the deletion."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "regret")

@@ -29,11 +29,11 @@ async def test_every_relationship_has_its_word(graph: Graph) -> None:
 
 
 async def test_a_relationship_tells_since_when(graph: Graph) -> None:
-    """The times are those of the facts."""
+    """The times are those of the events."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await befriend(graph, bob, alice)
-    forth, back = [fact async for fact in graph.log.replay(bob, await graph.log.last())]
+    forth, back = [event async for event in graph.log.replay(bob, await graph.log.last())]
 
     [relationship] = await graph.relationships.between(alice, [bob])
 

@@ -59,7 +59,7 @@ async def test_nobody_ends_the_session_of_somebody_else(graph: Graph) -> None:
 
 
 async def test_logging_out_everywhere_ends_all(graph: Graph) -> None:
-    """All sessions of a person end in one fact, those of others stay, and a new one may begin."""
+    """All sessions of a person end in one event, those of others stay, and a new one may begin."""
     alice, bob = await people(graph, "alice", "bob")
     sessions = [await graph.sessions.start(alice) for _ in range(3)]
     bobs = await graph.sessions.start(bob)
@@ -68,8 +68,8 @@ async def test_logging_out_everywhere_ends_all(graph: Graph) -> None:
 
     assert not any([await graph.sessions.is_live(alice, session.id) for session in sessions])
     assert await graph.sessions.is_live(bob, bobs.id)
-    [fact] = [f async for f in graph.log.replay(0, await graph.log.last()) if isinstance(f.event, SessionsEnded)]
-    assert fact.event == SessionsEnded(alice, sorted(session.id for session in sessions))
+    [event] = [f async for f in graph.log.replay(0, await graph.log.last()) if isinstance(f.body, SessionsEnded)]
+    assert event.body == SessionsEnded(alice, sorted(session.id for session in sessions))
     new = await graph.sessions.start(alice)
     await graph.worker().drain()
     assert await graph.sessions.is_live(alice, new.id)

@@ -148,16 +148,16 @@ async def test_a_crashed_sign_up_keeps_strangers_out(graph: Graph, another: Open
 async def test_a_sign_up_that_only_the_log_knows_becomes_an_account(graph: Graph) -> None:
     """Killed right after the commit, the sign-up is finished by the worker."""
     await graph.users.claim_many([("alice", "nonce", await graph.users.hash_password(PASSWORD))])
-    [fact] = await graph.log.append([UserCreated("alice", "Alice", "nonce")])
+    [event] = await graph.log.append([UserCreated("alice", "Alice", "nonce")])
 
     await graph.worker().drain()
 
-    assert (await graph.users.check_password("alice", PASSWORD)).id == fact.number
+    assert (await graph.users.check_password("alice", PASSWORD)).id == event.number
     assert await outcome(graph, "alice", PASSWORD) == [ProblemCode.LOGIN_TAKEN]
 
 
-async def test_a_fact_without_its_claim_is_void(graph: Graph, raw: Redis) -> None:
-    """A late fact of a claim that ran out creates nobody."""
+async def test_a_event_without_its_claim_is_void(graph: Graph, raw: Redis) -> None:
+    """A late event of a claim that ran out creates nobody."""
     await graph.commit([UserCreated("alice", "Alice", "lost nonce")])
     await graph.worker().drain()
 
@@ -264,9 +264,9 @@ async def test_the_last_change_of_a_profile_stands_everywhere(graph: Graph, anot
 
     await graph.worker().drain()
 
-    facts = [fact.event async for fact in graph.log.replay(0, await graph.log.last())]
+    events = [event.body async for event in graph.log.replay(0, await graph.log.last())]
     assert before is not None
-    assert before.name == facts[-1].name  # type: ignore[union-attr] # all but the first are changes of profiles
+    assert before.name == events[-1].name  # type: ignore[union-attr] # all but the first are changes of profiles
     assert await graph.users.get_many([alice]) == [before]
 
 

@@ -17,7 +17,7 @@ Not among them, because nobody could tell the difference but by the time it take
 - A slice that looks below its cache's floor, or a page that merges the others from above it: insertion and settling
   leave nothing below the floor, and what comes twice is shown once.
 - Of two deletions that race, the later number in the author's tombstones: it is trimmed later, and says no more.
-- Numbers compared by `>=` instead of `>`: no two facts have the same, and a repeated one changes nothing.
+- Numbers compared by `>=` instead of `>`: no two events have the same, and a repeated one changes nothing.
 - A refill that asks for more posts than are missing, or for fewer: it goes on until it knows.
 - A growing that begins although the reach has changed: it marks everybody before it ends, whatever was before.
 - A trim that compares how many posts are hot, but not which: below the new floor they become fewer, never others.

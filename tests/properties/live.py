@@ -11,10 +11,10 @@ from graph.errors import StoreUnavailable
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from tests.support.graph_worlds import home
 
-GLANCE = 0.004  # seconds that a client waits for an event before it does something else
+GLANCE = 0.004  # seconds that a client waits for an update before it does something else
 PATIENCE = 20.0
 
 Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
@@ -22,21 +22,21 @@ Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 
 @dataclass
 class Town:
-    """What is true: who follows whom, whose posts live, all facts, and how far retention has come."""
+    """What is true: who follows whom, whose posts live, all events, and how far retention has come."""
 
     people: list[int]
     follows: set[tuple[int, int]] = field(default_factory=set)
     posts: dict[int, int] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
-    facts: list[Fact] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     trimmed: int = 0
 
-    def note(self, fact: Fact) -> None:
-        """Know a fact."""
-        self.facts.append(fact)
-        match fact.event:
+    def note(self, event: Event) -> None:
+        """Know an event."""
+        self.events.append(event)
+        match event.body:
             case PostPublished(author):
-                self.posts[fact.number] = author
+                self.posts[event.number] = author
             case PostDeleted(_, post):
                 self.posts.pop(post, None)
                 self.deleted.add(post)
@@ -53,7 +53,7 @@ class Town:
 
 
 class Client:
-    """Takes events one by one, sees that their order is the log's, keeps its place, and resumes where it was."""
+    """Takes updates one by one, sees that their order is the log's, keeps its place, and resumes where it was."""
 
     def __init__(self, town: Town, streaming: Streaming) -> None:
         self.town = town
@@ -83,7 +83,7 @@ class Client:
             self._stream = None
 
     async def glance(self, graph: Graph, feed: Feed, most: int = 1, seconds: float = GLANCE) -> bool:
-        """Take so many events at most; tell whether there were any."""
+        """Take so many updates at most; tell whether there were any."""
         for _ in range(most):
             try:
                 if self._stream is None:
@@ -97,37 +97,37 @@ class Client:
                 return False
             taken, self._next = self._next, None
             try:
-                event = taken.result()
+                update = taken.result()
             except StoreUnavailable:
                 await self.cut()
                 continue
-            await self._take(event, graph)
+            await self._take(update, graph)
         return True
 
-    async def _take(self, event: Any, graph: Graph) -> None:
+    async def _take(self, update: Any, graph: Graph) -> None:
         before = self.position
-        self.history.append(event)
-        if isinstance(event, Checkpoint | Gap):
-            assert before is None or event.number >= before, "cursors never go back"
+        self.history.append(update)
+        if isinstance(update, Checkpoint | Gap):
+            assert before is None or update.number >= before, "cursors never go back"
         else:
-            assert before is None or event.number > before, f"{event} came after {before}"
-        if isinstance(event, Gap) and event.reason is GapReason.RETENTION:
+            assert before is None or update.number > before, f"{update} came after {before}"
+        if isinstance(update, Gap) and update.reason is GapReason.RETENTION:
             assert before is not None
-            assert before < self.town.trimmed, "only retention loses events"
-            assert before < event.number, "and says so once"
-            self.lost.append((before, event.number))
-        self.position = event.number
-        await self.apply(event, graph)
+            assert before < self.town.trimmed, "only retention loses updates"
+            assert before < update.number, "and says so once"
+            self.lost.append((before, update.number))
+        self.position = update.number
+        await self.apply(update, graph)
 
     async def begin(self, graph: Graph) -> None:
         """Do what comes before the first subscription."""
 
-    async def apply(self, event: Any, graph: Graph) -> None:
-        """Make use of an event."""
+    async def apply(self, update: Any, graph: Graph) -> None:
+        """Make use of an update."""
         raise NotImplementedError
 
     async def finish(self, graph: Graph, feed: Feed, last: int) -> None:
-        """Take events until everything up to this number is told."""
+        """Take updates until everything up to this number is told."""
         async with asyncio.timeout(PATIENCE):
             while self.position is None or self.position < last:
                 await self.glance(graph, feed, seconds=1.0)
@@ -135,7 +135,7 @@ class Client:
 
 
 class HomeClient(Client):
-    """Holds a home timeline: reads it once, applies every event, and reads again where it is told to."""
+    """Holds a home timeline: reads it once, applies every update, and reads again where it is told to."""
 
     def __init__(self, town: Town, viewer: int) -> None:
         super().__init__(town, lambda feed, after: feed.home(viewer, after))
@@ -148,15 +148,15 @@ class HomeClient(Client):
         await self._read(graph)
         self.position = drained
 
-    async def apply(self, event: Any, graph: Graph) -> None:
+    async def apply(self, update: Any, graph: Graph) -> None:
         """Keep what is held in step."""
-        match event:
+        match update:
             case PostAdded():
-                self._held()[event.post.id] = event.post.author
+                self._held()[update.post.id] = update.post.author
             case PostRemoved():
-                self._held().pop(event.post, None)
+                self._held().pop(update.post, None)
             case AuthorRemoved():
-                self.held = {post: author for post, author in self._held().items() if author != event.user}
+                self.held = {post: author for post, author in self._held().items() if author != update.user}
             case AuthorAdded() | Gap():
                 self.held = None
             case _:
@@ -169,7 +169,9 @@ class HomeClient(Client):
         return self.held if self.held is not None else {}
 
     async def _read(self, graph: Graph) -> None:
-        authors = {fact.number: fact.event.author for fact in self.town.facts if isinstance(fact.event, PostPublished)}
+        authors = {
+            event.number: event.body.author for event in self.town.events if isinstance(event.body, PostPublished)
+        }
         self.held = {post: authors[post] for post in await home(graph, self.viewer)}
         self.history.append(f"holds {sorted(self.held)}")
 
@@ -194,33 +196,33 @@ class EventsClient(Client):
 
     async def connect(self, graph: Graph, feed: Feed) -> None:
         """Subscribe, or resume, and remember how far the log goes."""
-        self._known = self.town.facts[-1].number if self.town.facts else 0
+        self._known = self.town.events[-1].number if self.town.events else 0
         await super().connect(graph, feed)
 
-    async def _take(self, event: Any, graph: Graph) -> None:
+    async def _take(self, update: Any, graph: Graph) -> None:
         if self.position is not None:
-            self.replayed.append((self.position, min(event.number, self._known)))
-        await super()._take(event, graph)
+            self.replayed.append((self.position, min(update.number, self._known)))
+        await super()._take(update, graph)
 
-    async def apply(self, event: Any, graph: Graph) -> None:
-        """Write an event down."""
+    async def apply(self, update: Any, graph: Graph) -> None:
+        """Write an update down."""
         if self.began is None:
-            self.began = event.number
-        if isinstance(event, Gap):
-            if event.reason is GapReason.SLOW_CONSUMER:
+            self.began = update.number
+        if isinstance(update, Gap):
+            if update.reason is GapReason.SLOW_CONSUMER:
                 await self.cut()
-        elif not isinstance(event, Checkpoint):
-            self.told.append(event.number)
+        elif not isinstance(update, Checkpoint):
+            self.told.append(update.number)
 
     async def check(self, graph: Graph) -> None:
-        """See that every matching fact was told once, except for posts deleted since, and for what retention took.
+        """See that every matching event was told once, except for posts deleted since, and for what retention took.
 
         Deletions that were in the log when the client subscribed have to be told whatever the post said and where.
         """
-        facts = [fact for fact in self.town.facts if fact.number > (self.began or 0)]
-        vague = {f.number for f in facts if isinstance(f.event, PostDeleted) and self.filter.may_match(f)}
+        events = [event for event in self.town.events if event.number > (self.began or 0)]
+        vague = {f.number for f in events if isinstance(f.body, PostDeleted) and self.filter.may_match(f)}
         past = {number for number in vague if any(low < number <= high for low, high in self.replayed)}
-        matching = past.union(fact.number for fact in facts if self.filter.matches(fact))
+        matching = past.union(event.number for event in events if self.filter.matches(event))
         assert len(self.told) == len(set(self.told))
         assert set(self.told) <= matching | vague
         missing = [number for number in matching if number not in self.told and number not in self.town.deleted]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.errors import Rejected
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 
 
 @dataclass
@@ -15,17 +15,17 @@ class World:
     posts: dict[int, PostPublished] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, facts: list[Fact]) -> "World":
-        """Apply facts in the order of the log."""
+    def of(cls, events: list[Event]) -> "World":
+        """Apply events in the order of the log."""
         world = cls()
-        for fact in sorted(facts, key=lambda fact: fact.number):
-            match fact.event:
+        for event in sorted(events, key=lambda event: event.number):
+            match event.body:
                 case Followed(follower, followee):
                     world.follows.add((follower, followee))
                 case Unfollowed(follower, followee):
                     world.follows.discard((follower, followee))
                 case PostPublished() as published:
-                    world.posts[fact.number] = published
+                    world.posts[event.number] = published
                 case PostDeleted(post=post):
                     world.posts.pop(post, None)
         return world
@@ -33,11 +33,11 @@ class World:
     def home(self, viewer: int) -> list[int]:
         """Give the posts of a home timeline: own ones and those of everyone followed now, newest first."""
         shown = {viewer} | {followee for follower, followee in self.follows if follower == viewer}
-        return sorted((post for post, event in self.posts.items() if event.author in shown), reverse=True)
+        return sorted((post for post, body in self.posts.items() if body.author in shown), reverse=True)
 
     def own(self, author: int) -> list[int]:
         """Give an author's posts, newest first."""
-        return sorted((post for post, event in self.posts.items() if event.author == author), reverse=True)
+        return sorted((post for post, body in self.posts.items() if body.author == author), reverse=True)
 
 
 @dataclass(eq=False)

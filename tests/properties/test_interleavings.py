@@ -31,7 +31,7 @@ from graph import Graph, Tuning, keys
 from graph.archive.database import Database
 from graph.archive.statements import FLOORS, POSTS
 from graph.errors import Rejected
-from graph.log.events import Fact, PostPublished
+from graph.log.events import Event, PostPublished
 from graph.model import MAX_NUMBER
 from graph.tasks import end
 from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
@@ -209,10 +209,10 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(process=st.sampled_from((*APIS, "worker")), which=st.integers(0, 12), whole=st.booleans(), calls=calls)
     def deliver_again(self, process: str, which: int, whole: bool, calls: int) -> None:
-        """Any fact of the log is projected once more, late and out of order."""
-        facts = self.run(self._facts())
-        fact = facts[-1 - which % len(facts)]
-        work = self.graphs[process].projections.project([fact], whole=whole)
+        """Any event of the log is projected once more, late and out of order."""
+        events = self.run(self._events())
+        event = events[-1 - which % len(events)]
+        work = self.graphs[process].projections.project([event], whole=whole)
         self._launch(self.history.start(process, "repeat"), work, calls)
 
     @rule(viewer=people)
@@ -285,11 +285,11 @@ class Interleavings(RuleBasedStateMachine):
         """Give a graph that does not wait for turns."""
         return Graph(DirectStore(self.url), self.tuning(limit), SharedArchive(self.database))
 
-    async def _facts(self) -> list[Fact]:
+    async def _events(self) -> list[Event]:
         graph = self._observer(math.inf)
-        facts = [fact async for fact in graph.log.replay(0, MAX_NUMBER)]
+        events = [event async for event in graph.log.replay(0, MAX_NUMBER)]
         await graph.close()
-        return facts
+        return events
 
     @invariant()
     def nothing_failed(self) -> None:
@@ -314,18 +314,18 @@ class Interleavings(RuleBasedStateMachine):
 
     async def _check_rest(self) -> None:
         """At rest, every derived key says what the log says, whichever way a timeline is read."""
-        facts = await self._facts()
-        world = World.of(facts)
-        self._check_history(facts, world)
+        events = await self._events()
+        world = World.of(events)
+        self._check_history(events, world)
         graph = self._observer(math.inf)
         await Rest(graph, self.raw, world, self.people).check(records_are_free=not self.deaths)
         await graph.close()
 
-    def _check_history(self, facts: list[Fact], world: World) -> None:
+    def _check_history(self, events: list[Event], world: World) -> None:
         """What returned is in the log, once; what was certain at the end holds."""
-        numbers = [fact.number for fact in facts]
+        numbers = [event.number for event in events]
         assert numbers == sorted(set(numbers))
-        texts = Counter((e.event.author, e.event.text) for e in facts if isinstance(e.event, PostPublished))
+        texts = Counter((e.body.author, e.body.text) for e in events if isinstance(e.body, PostPublished))
         assert all(times == 1 for times in texts.values()), "an idempotency key was not honoured"
         for operation in self.history.operations:
             if operation.kind == "publish" and operation.done:

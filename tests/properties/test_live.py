@@ -1,6 +1,6 @@
-"""The promise of the live feed, for any interleaving of facts, cuts, resumes, slow phases, outages and retention.
+"""The promise of the live feed, for any interleaving of events, cuts, resumes, slow phases, outages and retention.
 
-A home client that applies every event holds the home timeline; an event client is told every fact that passes its
+A home client that applies every update holds the home timeline; an update client is told every event that passes its
 filter exactly once, in the order of the log, and every deletion that was in the log when it subscribed. What retention
 removed before it was told is announced by one Gap.
 """
@@ -21,7 +21,7 @@ from graph import Graph
 from graph.errors import Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import EventBody, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.log.log import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
@@ -103,16 +103,16 @@ class Interleaving:
     async def _commit_only(self, who: int, kind: int) -> None:
         """A process dies between its commit and its projections."""
         me, other = self.people[who], self.people[kind % PEOPLE]
-        followed: Event = Unfollowed(me, other) if (me, other) in self.town.follows else Followed(me, other)
+        followed: EventBody = Unfollowed(me, other) if (me, other) in self.town.follows else Followed(me, other)
         published = PostPublished(me, TEXTS[kind % 4])
         await self._done(self.writer.log.append([followed if kind % 2 and me != other else published]))
 
     async def _done(self, deed: Awaitable[Any]) -> None:
         before = await self.writer.log.last()
         await deed
-        for fact in await self.writer.log.newest(await self.writer.log.last(), 3):
-            if fact.number > before and isinstance(fact.event, PostPublished | PostDeleted | Followed | Unfollowed):
-                self.town.note(fact)
+        for event in await self.writer.log.newest(await self.writer.log.last(), 3):
+            if event.number > before and isinstance(event.body, PostPublished | PostDeleted | Followed | Unfollowed):
+                self.town.note(event)
 
     async def _look(self, who: int, most: int) -> None:
         graph, feed = self.feeds[self.at[who]]
@@ -126,9 +126,9 @@ class Interleaving:
         await self.writer.worker().drain()
 
     async def _trim(self, which: int) -> None:
-        """Let retention remove what is drained, up to some fact."""
+        """Let retention remove what is drained, up to some event."""
         drained = await self.writer.worker().drain()
-        numbers = [fact.number for fact in self.town.facts if fact.number <= drained]
+        numbers = [event.number for event in self.town.events if event.number <= drained]
         if numbers and (upto := numbers[which % len(numbers)]) > self.town.trimmed:
             self.town.trimmed = upto
             await self.writer.store.send(

@@ -37,8 +37,8 @@ def outcomes(answer: Answer, name: str = "follow") -> list[str]:
     return [result["outcome"] for result in answer.data[name]["results"]]
 
 
-async def facts(world: World) -> int:
-    """Give the number of the last fact: it moves exactly when something is written."""
+async def events(world: World) -> int:
+    """Give the number of the last event: it moves exactly when something is written."""
     return await world.graph.log.last()
 
 
@@ -115,11 +115,11 @@ async def test_wrong_credentials(world: World, login: str) -> None:
 )
 async def test_what_needs_a_viewer(world: World, call: str) -> None:
     """Nobody is logged in: an error, whatever the input, and nothing is written."""
-    before = await facts(world)
+    before = await events(world)
     answer = await world.ask(f"mutation {{ {call} }}")
     name = call.partition("(")[0]
     assert (answer.data, answer.errors) == ({name: None}, [((name,), "UNAUTHENTICATED")])
-    assert await facts(world) == before
+    assert await events(world) == before
 
 
 async def test_update_profile(world: World) -> None:
@@ -172,11 +172,11 @@ async def test_publish(world: World) -> None:
 async def test_publish_refused(world: World, given: dict[str, object], code: str, field: list[str]) -> None:
     """Each broken rule names its field, and nothing is written."""
     [alice] = await world.people("alice")
-    before = await facts(world)
+    before = await events(world)
     answer = await world.ask(PUBLISH, alice, input=given)
     assert codes(answer, "publishPost") == [(code, field)]
     assert answer.data["publishPost"]["post"] is answer.data["publishPost"]["postEdge"] is None
-    assert await facts(world) == before
+    assert await events(world) == before
 
 
 async def test_publish_again_with_the_same_key(world: World) -> None:
@@ -293,21 +293,21 @@ async def test_only_ids_of_other_types(world: World) -> None:
 async def test_malformed_ids_write_nothing(world: World) -> None:
     """Each malformed id is named by its place, and nobody is followed, not even the good ones."""
     alice, bob = await world.people("alice", "bob")
-    before = await facts(world)
+    before = await events(world)
     answer = await world.ask(FOLLOW, alice, ids=["x", user_id(bob), ""])
     assert codes(answer, "follow") == [("INVALID", ["userIds", "0"]), ("INVALID", ["userIds", "2"])]
     assert (answer.data["follow"]["results"], answer.data["follow"]["viewer"]) == ([], None)
-    assert await facts(world) == before
+    assert await events(world) == before
 
 
 async def test_none_and_too_many_ids(world: World) -> None:
     """No ids are INVALID, more than a hundred TOO_MANY, and then nothing is written."""
     alice, bob = await world.people("alice", "bob")
-    before = await facts(world)
+    before = await events(world)
     assert codes(await world.ask(FOLLOW, alice, ids=[]), "follow") == [("INVALID", ["userIds"])]
     many = await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 101)
     assert codes(many, "follow") == [("TOO_MANY", ["userIds"])]
-    assert await facts(world) == before
+    assert await events(world) == before
     assert outcomes(await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 100)) == ["FOLLOWED"]
 
 

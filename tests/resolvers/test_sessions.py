@@ -39,7 +39,7 @@ async def test_nothing_is_written_after_the_log_out_of_a_document(world: World, 
     assert answer.data["logOut"] == {"userErrors": []}
     last = await world.graph.log.get(await world.graph.log.last())
     assert last is not None
-    assert isinstance(last.event, SessionsEnded)
+    assert isinstance(last.body, SessionsEnded)
 
 
 async def test_fields_before_the_log_out_of_a_document_count(world: World) -> None:

@@ -26,9 +26,9 @@ async def metrics(api: Api) -> dict[str, float]:
 
 
 async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: Graph) -> None:
-    """Facts that nobody has projected are behind the mark; once a worker has, nothing waits."""
+    """Events that nobody has projected are behind the mark; once a worker has, nothing waits."""
     async with serving(settings.model_copy(update={"worker": False}), graph) as api:
-        [fact] = await graph.log.append([PostPublished(1, "hi")])
+        [event] = await graph.log.append([PostPublished(1, "hi")])
         before = await metrics(api)
         await graph.worker().drain()
         after = await metrics(api)
@@ -38,7 +38,7 @@ async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: G
     assert after["fanline_undrained_seconds"] == 0
     assert after["fanline_dead_letters"] == after["fanline_open_fan_out_tasks"] == 0
     assert after["fanline_store_commands_total"] > before["fanline_store_commands_total"]
-    assert fact.number == await graph.log.drained()
+    assert event.number == await graph.log.drained()
 
 
 async def test_metrics_count_live_streams(api: Api) -> None:
@@ -104,7 +104,7 @@ async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, 
     blocked = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/blocked", "hot_posts": 10})
     whole = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/archive.sqlite", "hot_posts": 10})
     author = (await graph.users.sign_up("alice", "correct horse")).id
-    ids = [fact.number for fact in await graph.log.append([PostPublished(author, f"post {n}") for n in range(1020)])]
+    ids = [event.number for event in await graph.log.append([PostPublished(author, f"post {n}") for n in range(1020)])]
     async with serving(blocked, graph) as api:
         served: Graph = api.app.state.graph
         await served.worker().drain()

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from graph.log.events import Fact, PostPublished, UserCreated
+from graph.log.events import Event, PostPublished, UserCreated
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
@@ -57,19 +57,19 @@ class RealGraph:
                     self.followers[followee].add(follower)
         source = seed_source(posts=POSTS, follows=EDGES, texts=TEXTS)
         start = time.monotonic()
-        await load(self.graph, replace(source, facts=lambda base: self.watched(source.facts(base))))
+        await load(self.graph, replace(source, events=lambda base: self.watched(source.events(base))))
         print(f"\n{source.what}: loaded in {time.monotonic() - start:.0f} s")
 
-    def watched(self, facts: Iterable[Fact]) -> Iterator[Fact]:
+    def watched(self, events: Iterable[Event]) -> Iterator[Event]:
         """Note people's ids and whose posts are whose, as they go by."""
         numbers: dict[int, int] = {}
-        for fact in facts:
-            if isinstance(fact.event, UserCreated):
-                numbers[fact.number] = int(fact.event.login.removeprefix("p"))
-                self.ids.append(fact.number)
-            elif isinstance(fact.event, PostPublished):
-                self.posts[numbers[fact.event.author]].append(fact.number)
-            yield fact
+        for event in events:
+            if isinstance(event.body, UserCreated):
+                numbers[event.number] = int(event.body.login.removeprefix("p"))
+                self.ids.append(event.number)
+            elif isinstance(event.body, PostPublished):
+                self.posts[numbers[event.body.author]].append(event.number)
+            yield event
 
     def user(self, number: int) -> str:
         """Give the global id of the person with this number in the file."""

@@ -29,7 +29,7 @@ async def crowd(graph: Graph, size: int, prefix: str = "fan") -> list[int]:
     """Create many people at once, without passwords; give their ids."""
     logins = [f"{prefix}{index}" for index in range(size)]
     await graph.users.claim_many([(login, login, None) for login in logins])
-    return [fact.number for fact in await graph.commit([UserCreated(login, login, login) for login in logins])]
+    return [event.number for event in await graph.commit([UserCreated(login, login, login) for login in logins])]
 
 
 async def befriend(graph: Graph, follower: int, *followees: int) -> None:
@@ -45,7 +45,7 @@ async def posts(graph: Graph, author: int, *texts: str) -> list[int]:
 
 async def many_posts(graph: Graph, author: int, count: int) -> list[int]:
     """Publish many posts at once; give their ids, the oldest first."""
-    return [fact.number for fact in await graph.commit([PostPublished(author, f"post {n}") for n in range(count)])]
+    return [event.number for event in await graph.commit([PostPublished(author, f"post {n}") for n in range(count)])]
 
 
 def newest(count: int, *, after: int | None = None, before: int | None = None) -> Window:

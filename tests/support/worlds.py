@@ -38,9 +38,9 @@ class Reading:
 
 
 def as_it_should_be(world: World) -> Reading:
-    """Work out the reading from plain sets over the world's facts."""
+    """Work out the reading from plain sets over the world's events."""
     people, follows, posts = world.people(), world.follows(), world.posts()
-    profiles = {fact.number: fact.event for fact in world.facts if fact.number in people.values()}
+    profiles = {event.number: event.body for event in world.events if event.number in people.values()}
     pairs = [(follower, followee, number) for (follower, followee), number in follows.items()]
 
     def newest(entries: list[tuple[int, int]]) -> list[tuple[int, int]]:

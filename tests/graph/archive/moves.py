@@ -152,8 +152,8 @@ class Moving:
 
     async def deliver_again(self) -> None:
         """Project the whole log once more."""
-        facts = [fact async for fact in self.graph.log.replay(0, MAX_NUMBER)]
-        await self.graph.projections.project(facts, whole=True)
+        events = [event async for event in self.graph.log.replay(0, MAX_NUMBER)]
+        await self.graph.projections.project(events, whole=True)
 
     def home(self) -> list[int]:
         """Give alice's home timeline as it is defined."""

@@ -126,9 +126,9 @@ async def test_undrained_posts_wait(world: Moving) -> None:
     await world.graph.worker().drain()
     await move(world.graph)
     written = await posts(slow, author, *"123456")
-    fact = await slow.log.get(written[-1])
-    assert fact is not None
-    await slow.projections.project([fact], whole=True)
+    event = await slow.log.get(written[-1])
+    assert event is not None
+    await slow.projections.project([event], whole=True)
     assert await world.raw.zscore(keys.ARCHIVABLE, str(author)) == written[-1]
 
     await move(world.graph)
@@ -149,9 +149,9 @@ async def test_a_deletion_of_an_archived_post_counts_once(world: Moving) -> None
     await world.delete(world.bob, -1, drain=True)
 
     for _ in range(3):
-        for fact in [await world.graph.log.get(gone), await world.graph.log.get(gone)]:
-            assert fact is not None
-            await world.graph.projections.project([fact], whole=True)
+        for event in [await world.graph.log.get(gone), await world.graph.log.get(gone)]:
+            assert event is not None
+            await world.graph.projections.project([event], whole=True)
     assert await world.raw.zrange(keys.gone(keys.posts(world.bob)), 0, -1) == ["f"]
     await world.check_rest()
 
@@ -375,7 +375,7 @@ async def delete_the_batch_and_move_the_next(world: Moving) -> None:
     ],
 )
 async def test_whatever_happens_at_any_step_of_a_move_is_right(world: Moving, deed: Deed) -> None:
-    """Deletions, publications, late facts and other archivers come between any two of its calls."""
+    """Deletions, publications, late events and other archivers come between any two of its calls."""
     for call in count():
         mover = await world.again()
         meanwhile = Meanwhile(mover, call, lambda: deed(world))

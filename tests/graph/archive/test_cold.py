@@ -144,35 +144,35 @@ async def test_many_deleted_posts_in_a_row_cost_few_trips(archived_in: Opened) -
     assert graph.store.round_trips - trips <= 26
 
 
-async def test_a_fact_that_was_interrupted_by_stops_is_not_a_dead_letter(archived_in: Opened, raw: Redis) -> None:
+async def test_a_event_that_was_interrupted_by_stops_is_not_a_dead_letter(archived_in: Opened, raw: Redis) -> None:
     """Only deliveries that failed count."""
     graph = await archived_in("archive")
     alice, bob = await crowd(graph, 2)
     await graph.worker().drain()
-    [fact] = await graph.log.append([Followed(alice, bob)])
+    [event] = await graph.log.append([Followed(alice, bob)])
     for _ in range(8):
         worker = graph.worker(timedelta(milliseconds=1))
-        entries = await worker._facts.take(graph.store) or await worker._facts.claim()
+        entries = await worker._events.take(graph.store) or await worker._events.claim()
         with pytest.raises(InterruptedError):
-            async with worker._facts.holding([entry for entry, _ in entries]):
+            async with worker._events.holding([entry for entry, _ in entries]):
                 raise InterruptedError
-        await worker._facts._let_go([entry_id(fact.number)])
+        await worker._events._let_go([entry_id(event.number)])
 
-    assert await graph.worker(timedelta(0)).drain() == fact.number
+    assert await graph.worker(timedelta(0)).drain() == event.number
     assert await graph.worker().dead_letters() == []
     assert bob in await graph.follows.followed_by(alice)
     assert await raw.xlen("{log}:dead") == 0
 
 
 async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: Opened) -> None:
-    """A repeated fact of an archived post changes no page and no count."""
+    """A repeated event of an archived post changes no page and no count."""
     graph = await archived_in("archive")
     [author] = await crowd(graph, 1)
     ids = await many_posts(graph, author, 40)
     await moved(graph)
 
-    facts = [fact async for fact in graph.log.replay(0, ids[-1]) if isinstance(fact.event, PostPublished)]
-    await graph.projections.project(facts, whole=True)
+    events = [event async for event in graph.log.replay(0, ids[-1]) if isinstance(event.body, PostPublished)]
+    await graph.projections.project(events, whole=True)
 
     assert await own(graph, author) == ids[::-1]
     [counts] = await graph.users.counts([author])

@@ -33,7 +33,7 @@ async def published(graph: Graph, authors: Sequence[int]) -> list[int]:
     ids: list[int] = []
     for start in range(0, len(authors), FACTS_AT_ONCE):
         some = authors[start : start + FACTS_AT_ONCE]
-        ids += [fact.number for fact in await graph.log.append([PostPublished(a, f"from {a}") for a in some])]
+        ids += [event.number for event in await graph.log.append([PostPublished(a, f"from {a}") for a in some])]
     await graph.worker().drain()
     assert graph.archiver is not None
     await graph.archiver.work()

@@ -1,9 +1,9 @@
-"""Filters and facts for tests: strategies over a small world in which they often meet, and facts in one line each."""
+"""Filters and events for tests: strategies over a small world in which they often meet, and events in one line each."""
 
 from hypothesis import strategies as st
 
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import Event, Fact, Followed, PostDeleted, PostPublished, ProfileChanged, Unfollowed
+from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, ProfileChanged, Unfollowed
 from graph.terms import digest_of
 
 WORDS = ("the", "rain", "sun", "#rain", "北", "北京", "北京人", "京人", "人人人", "手机", "iPhone手机", "한국")
@@ -45,22 +45,22 @@ filters = st.builds(
 )
 
 
-def published(text: str = "hi", *, author: int = 1, at: tuple[float, float] | None = None, number: int = 1000) -> Fact:
+def published(text: str = "hi", *, author: int = 1, at: tuple[float, float] | None = None, number: int = 1000) -> Event:
     """Publish a post."""
     latitude, longitude = at or (None, None)
-    return Fact(number, PostPublished(author, text, None, latitude, longitude))
+    return Event(number, PostPublished(author, text, None, latitude, longitude))
 
 
-def deleted(post: Fact, number: int = 2000) -> Fact:
+def deleted(post: Event, number: int = 2000) -> Event:
     """Delete a post, as the graph does it."""
-    event = post.event
-    assert isinstance(event, PostPublished)
-    return Fact(number, PostDeleted(event.author, post.number, digest_of(event.text)))
+    update = post.body
+    assert isinstance(update, PostPublished)
+    return Event(number, PostDeleted(update.author, post.number, digest_of(update.text)))
 
 
-def deleted_long_ago(post: int = 1000, *, author: int = 1, number: int = 2000) -> Fact:
-    """Delete a post with a fact of an older version, which has neither words nor a place."""
-    return Fact(number, PostDeleted(author, post))
+def deleted_long_ago(post: int = 1000, *, author: int = 1, number: int = 2000) -> Event:
+    """Delete a post with an event of an older version, which has neither words nor a place."""
+    return Event(number, PostDeleted(author, post))
 
 
 posts = st.builds(
@@ -70,10 +70,10 @@ posts = st.builds(
     places,
     numbers,
 )
-others: st.SearchStrategy[Event] = (
+others: st.SearchStrategy[EventBody] = (
     st.builds(Followed, people, people)
     | st.builds(Unfollowed, people, people)
     | st.builds(PostDeleted, people, numbers)
     | st.builds(ProfileChanged, people)
 )
-facts = posts | posts.map(deleted) | st.builds(Fact, numbers, others)
+events = posts | posts.map(deleted) | st.builds(Event, numbers, others)

@@ -34,9 +34,9 @@ async def test_posts_arrive_in_the_order_of_the_log(graph: Graph, feed: Feed) ->
         await posts(graph, carol, "not for alice")
         written = [await graph.posts.publish(author, "hi", platform="web") for author in (bob, alice, bob)]
 
-        events = await watcher.take(3)
+        updates = await watcher.take(3)
 
-        assert events == [PostAdded(post.id, post) for post in written]
+        assert updates == [PostAdded(post.id, post) for post in written]
         assert await watcher.silent()
 
 
@@ -49,9 +49,9 @@ async def test_deletions_are_retracted(graph: Graph, feed: Feed) -> None:
         await graph.posts.delete(carol, other)
         await graph.posts.delete(bob, post)
 
-        [event] = await watcher.take(1)
+        [update] = await watcher.take(1)
 
-        assert event == PostRemoved(await graph.log.last(), post, bob)
+        assert update == PostRemoved(await graph.log.last(), post, bob)
         assert await watcher.silent()
 
 
@@ -69,15 +69,15 @@ async def test_follows_change_what_is_shown_from_then_on(graph: Graph, feed: Fee
         await posts(graph, bob, "after")
         [own] = await posts(graph, alice, "own")
 
-        events = await watcher.until(own)
+        updates = await watcher.until(own)
 
-    assert events[0] == AuthorAdded(followed, bob)
-    assert [event for event in events[1:] if isinstance(event, AuthorRemoved)] == [AuthorRemoved(unfollowed, bob)]
-    assert numbers(events) == [followed, shown, unfollowed, own]
+    assert updates[0] == AuthorAdded(followed, bob)
+    assert [update for update in updates[1:] if isinstance(update, AuthorRemoved)] == [AuthorRemoved(unfollowed, bob)]
+    assert numbers(updates) == [followed, shown, unfollowed, own]
 
 
 async def test_a_quiet_stream_gives_checkpoints(graph: Graph, feed: Feed) -> None:
-    """They carry the place to resume from, which advances with facts that are of no concern."""
+    """They carry the place to resume from, which advances with events that are of no concern."""
     alice, bob = await people(graph, "alice", "bob")
     async with watching(feed, alice) as watcher:
         assert (await watcher.next()).number == bob
@@ -102,18 +102,18 @@ async def test_a_stream_is_quiet_even_if_the_log_is_not(graph: Graph, feed: Feed
 
 
 async def test_a_post_that_nobody_projected_yet_is_streamed(graph: Graph, feed: Feed) -> None:
-    """From its fact: the feed does not wait for projections, live or in the replay."""
+    """From its event: the feed does not wait for projections, live or in the replay."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
     async with watching(feed, alice) as watcher:
-        [fact] = await graph.log.append([PostPublished(bob, "hi", "web", 1.0, 2.0)])
+        [event] = await graph.log.append([PostPublished(bob, "hi", "web", 1.0, 2.0)])
         [live] = await watcher.take(1)
     async with watching(feed, alice, start) as watcher:
         [replayed] = await watcher.take(1)
 
     assert isinstance(live, PostAdded)
-    assert (live.number, live.post.text, live.post.author) == (fact.number, "hi", bob)
+    assert (live.number, live.post.text, live.post.author) == (event.number, "hi", bob)
     assert isinstance(live.post, Post)
     assert replayed == live
 
@@ -164,7 +164,7 @@ async def test_a_session_that_ended_while_its_stream_began_ends_it(graph: Graph,
 
 
 async def test_a_session_that_made_way_for_newer_ones_ends_its_stream(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """No fact tells of it, nor of an expiry; so a stream looks its session up now and then, busy or quiet."""
+    """No event tells of it, nor of an expiry; so a stream looks its session up now and then, busy or quiet."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     async with watching(feed, alice, session=session.id) as watcher:
@@ -182,12 +182,12 @@ async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Fee
     await asyncio.gather(*(anext(stream) for stream in streams))
     [post] = await posts(graph, alice, "hi")
 
-    events = await asyncio.gather(*(anext(stream) for stream in streams))
+    updates = await asyncio.gather(*(anext(stream) for stream in streams))
     await reached(lambda: blocked(raw), 1)
     readers = await blocked(raw)
     await asyncio.gather(*(stream.aclose() for stream in streams))
 
-    assert numbers(list(events)) == 50 * [post]
+    assert numbers(list(updates)) == 50 * [post]
     assert readers == 1
 
 
@@ -206,7 +206,7 @@ async def test_an_error_reply_does_not_silence_the_streams(graph: Graph, feed: F
 
 
 async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Graph, feed: Feed) -> None:
-    """Its request died after the commit, before the stream began: no later fact would end it."""
+    """Its request died after the commit, before the stream began: no later event would end it."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     await graph.worker().drain()

@@ -1,4 +1,4 @@
-"""Event streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
+"""Update streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,17 +48,17 @@ async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, f
         await posts(graph, alice, "not bob's")
         await befriend(graph, alice, carol)
         post = await graph.posts.publish(bob, "hi")
-        events = await watcher.take(1)
+        updates = await watcher.take(1)
         await befriend(graph, alice, bob)
         await befriend(graph, bob, carol)
         await graph.follows.unfollow(alice, [bob])
         await graph.posts.delete(bob, post.id)
 
-        events += await watcher.take(4)
+        updates += await watcher.take(4)
 
         assert await watcher.silent()
-    at = numbers(events)
-    assert events == [
+    at = numbers(updates)
+    assert updates == [
         PostPublished(post.id, post),
         UserFollowed(at[1], alice, bob),
         UserFollowed(at[2], bob, carol),
@@ -80,11 +80,11 @@ async def test_a_live_deletion_reaches_whom_the_post_reached(graph: Graph, anoth
     ):
         for post in (sun, rain):
             await graph.posts.delete(alice, post)
-        [event] = await words.take(1)
-        assert isinstance(event, PostDeleted)
-        assert (event.post, event.author) == (rain, alice)
+        [update] = await words.take(1)
+        assert isinstance(update, PostDeleted)
+        assert (update.post, update.author) == (rain, alice)
         assert await words.silent()
-        assert [event.post for event in await box.take(2)] == [sun, rain]
+        assert [update.post for update in await box.take(2)] == [sun, rain]
 
 
 async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph, another: Open) -> None:
@@ -99,7 +99,7 @@ async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph
     await graph.worker().tidy()
     for filter_ in (EventFilter.of(keywords=["Rain berlin"]), EventFilter.of(within=Box(0, 0, 1, 1))):
         async with feed_of(elsewhere) as feed, following(feed, filter_, start) as watcher:
-            assert [event.post for event in await watcher.take(2)] == [rain, sun]
+            assert [update.post for update in await watcher.take(2)] == [rain, sun]
             assert await watcher.silent()
     nobodys = EventFilter.of(keywords=["rain"], users=[alice + 1])
     async with feed_of(elsewhere) as feed, following(feed, nobodys, start) as watcher:
@@ -207,7 +207,7 @@ async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) 
 
 
 async def test_a_permission_that_was_revoked_and_granted_again_holds(graph: Graph, feed: Feed) -> None:
-    """Though no fact of this is drained."""
+    """Though no event of this is drained."""
     [alice] = await people(graph, "alice")
     await graph.users.grant(alice, Permission.FIREHOSE)
     await graph.users.revoke(alice, Permission.FIREHOSE)

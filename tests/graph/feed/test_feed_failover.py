@@ -16,7 +16,7 @@ from tests.support.graph_worlds import PATIENCE, Open, befriend, people, posts
 async def test_a_process_never_appends_below_what_its_reader_has_told(
     graph: Graph, another: Open, raw: Redis, feed: Feed
 ) -> None:
-    """Though the fact came from another process, on a machine whose clock was ahead."""
+    """Though the event came from another process, on a machine whose clock was ahead."""
     other = await another()
     [alice] = await people(graph, "alice")
     before = await raw.dump("{log}")
@@ -32,7 +32,7 @@ async def test_a_process_never_appends_below_what_its_reader_has_told(
         assert numbers(await watcher.take(1)) == [kept]
 
 
-async def test_streams_that_were_told_of_lost_facts_get_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
+async def test_streams_that_were_told_of_lost_events_get_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
     """Those that live through it, and those that resume with a cursor from the lost tail; then both go on."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

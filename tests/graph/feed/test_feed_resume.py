@@ -53,7 +53,7 @@ async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, 
 
 
 async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed) -> None:
-    """Query, then subscribe from the drained mark read before: page and events together hold every post."""
+    """Query, then subscribe from the drained mark read before: page and updates together hold every post."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     first = await posts(graph, bob, "1", "2")
@@ -64,9 +64,9 @@ async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed
     late = await posts(graph, bob, "4")
 
     async with watching(feed, alice, mark) as watcher:
-        events = await watcher.until(late[-1])
+        updates = await watcher.until(late[-1])
 
-    assert sorted({*page, *numbers(events)}) == first + between + late
+    assert sorted({*page, *numbers(updates)}) == first + between + late
 
 
 async def test_the_replay_shows_whom_the_viewer_follows_now(graph: Graph, feed: Feed) -> None:
@@ -81,10 +81,10 @@ async def test_the_replay_shows_whom_the_viewer_follows_now(graph: Graph, feed: 
     [late] = await posts(graph, carol, "late")
 
     async with watching(feed, alice, start) as watcher:
-        events = await watcher.until(late)
+        updates = await watcher.until(late)
 
-    assert [type(event) for event in events] == [PostAdded, AuthorRemoved, AuthorAdded, PostAdded]
-    assert (events[0].number, events[-1].number) == (early, late)
+    assert [type(update) for update in updates] == [PostAdded, AuthorRemoved, AuthorAdded, PostAdded]
+    assert (updates[0].number, updates[-1].number) == (early, late)
 
 
 async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed) -> None:
@@ -162,7 +162,7 @@ async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: 
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let readers keep only two facts in memory, and read the log in parts of two."""
+    """Let readers keep only two events in memory, and read the log in parts of two."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
     monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 2)
     monkeypatch.setattr("graph.feed.feed.TOLD_AT_ONCE", 2)
@@ -180,24 +180,24 @@ async def test_trimming_during_the_replay_is_a_gap(graph: Graph, feed: Feed) -> 
     assert (await anext(stream)).number == written[0]
     await graph.store.send([("SET", "{log}:trimmed", written[5]), ("XTRIM", "{log}", "MINID", entry_id(written[6]))])
 
-    events = [await anext(stream) for _ in range(5)]
+    updates = [await anext(stream) for _ in range(5)]
     await stream.aclose()
 
-    assert [event.number for event in events] == [written[1], written[5], *written[6:]]
-    assert isinstance(events[1], Gap)
-    assert events[1].reason is GapReason.RETENTION
+    assert [update.number for update in updates] == [written[1], written[5], *written[6:]]
+    assert isinstance(updates[1], Gap)
+    assert updates[1].reason is GapReason.RETENTION
 
 
 @pytest.mark.usefixtures("forgetful")
 async def test_what_the_process_keeps_in_memory_needs_no_log(graph: Graph, feed: Feed) -> None:
-    """A cursor that retention has overtaken is no loss while the newest facts are in memory."""
+    """A cursor that retention has overtaken is no loss while the newest events are in memory."""
     [alice] = await people(graph, "alice")
     async with watching(feed, alice) as first:
         written = await many_posts(graph, alice, 3)
         await first.until(written[-1])
         await graph.store.send([("SET", "{log}:trimmed", written[2]), ("XTRIM", "{log}", "MAXLEN", 0)])
         async with watching(feed, alice, written[1]) as watcher:
-            assert [event.number for event in await watcher.take(1)] == written[2:]
+            assert [update.number for update in await watcher.take(1)] == written[2:]
 
 
 async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, another: Open) -> None:
@@ -216,10 +216,10 @@ async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, anot
         fault.left = 0
 
         for watcher in (first, second):
-            events = await watcher.until(left)
-            gaps = [event for event in events if isinstance(event, Gap)]
+            updates = await watcher.until(left)
+            gaps = [update for update in updates if isinstance(update, Gap)]
             assert [(gap.number, gap.reason) for gap in gaps] == [(lost, GapReason.RETENTION)]
-            assert events[-1].number == left
+            assert updates[-1].number == left
 
 
 async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -> int:
@@ -283,22 +283,22 @@ async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
     await befriend(graph, alice, bob)
     start = await graph.log.last()
     async with watching(feed, alice, start) as resumed, watching(feed, alice) as live:
-        written = [fact.number for fact in await graph.commit([PostPublished(bob, text) for text in "abc"])]
+        written = [event.number for event in await graph.commit([PostPublished(bob, text) for text in "abc"])]
         assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[:1]
         await graph.posts.delete(bob, written[2])
         await asyncio.sleep(0.1)
         assert numbers(await resumed.take(1)) == numbers(await live.take(1)) == written[1:2]
         for watcher in (resumed, live):
-            [event] = await watcher.take(1)
-            assert isinstance(event, PostRemoved)
+            [update] = await watcher.take(1)
+            assert isinstance(update, PostRemoved)
 
 
 def test_only_streams_that_are_taken_from_hold_up_the_reader() -> None:
     """One that stopped to read, or was cut off, is slow by itself."""
     stream: Stream[PostAdded] = Stream()
-    event = PostAdded(1, Post(1, 2, "x" * 1000))
+    update = PostAdded(1, Post(1, 2, "x" * 1000))
     for _ in range(150):
-        stream.offer(event, size_of(event), 0.0)
+        stream.offer(update, size_of(update), 0.0)
     assert not stream.is_crowded(1000.0)
     stream._taken_at = 999.0
     assert stream.is_crowded(1000.0)
@@ -316,12 +316,12 @@ async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as watcher:
-        facts = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
+        events = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
         taken = []
-        while len(taken) < len(facts):
+        while len(taken) < len(events):
             taken += await watcher.take(1)
             await asyncio.sleep(0.001)
-        assert numbers(taken) == [fact.number for fact in facts]
+        assert numbers(taken) == [event.number for event in events]
     assert feed.cut_off == 0
 
 
@@ -376,7 +376,7 @@ async def test_what_a_client_fetches_again_holds_what_it_was_told(graph: Graph, 
         committed = await graph.log.append(
             [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)]
         )
-        events = await watcher.take(3)
+        updates = await watcher.take(3)
 
-        assert isinstance(events[-1], AuthorAdded)
+        assert isinstance(updates[-1], AuthorAdded)
         assert await home(graph, alice) == [committed[1].number, committed[0].number, kept]

@@ -125,8 +125,8 @@ async def test_everything_else_has_its_turn_between_the_events_of_a_replay(graph
     beside = asyncio.create_task(others())
     told = []
     async with aclosing(feed.events(EventFilter.of(users=[alice]), start)) as stream, asyncio.timeout(PATIENCE):
-        async for event in stream:
-            told += [event.number] if isinstance(event, PostPublished) else []
+        async for update in stream:
+            told += [update.number] if isinstance(update, PostPublished) else []
             if len(told) == len(written):
                 break
     beside.cancel()

@@ -1,4 +1,4 @@
-"""Filters of event streams: what they may ask for, and what matches."""
+"""Filters of update streams: what they may ask for, and what matches."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
 from graph.log.events import (
-    Fact,
+    Event,
     Followed,
     PermissionGranted,
     PostPublished,
@@ -30,97 +30,97 @@ EVERYWHERE = Box(-90, -180, 90, 180)
 ALICE, BOB, CAROL = 1, 2, 3
 
 
-def matching(facts: dict[str, Fact], **asked: Any) -> str:
-    """Name the facts that match a filter, in one string."""
+def matching(events: dict[str, Event], **asked: Any) -> str:
+    """Name the events that match a filter, in one string."""
     filter_ = EventFilter.of(**asked)
-    return " ".join(name for name, fact in facts.items() if filter_.matches(fact))
+    return " ".join(name for name, event in events.items() if filter_.matches(event))
 
 
 def test_users_match_authors_and_either_side_of_a_follow() -> None:
     """Whatever it is that they do, or that is done to them."""
     post = published(author=ALICE)
-    facts = {
+    events = {
         "post": post,
         "deletion": deleted(post),
-        "follows": Fact(1, Followed(ALICE, BOB)),
-        "is followed": Fact(2, Followed(BOB, ALICE)),
-        "unfollowed": Fact(3, Unfollowed(CAROL, ALICE)),
+        "follows": Event(1, Followed(ALICE, BOB)),
+        "is followed": Event(2, Followed(BOB, ALICE)),
+        "unfollowed": Event(3, Unfollowed(CAROL, ALICE)),
     }
 
-    assert matching(facts, users=[ALICE]) == "post deletion follows is followed unfollowed"
-    assert matching(facts, users=[CAROL, BOB]) == "follows is followed unfollowed"
-    assert matching(facts, users=[4]) == ""
+    assert matching(events, users=[ALICE]) == "post deletion follows is followed unfollowed"
+    assert matching(events, users=[CAROL, BOB]) == "follows is followed unfollowed"
+    assert matching(events, users=[4]) == ""
 
 
 def test_keywords_match_posts_that_have_one_of_them_whole() -> None:
     """Entries are joined by OR, the words of an entry by AND."""
-    facts = {
+    events = {
         "rain": published("Rain in Rome"),
         "sun": published("Sun in Berlin"),
         "京": published("我在北京"),
     }
 
-    assert matching(facts, keywords=["rain"]) == "rain"
-    assert matching(facts, keywords=["rain berlin"]) == ""
-    assert matching(facts, keywords=["in sun", "北京"]) == "sun 京"
+    assert matching(events, keywords=["rain"]) == "rain"
+    assert matching(events, keywords=["rain berlin"]) == ""
+    assert matching(events, keywords=["in sun", "北京"]) == "sun 京"
 
 
 def test_within_matches_posts_from_there() -> None:
     """A post without a place is nowhere."""
-    facts = {"here": published(at=(52.5, 13.4)), "there": published(at=(-33.9, 151.2)), "nowhere": published()}
+    events = {"here": published(at=(52.5, 13.4)), "there": published(at=(-33.9, 151.2)), "nowhere": published()}
 
-    assert matching(facts, within=Box(50, 10, 55, 15)) == "here"
-    assert matching(facts, within=EVERYWHERE) == "here there"
+    assert matching(events, within=Box(50, 10, 55, 15)) == "here"
+    assert matching(events, within=EVERYWHERE) == "here there"
 
 
 def test_fields_are_joined_by_and() -> None:
     """Each narrows what the others let pass, the firehose too."""
     here = (1.0, 1.0)
-    facts = {
+    events = {
         "1": published("rain", author=ALICE, at=here),
         "2": published("rain", author=BOB, at=here),
         "3": published("sun", author=ALICE, at=here),
         "4": published("rain", author=ALICE),
     }
 
-    assert matching(facts, users=[ALICE], keywords=["rain"], within=EVERYWHERE) == "1"
-    assert matching(facts, users=[ALICE], keywords=["rain"]) == "1 4"
-    assert matching(facts, keywords=["rain"], within=EVERYWHERE, firehose=True) == "1 2"
-    assert matching(facts, users=[ALICE], kinds=[EventKind.POST_DELETED]) == ""
+    assert matching(events, users=[ALICE], keywords=["rain"], within=EVERYWHERE) == "1"
+    assert matching(events, users=[ALICE], keywords=["rain"]) == "1 4"
+    assert matching(events, keywords=["rain"], within=EVERYWHERE, firehose=True) == "1 2"
+    assert matching(events, users=[ALICE], kinds=[EventKind.POST_DELETED]) == ""
 
 
 def test_follows_never_match_keywords_or_a_box() -> None:
     """They say nothing and are nowhere, even if a side of them is asked for."""
-    facts = {"followed": Fact(1, Followed(ALICE, BOB)), "unfollowed": Fact(2, Unfollowed(ALICE, BOB))}
+    events = {"followed": Event(1, Followed(ALICE, BOB)), "unfollowed": Event(2, Unfollowed(ALICE, BOB))}
 
-    assert matching(facts, users=[ALICE]) == "followed unfollowed"
-    assert matching(facts, users=[ALICE], keywords=["rain"]) == ""
-    assert matching(facts, users=[ALICE], within=EVERYWHERE) == ""
+    assert matching(events, users=[ALICE]) == "followed unfollowed"
+    assert matching(events, users=[ALICE], keywords=["rain"]) == ""
+    assert matching(events, users=[ALICE], within=EVERYWHERE) == ""
 
 
 def test_the_firehose_has_all_four_kinds_and_nothing_else() -> None:
     """What concerns a person alone is in no stream."""
-    facts = {
+    events = {
         "post": published("!"),
         "deletion": deleted(published("!")),
-        "follow": Fact(1, Followed(ALICE, BOB)),
-        "unfollow": Fact(2, Unfollowed(ALICE, BOB)),
-        "user": Fact(3, UserCreated("alice", "Alice", "nonce")),
-        "profile": Fact(4, ProfileChanged(ALICE, "Alice")),
-        "sessions": Fact(5, SessionsEnded(ALICE, ["s"])),
-        "permission": Fact(6, PermissionGranted(ALICE, "firehose")),
+        "follow": Event(1, Followed(ALICE, BOB)),
+        "unfollow": Event(2, Unfollowed(ALICE, BOB)),
+        "user": Event(3, UserCreated("alice", "Alice", "nonce")),
+        "profile": Event(4, ProfileChanged(ALICE, "Alice")),
+        "sessions": Event(5, SessionsEnded(ALICE, ["s"])),
+        "permission": Event(6, PermissionGranted(ALICE, "firehose")),
     }
 
-    assert matching(facts, firehose=True) == "post deletion follow unfollow"
-    assert matching(facts, firehose=True, kinds=list(EventKind)) == "post deletion follow unfollow"
-    assert matching(facts, firehose=True, kinds=[EventKind.POST_DELETED]) == "deletion"
-    assert matching(facts, users=[ALICE], kinds=[EventKind.USER_FOLLOWED, EventKind.USER_UNFOLLOWED]) == (
+    assert matching(events, firehose=True) == "post deletion follow unfollow"
+    assert matching(events, firehose=True, kinds=list(EventKind)) == "post deletion follow unfollow"
+    assert matching(events, firehose=True, kinds=[EventKind.POST_DELETED]) == "deletion"
+    assert matching(events, users=[ALICE], kinds=[EventKind.USER_FOLLOWED, EventKind.USER_UNFOLLOWED]) == (
         "follow unfollow"
     )
 
 
 @given(posts, filters, st.integers(1, MAX_NUMBER))
-def test_a_deletion_matches_wherever_its_post_did(post: Fact, filter_: EventFilter, number: int) -> None:
+def test_a_deletion_matches_wherever_its_post_did(post: Event, filter_: EventFilter, number: int) -> None:
     """Unless deletions are not asked for; and it falls into the same samples."""
     if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds):
         assert filter_.matches(deleted(post, number))
@@ -128,31 +128,31 @@ def test_a_deletion_matches_wherever_its_post_did(post: Fact, filter_: EventFilt
 
 def test_a_deletion_of_an_older_version_is_told_to_everybody_who_may_have_the_post() -> None:
     """Nobody knows any longer what it said and where; its author and sample are known."""
-    facts = {"deletion": deleted_long_ago(author=ALICE)}
+    events = {"deletion": deleted_long_ago(author=ALICE)}
 
-    assert matching(facts, keywords=["whatever"], within=Box(0, 0, 0, 0)) == "deletion"
-    assert matching(facts, users=[ALICE], keywords=["whatever"]) == "deletion"
-    assert matching(facts, users=[BOB], keywords=["whatever"]) == ""
-    assert matching(facts, keywords=["whatever"], sample=1e-9) == ""
+    assert matching(events, keywords=["whatever"], within=Box(0, 0, 0, 0)) == "deletion"
+    assert matching(events, users=[ALICE], keywords=["whatever"]) == "deletion"
+    assert matching(events, users=[BOB], keywords=["whatever"]) == ""
+    assert matching(events, keywords=["whatever"], sample=1e-9) == ""
 
 
 def test_a_live_deletion_tells_words_to_those_who_listened_and_no_place() -> None:
     """Keywords are matched by the digest; every box gets every deletion, whether the post had a place or not."""
-    facts = {"here": deleted(published("rain", at=(1.0, 1.0))), "nowhere": deleted(published("😀"))}
+    events = {"here": deleted(published("rain", at=(1.0, 1.0))), "nowhere": deleted(published("😀"))}
 
-    assert matching(facts, keywords=["rain"]) == "here"
-    assert matching(facts, keywords=["sun"]) == ""
-    assert matching(facts, within=Box(50, 10, 55, 15)) == "here nowhere"
-    assert matching(facts, keywords=["rain"], within=Box(50, 10, 55, 15)) == "here"
+    assert matching(events, keywords=["rain"]) == "here"
+    assert matching(events, keywords=["sun"]) == ""
+    assert matching(events, within=Box(50, 10, 55, 15)) == "here nowhere"
+    assert matching(events, keywords=["rain"], within=Box(50, 10, 55, 15)) == "here"
 
 
 @given(posts, filters)
-def test_leaving_content_aside_tells_posts_and_deletions_alike(post: Fact, filter_: EventFilter) -> None:
+def test_leaving_content_aside_tells_posts_and_deletions_alike(post: Event, filter_: EventFilter) -> None:
     """The choice before deletions are looked up misses nothing that matches, and reads no words or places."""
     every_kind = replace(filter_, kinds=None)
-    event = post.event
-    assert isinstance(event, PostPublished)
-    blank = Fact(post.number, PostPublished(event.author, "!"))
+    update = post.body
+    assert isinstance(update, PostPublished)
+    blank = Event(post.number, PostPublished(update.author, "!"))
 
     assert every_kind.may_match(post) == every_kind.may_match(deleted(post)) == every_kind.may_match(blank)
     assert filter_.may_match(post) or not filter_.matches(post)
@@ -183,10 +183,10 @@ def test_a_sample_is_the_same_everywhere_and_for_ever() -> None:
 def test_a_follow_is_sampled_by_its_own_number(number: int, follower: int, followee: int) -> None:
     """A follow is not a thing with an id."""
     share = share_of(number)
-    fact = Fact(number, Followed(follower, followee))
+    event = Event(number, Followed(follower, followee))
 
-    assert not EventFilter(sample=share).matches(fact)
-    assert EventFilter(sample=math.nextafter(share, 1)).matches(fact)
+    assert not EventFilter(sample=share).matches(event)
+    assert EventFilter(sample=math.nextafter(share, 1)).matches(event)
 
 
 @pytest.mark.parametrize(

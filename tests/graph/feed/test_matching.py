@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
 from graph.feed.matching import FilterIndex
-from graph.log.events import Fact, Followed, ProfileChanged
+from graph.log.events import Event, Followed, ProfileChanged
 from server.demo.phrases import compose
 from server.demo.phrases.chinese import CHINESE
 from server.demo.phrases.english import ENGLISH
-from tests.graph.feed.filtering import deleted, deleted_long_ago, facts, filters, published
+from tests.graph.feed.filtering import deleted, deleted_long_ago, events, filters, published
 
 HERE = (52.52, 13.405)
 Subscription = tuple[EventFilter, int]
@@ -31,8 +31,8 @@ def index_of(*subscriptions: Subscription) -> FilterIndex[int]:
     return index
 
 
-def expected(subscriptions: list[Subscription], fact: Fact) -> set[int]:
-    return {subscriber for filter_, subscriber in subscriptions if filter_.matches(fact)}
+def expected(subscriptions: list[Subscription], event: Event) -> set[int]:
+    return {subscriber for filter_, subscriber in subscriptions if filter_.matches(event)}
 
 
 def reachable(thing: object) -> int:
@@ -51,9 +51,9 @@ def calls(run: Callable[[], Any]) -> int:
     """Count the calls of Python functions while this runs."""
     count = 0
 
-    def called(frame: FrameType, event: str, argument: object) -> None:
+    def called(frame: FrameType, update: str, argument: object) -> None:
         nonlocal count
-        count += event == "call"
+        count += update == "call"
 
     before = sys.getprofile()
     sys.setprofile(called)
@@ -67,24 +67,24 @@ def calls(run: Callable[[], Any]) -> int:
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(filters, st.integers(1, 4)), max_size=12, unique=True),
-    st.lists(facts, min_size=1, max_size=6),
+    st.lists(events, min_size=1, max_size=6),
     st.randoms(use_true_random=False),
 )
 def test_the_index_finds_what_the_filters_say(
-    subscriptions: list[Subscription], happened: list[Fact], random: Random
+    subscriptions: list[Subscription], happened: list[Event], random: Random
 ) -> None:
-    """For any filters and facts, while subscribers come and go; and nothing is left of those that went."""
+    """For any filters and events, while subscribers come and go; and nothing is left of those that went."""
     index = index_of(*subscriptions)
     remaining = subscriptions[:]
     random.shuffle(remaining)
     while remaining:
-        for fact in happened:
-            found = index.matching(fact)
+        for event in happened:
+            found = index.matching(event)
             assert len(found) == len(set(found))
-            assert set(found) == expected(remaining, fact)
+            assert set(found) == expected(remaining, event)
         index.remove(*remaining.pop())
 
-    assert all(not index.matching(fact) for fact in happened)
+    assert all(not index.matching(event) for event in happened)
     assert reachable(index) == reachable(FilterIndex())
 
 
@@ -108,8 +108,8 @@ def test_boxes_of_all_sizes_are_found_around_a_place(
         subscriptions.append((EventFilter.of(within=box), number))
     index = index_of(*subscriptions)
 
-    for fact in (published(at=(latitude, longitude)), published(at=(latitude, around(longitude + 0.01)))):
-        assert set(index.matching(fact)) == expected(subscriptions, fact)
+    for event in (published(at=(latitude, longitude)), published(at=(latitude, around(longitude + 0.01)))):
+        assert set(index.matching(event)) == expected(subscriptions, event)
     assert len(index.matching(published(at=(latitude, longitude)))) == len(margins)
     for subscription in subscriptions:
         index.remove(*subscription)
@@ -137,8 +137,8 @@ def test_real_texts_are_found_as_the_filters_say() -> None:
 
     for number, text in enumerate(texts):
         post = published(text, number=number)
-        for fact in (post, deleted(post)):
-            assert set(index.matching(fact)) == expected(subscriptions, fact)
+        for event in (post, deleted(post)):
+            assert set(index.matching(event)) == expected(subscriptions, event)
         assert set(index.matching(post)) <= set(index.matching(deleted(post)))
         found += len(index.matching(post))
     assert found > len(texts)
@@ -200,7 +200,7 @@ def test_what_was_never_added_cannot_be_removed() -> None:
 
 
 def test_a_deletion_without_words_finds_all_who_may_have_the_post() -> None:
-    """Facts of older versions reach every keyword and box, as far as users and sample allow."""
+    """Events of older versions reach every keyword and box, as far as users and sample allow."""
     subscriptions = [
         (EventFilter.of(keywords=["rain"]), 1),
         (EventFilter.of(keywords=["sun"], users=[1]), 2),
@@ -215,7 +215,7 @@ def test_a_deletion_without_words_finds_all_who_may_have_the_post() -> None:
 
 def test_what_concerns_one_person_alone_matches_nothing() -> None:
     """Not even a firehose."""
-    assert not index_of((EventFilter.of(firehose=True), 1)).matching(Fact(1, ProfileChanged(1, "Alice")))
+    assert not index_of((EventFilter.of(firehose=True), 1)).matching(Event(1, ProfileChanged(1, "Alice")))
 
 
 POSTS: dict[str, Any] = {"kinds": [EventKind.POST_PUBLISHED]}
@@ -234,10 +234,10 @@ OTHERS: dict[str, Callable[[int], EventFilter]] = {
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_filters_that_do_not_match_cost_nothing(kind: str) -> None:
-    """A thousand others are not asked when a fact comes, however close they are; nor for a follow or a deletion."""
+    """A thousand others are not asked when an event comes, however close they are; nor for a follow or a deletion."""
     index = index_of(*((OTHERS[kind](n), n) for n in range(1000)), (EventFilter.of(users=[1]), -1))
     post = published("the rain in 北京", author=1, at=HERE)
 
-    for fact in (post, deleted(post), Fact(1000, Followed(1, 2))):
-        assert list(index.matching(fact)) == [-1]
-        assert calls(partial(index.matching, fact)) < 150
+    for event in (post, deleted(post), Event(1000, Followed(1, 2))):
+        assert list(index.matching(event)) == [-1]
+        assert calls(partial(index.matching, event)) < 150

@@ -16,27 +16,27 @@ QUIET = 0.1
 
 
 class Watcher:
-    """One subscriber, which takes events when it likes."""
+    """One subscriber, which takes updates when it likes."""
 
     def __init__(self, stream: AsyncIterator[Any]) -> None:
         self._stream = stream
 
     async def next(self) -> Any:
-        """Wait for the next event, checkpoints included."""
+        """Wait for the next update, checkpoints included."""
         async with asyncio.timeout(PATIENCE):
             return await anext(self._stream)
 
     async def take(self, count: int) -> list[Any]:
-        """Wait for so many events that are not checkpoints."""
+        """Wait for so many updates that are not checkpoints."""
         found: list[Any] = []
         async with asyncio.timeout(PATIENCE):
             while len(found) < count:
-                event = await self.next()
-                found += [] if isinstance(event, Checkpoint) else [event]
+                update = await self.next()
+                found += [] if isinstance(update, Checkpoint) else [update]
         return found
 
     async def until(self, number: int) -> list[Any]:
-        """Take all events up to the one with this number, checkpoints left out."""
+        """Take all updates up to the one with this number, checkpoints left out."""
         found = await self.take(1)
         while found[-1].number < number:
             found += await self.take(1)
@@ -81,8 +81,8 @@ async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
         await feed.close()
 
 
-def numbers(events: list[Any]) -> list[int]:
-    return [event.number for event in events]
+def numbers(updates: list[Any]) -> list[int]:
+    return [update.number for update in updates]
 
 
 async def blocked(raw: Redis) -> int:

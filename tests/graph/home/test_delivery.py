@@ -343,14 +343,14 @@ async def test_growing_that_was_overtaken_by_a_shrink_and_a_new_growing_does_not
     grown = Stop(first.store, runs("become_large"))
     request = asyncio.create_task(first.posts.publish(bob, "1"))
     await grown.reached.wait()  # alice has no cache yet: no mark
-    fact = await push.log.get(await push.log.last())
-    assert fact is not None
-    assert isinstance(fact.event, PostPublished)
-    written = [fact.number, *await posts(push, bob, "2")]  # shrinks
+    event = await push.log.get(await push.log.last())
+    assert event is not None
+    assert isinstance(event.body, PostPublished)
+    written = [event.number, *await posts(push, bob, "2")]  # shrinks
     await cached(push, alice)  # an unmarked cache
     Fault(third.store, runs("mark"), Crashed())
     with pytest.raises(Crashed):
-        await third.projections.project([fact], whole=True)  # grows anew, and dies before it marks
+        await third.projections.project([event], whole=True)  # grows anew, and dies before it marks
 
     grown.resume()
     await request

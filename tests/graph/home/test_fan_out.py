@@ -39,7 +39,7 @@ async def served(raw: Redis, fans: list[int], post: int) -> list[int]:
 
 
 async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(another: Open, raw: Redis) -> None:
-    """The fact is acknowledged, the mark stands below it until every task is done."""
+    """The event is acknowledged, the mark stands below it until every task is done."""
     graph = await another(fan_out_task=10, sync_followers=3)
     star, fans = await star_with_fans(graph, raw, 34)
     [post] = await posts(graph, star, "hi")
@@ -47,7 +47,7 @@ async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(
     worker = graph.worker(timedelta(0))
     await worker._join()
 
-    mark = await worker._process(await worker._facts.take(graph.store))
+    mark = await worker._process(await worker._events.take(graph.store))
 
     assert mark == post - 1
     assert await raw.zcard("{log}:fanouts:open") == 4
@@ -64,17 +64,17 @@ async def test_two_workers_share_one_fan_out(another: Open, raw: Redis) -> None:
     first, second = await another(fan_out_task=5, sync_followers=1), await another(fan_out_task=5)
     star, fans = await star_with_fans(first, raw, 60)
     stops = [Stop(graph.store, runs("insert")) for graph in (first, second)]
-    event = (await first.log.append([PostPublished(star, "hi")]))[0]
+    body = (await first.log.append([PostPublished(star, "hi")]))[0]
     workers = [asyncio.create_task(graph.worker(FOREVER).run()) for graph in (first, second)]
     for stop in stops:
         await stop.reached.wait()
         stop.resume()
-    await reached(lambda: first.log.drained(), event.number)
+    await reached(lambda: first.log.drained(), body.number)
     for worker in workers:
         worker.cancel()
     await asyncio.gather(*workers, return_exceptions=True)
 
-    assert await served(raw, fans, event.number) == fans
+    assert await served(raw, fans, body.number) == fans
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -82,24 +82,24 @@ async def test_a_worker_that_dies_within_a_task_is_replaced(another: Open, raw: 
     """What it held is taken over when it has been silent for long enough; until then the mark waits."""
     graph, dying = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 17)
-    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await graph.log.append([PostPublished(star, "hi")])
     Fault(dying.store, runs("insert", f"home:{{{fans[6]}}}"), Crashed(), after=after, times=100)
     await dying.worker(timedelta(0))._join()
     worker = dying.worker(FOREVER)
-    await worker._process(await worker._facts.take(dying.store))
+    await worker._process(await worker._events.take(dying.store))
     while tasks := await worker._tasks.take(dying.store):
         await worker._fan_out(tasks)
-    assert await graph.log.drained() < fact.number
+    assert await graph.log.drained() < event.number
 
-    assert await graph.worker(timedelta(0)).drain() == fact.number
-    assert await served(raw, fans, fact.number) == fans
+    assert await graph.worker(timedelta(0)).drain() == event.number
+    assert await served(raw, fans, event.number) == fans
 
 
 async def test_a_worker_that_is_stopped_lets_go_at_once(another: Open, raw: Redis) -> None:
     """Nobody waits for the time after which a silent worker counts as dead."""
     graph, stopped = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 9)
-    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await graph.log.append([PostPublished(star, "hi")])
     stop = Stop(stopped.store, runs("insert", f"home:{{{fans[0]}}}"))
     running = asyncio.create_task(stopped.worker(FOREVER).run())
     await stop.reached.wait()
@@ -108,8 +108,8 @@ async def test_a_worker_that_is_stopped_lets_go_at_once(another: Open, raw: Redi
     stop.resume()
 
     async with asyncio.timeout(5):
-        assert await graph.worker(FOREVER).drain() == fact.number
-    assert await served(raw, fans, fact.number) == fans
+        assert await graph.worker(FOREVER).drain() == event.number
+    assert await served(raw, fans, event.number) == fans
 
 
 async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis) -> None:
@@ -118,15 +118,15 @@ async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis
     star, fans = await star_with_fans(graph, raw, 9)
     await raw.delete(f"home:{{{fans[0]}}}")
     await raw.set(f"home:{{{fans[0]}}}", "not a sorted set")
-    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await graph.log.append([PostPublished(star, "hi")])
 
-    assert await graph.worker(timedelta(0)).drain() == fact.number
+    assert await graph.worker(timedelta(0)).drain() == event.number
 
     [letter] = await graph.worker().dead_letters()
-    assert letter["post"] == str(fact.number)
+    assert letter["post"] == str(event.number)
     assert str(MAX_DELIVERIES) in letter["reason"]
     assert await raw.zcard("{log}:fanouts:open") == 0
-    assert set(fans[4:]) <= set(await served(raw, fans[1:], fact.number))
+    assert set(fans[4:]) <= set(await served(raw, fans[1:], event.number))
 
 
 async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(another: Open, raw: Redis) -> None:
@@ -134,7 +134,7 @@ async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(
     graph, slow = await another(fan_out_task=2), await another(fan_out_task=2)
     star, fans = await star_with_fans(graph, raw, 9)
     [late] = await crowd(graph, 1, "late")
-    [fact] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await graph.log.append([PostPublished(star, "hi")])
     stop = Stop(slow.store, runs("insert", f"home:{{{fans[4]}}}"))
     async with background(slow.worker(FOREVER).run()):
         await stop.reached.wait()
@@ -146,7 +146,7 @@ async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(
 
     for viewer in (late, fans[0], fans[7]):
         for _ in range(2):
-            assert await home(graph, viewer) == [fact.number]
+            assert await home(graph, viewer) == [event.number]
             await graph.timelines.settle()
     for viewer in (fans[4], fans[8]):
         assert await home(graph, viewer) == []

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.errors import NumbersExhausted, ProblemCode, Rejected
 from graph.log.events import (
-    Event,
+    EventBody,
     Followed,
     PermissionGranted,
     PermissionRevoked,
@@ -23,8 +23,8 @@ from graph.log.events import (
     SessionsEnded,
     Unfollowed,
     UserCreated,
-    decode_event,
-    encode_event,
+    decode_body,
+    encode_body,
 )
 from graph.log.log import Once, entry_id, milliseconds, number_of
 from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at, time_of
@@ -47,39 +47,39 @@ asyncio.run(main())
 """
 
 
-def note(text: str = "hello") -> list[Event]:
+def note(text: str = "hello") -> list[EventBody]:
     return [PostPublished(1, text)]
 
 
 async def append(graph: Graph, *, at: datetime | None = None) -> int:
-    [fact] = await graph.log.append(note(), times=None if at is None else [at])
-    return fact.number
+    [event] = await graph.log.append(note(), times=None if at is None else [at])
+    return event.number
 
 
 async def replayed(graph: Graph, after: int, upto: int) -> list[int]:
-    return [fact.number async for fact in graph.log.replay(after, upto)]
+    return [event.number async for event in graph.log.replay(after, upto)]
 
 
-async def test_a_number_tells_the_time_of_its_fact(graph: Graph) -> None:
+async def test_a_number_tells_the_time_of_its_event(graph: Graph) -> None:
     """The time inside a number is the time of the append, to the millisecond."""
     before = datetime.now(UTC) - timedelta(milliseconds=1)
 
-    [fact] = await graph.log.append(note())
+    [event] = await graph.log.append(note())
 
-    assert before <= fact.at <= datetime.now(UTC)
+    assert before <= event.at <= datetime.now(UTC)
 
 
-async def test_the_facts_of_one_batch_have_ascending_numbers(graph: Graph) -> None:
-    """A batch of facts is one append with as many numbers, in order."""
-    facts = await graph.log.append([Followed(1, n) for n in range(5000)])
+async def test_the_events_of_one_batch_have_ascending_numbers(graph: Graph) -> None:
+    """A batch of events is one append with as many numbers, in order."""
+    events = await graph.log.append([Followed(1, n) for n in range(5000)])
 
-    numbers = [fact.number for fact in facts]
+    numbers = [event.number for event in events]
     assert numbers == sorted(set(numbers))
-    assert [fact.event async for fact in graph.log.replay(0, MAX_NUMBER)] == [Followed(1, n) for n in range(5000)]
+    assert [event.body async for event in graph.log.replay(0, MAX_NUMBER)] == [Followed(1, n) for n in range(5000)]
 
 
 async def test_concurrent_appends_of_two_instances_never_share_a_number(graph: Graph, another: Open) -> None:
-    """However many append at once, every fact has a number of its own, and each writer sees its own grow."""
+    """However many append at once, every event has a number of its own, and each writer sees its own grow."""
     other = await another()
 
     numbers = await asyncio.gather(*(append(writer) for _ in range(100) for writer in (graph, other)))
@@ -123,7 +123,7 @@ async def test_a_time_in_the_future_is_kept_and_exceeded(graph: Graph) -> None:
     assert await append(graph) == number + 1
 
 
-async def test_a_fact_before_the_epoch_has_the_lowest_number(graph: Graph) -> None:
+async def test_a_event_before_the_epoch_has_the_lowest_number(graph: Graph) -> None:
     """Times before 2020 cannot be told, but are numbered and read back all the same."""
     number = await append(graph, at=EPOCH - YEAR)
 
@@ -131,14 +131,14 @@ async def test_a_fact_before_the_epoch_has_the_lowest_number(graph: Graph) -> No
     assert await replayed(graph, 0, MAX_NUMBER) == [1]
 
 
-async def test_imported_facts_have_the_times_they_were_given(graph: Graph) -> None:
+async def test_imported_events_have_the_times_they_were_given(graph: Graph) -> None:
     """Seeding keeps the milliseconds of the past exactly."""
     start = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     times = [start + timedelta(milliseconds=n) for n in range(1000)]
 
-    facts = await graph.log.append([Followed(1, n) for n in range(1000)], times=times)
+    events = await graph.log.append([Followed(1, n) for n in range(1000)], times=times)
 
-    assert [fact.at for fact in facts] == times
+    assert [event.at for event in events] == times
 
 
 async def test_numbers_exceed_whatever_the_process_has_seen(graph: Graph) -> None:
@@ -189,37 +189,37 @@ async def test_the_highest_number_is_exact(graph: Graph) -> None:
 
 
 async def test_a_key_appends_once(graph: Graph, another: Open) -> None:
-    """The same key with the same facts gives the same numbers, from any process, and one entry each."""
+    """The same key with the same events gives the same numbers, from any process, and one entry each."""
     batch = [Followed(1, 2), Followed(1, 3)]
     first = await graph.log.append(batch, Once(1, "k"))
 
     again = await (await another()).log.append(batch, Once(1, "k"))
 
     assert again == first
-    assert await replayed(graph, 0, MAX_NUMBER) == [fact.number for fact in first]
+    assert await replayed(graph, 0, MAX_NUMBER) == [event.number for event in first]
 
 
 async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Open) -> None:
-    """Fifty requests with one key commit one fact."""
+    """Fifty requests with one key commit one event."""
     writers = [graph, await another()]
 
-    facts = await asyncio.gather(*(writers[n % 2].log.append(note(), Once(1, "k")) for n in range(50)))
+    events = await asyncio.gather(*(writers[n % 2].log.append(note(), Once(1, "k")) for n in range(50)))
 
-    assert len({fact.number for [fact] in facts}) == 1
+    assert len({event.number for [event] in events}) == 1
     assert len(await replayed(graph, 0, MAX_NUMBER)) == 1
 
 
 @pytest.mark.parametrize("other", [note("bye"), note() + note(), [PostPublished(1, "hello", "web")], [Followed(1, 2)]])
-async def test_a_key_with_other_facts_is_refused(graph: Graph, other: list[Event]) -> None:
+async def test_a_key_with_other_events_is_refused(graph: Graph, other: list[EventBody]) -> None:
     """A key stands for what it was first used for; nothing else is written under it."""
-    [fact] = await graph.log.append(note(), Once(1, "k"))
+    [event] = await graph.log.append(note(), Once(1, "k"))
 
     with pytest.raises(Rejected) as rejected:
         await graph.log.append(other, Once(1, "k"))
 
     assert codes(rejected.value) == [ProblemCode.IDEMPOTENCY_MISMATCH]
     assert rejected.value.problems[0].field == ("idempotencyKey",)
-    assert await replayed(graph, 0, MAX_NUMBER) == [fact.number]
+    assert await replayed(graph, 0, MAX_NUMBER) == [event.number]
 
 
 async def test_keys_belong_to_their_user(graph: Graph) -> None:
@@ -238,7 +238,7 @@ async def test_any_key_stays_in_the_slot_of_the_log(graph: Graph, key: str) -> N
 
 
 async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
-    """No events, no facts, no round trip."""
+    """No events, no events, no round trip."""
     trips = graph.store.round_trips
 
     assert await graph.log.append([]) == []
@@ -247,8 +247,8 @@ async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
 
 async def test_replay_gives_what_lies_between(graph: Graph) -> None:
     """The lower bound is exclusive, the upper inclusive, and long stretches come whole."""
-    facts = await graph.log.append([Followed(1, n) for n in range(1234)])
-    numbers = [fact.number for fact in facts]
+    events = await graph.log.append([Followed(1, n) for n in range(1234)])
+    numbers = [event.number for event in events]
 
     assert await replayed(graph, 0, MAX_NUMBER) == numbers
     assert await replayed(graph, numbers[10], numbers[1210]) == numbers[11:1211]
@@ -258,23 +258,23 @@ async def test_replay_gives_what_lies_between(graph: Graph) -> None:
 async def test_replay_leaves_out_what_it_cannot_read(graph: Graph, raw: Redis) -> None:
     """An entry of a later version disturbs nobody."""
     last = await append(graph)
-    for n, entry in enumerate(({"fact": '["Reposted",{"post":1}]'}, {"fact": "{"}, {"other": "x", "more": "y"}), 1):
+    for n, entry in enumerate(({"event": '["Reposted",{"post":1}]'}, {"event": "{"}, {"other": "x", "more": "y"}), 1):
         await raw.xadd("{log}", entry, id=entry_id(last + n))
     end = await append(graph)
 
     assert await replayed(graph, 0, MAX_NUMBER) == [last, end]
 
 
-async def test_a_fact_is_found_by_its_number(graph: Graph) -> None:
-    """A single fact can be read; what the log does not hold is None."""
-    [fact] = await graph.log.append(note())
+async def test_a_event_is_found_by_its_number(graph: Graph) -> None:
+    """A single event can be read; what the log does not hold is None."""
+    [event] = await graph.log.append(note())
 
-    assert await graph.log.get(fact.number) == fact
-    assert await graph.log.get(fact.number + 1) is None
+    assert await graph.log.get(event.number) == event
+    assert await graph.log.get(event.number + 1) is None
 
 
 async def test_an_empty_log_ends_at_zero(graph: Graph) -> None:
-    """Before the first fact, nothing is numbered, drained or trimmed."""
+    """Before the first event, nothing is numbered, drained or trimmed."""
     assert [await graph.log.last(), await graph.log.drained(), await graph.log.trimmed()] == [0, 0, 0]
 
 
@@ -305,20 +305,20 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
         Unfollowed(1, 2),
     ],
 )
-def test_events_survive_the_store(event: Event) -> None:
+def test_events_survive_the_store(body: EventBody) -> None:
     """What is written is read back equal."""
-    assert decode_event(encode_event(event)) == event
+    assert decode_body(encode_body(body)) == body
 
 
 def test_the_place_in_deletions_of_older_versions_is_ignored() -> None:
     """It must not come back out of a log that was written before."""
     text = '["PostDeleted",{"author":1,"post":2,"terms":"abc","latitude":52.5,"longitude":13.4}]'
 
-    assert decode_event(text) == PostDeleted(1, 2, "abc")
+    assert decode_body(text) == PostDeleted(1, 2, "abc")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "3", '["Followed"]', '["Followed",{}]', '["Liked",{"a":1}]'])
 def test_foreign_entries_are_told_apart(text: str) -> None:
-    """What no version has written is a ValueError, not a wrong fact."""
-    with pytest.raises(ValueError, match="Not a fact"):
-        decode_event(text)
+    """What no version has written is a ValueError, not a wrong event."""
+    with pytest.raises(ValueError, match="Not an event"):
+        decode_body(text)

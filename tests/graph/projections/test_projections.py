@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.log.events import (
     Event,
-    Fact,
+    EventBody,
     Followed,
     PermissionGranted,
     PermissionRevoked,
@@ -29,45 +29,45 @@ from tests.support.stores import Stop, runs
 BASE = 1000
 
 
-def history(seed: int, length: int = 120) -> list[Fact]:
+def history(seed: int, length: int = 120) -> list[Event]:
     """Make up a past of five people: consistent, with changes of mind and double deletions."""
     rng = random.Random(seed)  # noqa: S311 - reproducible
     logins = ["alice", "bob", "carol", "dave", "erin"]
-    events: list[Event] = [UserCreated(login, login.title(), login) for login in logins]
+    bodies: list[EventBody] = [UserCreated(login, login.title(), login) for login in logins]
     users = [BASE + n for n in range(5)]
     published: list[tuple[int, int]] = []
     for number in range(BASE + 5, BASE + length):
         who, whom = rng.sample(users, 2)
         match rng.randrange(7):
             case 0 | 1:
-                events.append(Followed(who, whom))
+                bodies.append(Followed(who, whom))
             case 2:
-                events.append(Unfollowed(who, whom))
+                bodies.append(Unfollowed(who, whom))
             case 3:
-                events.append(PostPublished(who, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5))
+                bodies.append(PostPublished(who, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5))
                 published.append((who, number))
             case 4 if published:
-                events.append(PostDeleted(*rng.choice(published)))
+                bodies.append(PostDeleted(*rng.choice(published)))
             case 5:
                 change = rng.choice([PermissionGranted, PermissionRevoked])
-                events.append(change(who, rng.choice(["firehose", "another"])))
+                bodies.append(change(who, rng.choice(["firehose", "another"])))
             case _:
-                events.append(ProfileChanged(who, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
-    return [Fact(BASE + n, event) for n, event in enumerate(events)]
+                bodies.append(ProfileChanged(who, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
+    return [Event(BASE + n, body) for n, body in enumerate(bodies)]
 
 
-def expected_home(facts: Sequence[Fact], viewer: int) -> list[int]:
-    """Work out a home timeline from the facts alone."""
+def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
+    """Work out a home timeline from the events alone."""
     followed: set[int] = set()
     live: dict[int, int] = {}
-    for fact in facts:
-        match fact.event:
+    for event in events:
+        match event.body:
             case Followed(follower, followee) if follower == viewer:
                 followed.add(followee)
             case Unfollowed(follower, followee) if follower == viewer:
                 followed.discard(followee)
             case PostPublished(author):
-                live[fact.number] = author
+                live[event.number] = author
             case PostDeleted(_, post):
                 live.pop(post, None)
             case _:
@@ -75,12 +75,12 @@ def expected_home(facts: Sequence[Fact], viewer: int) -> list[int]:
     return sorted((post for post, author in live.items() if author in {viewer, *followed}), reverse=True)
 
 
-async def projected(graph: Graph, raw: Redis, facts: Sequence[Fact], batch: int = 1) -> dict[str, Any]:
-    """Project facts in this order into an empty store, in batches; give what the store then holds."""
+async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
+    """Project events in this order into an empty store, in batches; give what the store then holds."""
     await raw.flushall()
     await graph.users.claim_many([(login, login, None) for login in ("alice", "bob", "carol", "dave", "erin")])
-    for start in range(0, len(facts), batch):
-        await graph.projections.project(facts[start : start + batch], whole=True)
+    for start in range(0, len(events), batch):
+        await graph.projections.project(events[start : start + batch], whole=True)
     found = await state(raw)
     for key in [key for key in found if key.startswith("posts:") and not key.endswith(":gone")]:
         if found[key] == {"f": 0}:
@@ -91,31 +91,31 @@ async def projected(graph: Graph, raw: Redis, facts: Sequence[Fact], batch: int 
 @pytest.mark.parametrize("seed", range(5))
 async def test_any_order_and_any_repetition_gives_the_same(graph: Graph, raw: Redis, seed: int) -> None:
     """Shuffled, doubled, in batches of any size: the state is that of the log's order, and so are the pages."""
-    facts = history(seed)
+    events = history(seed)
     rng = random.Random(seed)  # noqa: S311 - reproducible
-    in_order = await projected(graph, raw, facts)
+    in_order = await projected(graph, raw, events)
     assert {key.split(":")[0] for key in in_order} == {"login", "user", "posts", "post", "following", "followers"}
 
     for batch in (1, 7, 1000):
-        shuffled = rng.sample(facts, len(facts)) + rng.sample(facts, 60)
+        shuffled = rng.sample(events, len(events)) + rng.sample(events, 60)
         assert await projected(graph, raw, shuffled, batch) == in_order
-    assert await projected(graph, raw, facts[::-1]) == in_order
+    assert await projected(graph, raw, events[::-1]) == in_order
 
     for viewer in range(BASE, BASE + 5):
         for _ in range(2):
-            assert await home(graph, viewer, 7) == expected_home(facts, viewer)
+            assert await home(graph, viewer, 7) == expected_home(events, viewer)
             await graph.timelines.settle()
 
 
 async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None:
     """With caches built, projecting the whole past again, in any order, is not noticed."""
-    facts = history(7, 300)
-    await projected(graph, raw, facts)
+    events = history(7, 300)
+    await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
     await graph.timelines.settle()
     before = await state(raw, but=["{log}"])
 
-    await graph.projections.project(random.Random(7).sample(facts, len(facts)), whole=True)  # noqa: S311 - reproducible
+    await graph.projections.project(random.Random(7).sample(events, len(events)), whole=True)  # noqa: S311 - reproducible
 
     assert await state(raw, but=["{log}"]) == before
     assert {viewer: await home(graph, viewer) for viewer in homes} == homes
@@ -124,15 +124,15 @@ async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None
 @pytest.mark.parametrize("seed", range(3))
 async def test_two_processes_that_project_at_once_agree(graph: Graph, another: Open, raw: Redis, seed: int) -> None:
     """Each in its own order, step by step between each other."""
-    facts = history(seed)
+    events = history(seed)
     other = await another()
     rng = random.Random(seed)  # noqa: S311 - reproducible
-    in_order = await projected(graph, raw, facts)
+    in_order = await projected(graph, raw, events)
     await projected(graph, raw, [])
 
     async def project(process: Graph, batch: int) -> None:
-        shuffled = rng.sample(facts, len(facts))
-        for start in range(0, len(facts), batch):
+        shuffled = rng.sample(events, len(events))
+        for start in range(0, len(events), batch):
             await process.projections.project(shuffled[start : start + batch], whole=True)
 
     await asyncio.gather(project(graph, 1), project(other, 1), project(graph, 11), project(other, 50))
@@ -146,9 +146,9 @@ async def test_a_followee_knows_the_follower_first(graph: Graph, another: Open) 
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
 
-    async def between_steps(event: Event, script: str, key: str) -> tuple[list[int], list[int]]:
+    async def between_steps(body: EventBody, script: str, key: str) -> tuple[list[int], list[int]]:
         stop = Stop(slow.store, runs(script, key))
-        request = asyncio.create_task(slow.commit([event]))
+        request = asyncio.create_task(slow.commit([body]))
         await stop.reached.wait()
         following = list(await graph.follows.followed_by(alice))
         [relationship] = await graph.relationships.between(bob, [alice])
@@ -218,12 +218,12 @@ async def test_a_large_audience_is_served_in_chunks(graph: Graph, raw: Redis) ->
 
 
 async def test_the_cost_of_a_batch_is_shared(graph: Graph) -> None:
-    """A hundred facts of one kind cost the round trips of one."""
+    """A hundred events of one kind cost the round trips of one."""
     alice, *others = await crowd(graph, 101)
-    facts = await graph.log.append([Followed(other, alice) for other in others])
+    events = await graph.log.append([Followed(other, alice) for other in others])
 
     async with counted(graph) as cost:
-        await graph.projections.project(facts, whole=True)
+        await graph.projections.project(events, whole=True)
 
     assert cost.round_trips == 2
     async with counted(graph) as cost:
@@ -234,22 +234,22 @@ async def test_the_cost_of_a_batch_is_shared(graph: Graph) -> None:
 async def test_a_profile_change_that_comes_first_is_kept(graph: Graph) -> None:
     """Nobody is shown before the account is there; then with the newer name."""
     await graph.users.claim_many([("wei", "n", None)])
-    await graph.projections.project([Fact(9, ProfileChanged(5, "伟", None))], whole=True)
+    await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], whole=True)
     assert await graph.users.get_many([5]) == [None]
 
-    await graph.projections.project([Fact(5, UserCreated("wei", "Wei", "n", "hi"))], whole=True)
+    await graph.projections.project([Event(5, UserCreated("wei", "Wei", "n", "hi"))], whole=True)
 
     assert await graph.users.get_many([5]) == [User(5, "wei", "伟", "hi")]
 
 
 async def test_ended_sessions_stay_ended(graph: Graph) -> None:
-    """A repeated or late fact ends only the sessions it names."""
+    """A repeated or late event ends only the sessions it names."""
     [alice] = await people(graph, "alice")
     old = await graph.sessions.start(alice)
     await graph.sessions.end(alice)
     new = await graph.sessions.start(alice)
 
-    await graph.projections.project([Fact(await graph.log.last(), SessionsEnded(alice, [old.id]))], whole=True)
+    await graph.projections.project([Event(await graph.log.last(), SessionsEnded(alice, [old.id]))], whole=True)
 
     assert not await graph.sessions.is_live(alice, old.id)
     assert await graph.sessions.is_live(alice, new.id)

@@ -1,4 +1,4 @@
-"""Trimmed tombstones: what made way for a floor still holds late facts off, and nothing that is to come."""
+"""Trimmed tombstones: what made way for a floor still holds late events off, and nothing that is to come."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Fact, Followed, Unfollowed
+from graph.log.events import Event, Followed, Unfollowed
 from tests.support.graph_worlds import Open, people
 
 
@@ -23,19 +23,19 @@ async def sides(graph: Graph, follower: int, followee: int) -> tuple[bool, bool]
     return following is not None, follower_of is not None
 
 
-async def history(graph: Graph, raw: Redis, alice: int, bob: int, carol: int) -> list[Fact]:
-    """Let alice follow and unfollow bob twice, until nothing but a floor is left of it; give the four facts."""
-    facts = []
-    for event in (Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob), Unfollowed(alice, bob)):
-        facts += await graph.commit([event])
+async def history(graph: Graph, raw: Redis, alice: int, bob: int, carol: int) -> list[Event]:
+    """Let alice follow and unfollow bob twice, until nothing but a floor is left of it; give the four events."""
+    events = []
+    for body in (Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob), Unfollowed(alice, bob)):
+        events += await graph.commit([body])
     await graph.worker().drain()
     await graph.commit([Followed(alice, carol), Followed(carol, bob)])
     await graph.commit([Unfollowed(alice, carol), Unfollowed(carol, bob)])
     for name in (keys.following(alice), keys.followers(bob)):
         gone = dict(await raw.zrange(keys.gone(name), 0, -1, withscores=True))
-        assert gone.pop("f") == facts[-1].number
+        assert gone.pop("f") == events[-1].number
         assert not {str(alice), str(bob)} & set(gone)
-    return facts
+    return events
 
 
 async def test_a_late_follow_below_the_floor_changes_nothing(trimming: Graph, raw: Redis) -> None:
@@ -43,8 +43,8 @@ async def test_a_late_follow_below_the_floor_changes_nothing(trimming: Graph, ra
     alice, bob, carol = await people(trimming, "alice", "bob", "carol")
     first, _, second, _ = await history(trimming, raw, alice, bob, carol)
 
-    for fact in (first, second):
-        await trimming.projections.project([fact], whole=True)
+    for event in (first, second):
+        await trimming.projections.project([event], whole=True)
 
     assert await sides(trimming, alice, bob) == (False, False)
 
@@ -54,8 +54,8 @@ async def test_a_late_unfollow_below_the_floor_lets_no_late_follow_in(trimming: 
     alice, bob, carol = await people(trimming, "alice", "bob", "carol")
     _, undone, follow, _ = await history(trimming, raw, alice, bob, carol)
 
-    for fact in (undone, follow):
-        await trimming.projections.project([fact], whole=True)
+    for event in (undone, follow):
+        await trimming.projections.project([event], whole=True)
 
     assert await sides(trimming, alice, bob) == (False, False)
 

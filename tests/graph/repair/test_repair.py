@@ -280,15 +280,15 @@ def test_random_damage_ends_in_data_that_agrees(
 
 
 async def test_what_is_not_drained_does_not_count(world: Broken) -> None:
-    """A follow that is half projected is no difference, as long as its fact may still be projected."""
+    """A follow that is half projected is no difference, as long as its event may still be projected."""
     g = world.graph
-    [fact] = await g.log.append([Followed(world.dave, world.carol)])
-    await world.raw.zadd(keys.followers(world.carol), {str(world.dave): fact.number})
+    [event] = await g.log.append([Followed(world.dave, world.carol)])
+    await world.raw.zadd(keys.followers(world.carol), {str(world.dave): event.number})
 
     report = await Repair(g.store, g.log, g.projections, g.archive, patience=0).run(mend=True)
 
     assert report.clean, report.examples
-    assert report.upto < fact.number == report.last
+    assert report.upto < event.number == report.last
 
 
 async def test_a_lost_archive_leaves_the_rest_to_be_mended(world: Broken, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
-from graph.log.events import Event, Followed, PostPublished
+from graph.log.events import EventBody, Followed, PostPublished
 from graph.log.log import entry_id
 from graph.model import MAX_NUMBER
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
@@ -31,9 +31,9 @@ from tests.support.stores import Crashed, Fault, Killed, Stop, runs, sends
 SOON = timedelta(milliseconds=20)
 
 
-async def append(graph: Graph, *events: Event) -> list[int]:
-    """Commit facts that nobody has projected yet, as a request does that dies at once."""
-    return [fact.number for fact in await graph.log.append(events)]
+async def append(graph: Graph, *bodies: EventBody) -> list[int]:
+    """Commit events that nobody has projected yet, as a request does that dies at once."""
+    return [event.number for event in await graph.log.append(bodies)]
 
 
 async def pending(graph: Graph) -> int:
@@ -42,7 +42,7 @@ async def pending(graph: Graph) -> int:
 
 
 async def take(graph: Graph, consumer: str = "dead") -> None:
-    """Take all new facts from the log and die."""
+    """Take all new events from the log and die."""
     await graph.worker()._join()
     await graph.store.run("XREADGROUP", "GROUP", GROUP, consumer, "STREAMS", "{log}", ">")
 
@@ -64,7 +64,7 @@ async def test_an_empty_log_is_drained(graph: Graph) -> None:
     assert await graph.worker().drain() == 0
 
 
-async def test_draining_goes_through_any_number_of_facts(graph: Graph) -> None:
+async def test_draining_goes_through_any_number_of_events(graph: Graph) -> None:
     """Many batches, one mark."""
     star, *fans = await crowd(graph, 350)
     numbers = await append(graph, *(Followed(fan, star) for fan in fans))
@@ -73,8 +73,8 @@ async def test_draining_goes_through_any_number_of_facts(graph: Graph) -> None:
     assert (await graph.users.counts([star]))[0].followers == 349
 
 
-async def test_the_mark_waits_for_the_oldest_open_fact(graph: Graph) -> None:
-    """Facts that a dead worker took hold the mark right below themselves, whatever is done above."""
+async def test_the_mark_waits_for_the_oldest_open_event(graph: Graph) -> None:
+    """Events that a dead worker took hold the mark right below themselves, whatever is done above."""
     alice, bob = await people(graph, "alice", "bob")
     before = await graph.worker().drain()
     [held] = await append(graph, Followed(alice, bob))
@@ -88,7 +88,7 @@ async def test_the_mark_waits_for_the_oldest_open_fact(graph: Graph) -> None:
     assert await pending(graph) == 1
 
 
-async def test_facts_of_a_dead_worker_are_taken_over(graph: Graph) -> None:
+async def test_events_of_a_dead_worker_are_taken_over(graph: Graph) -> None:
     """After they have waited long enough, another worker finishes them."""
     alice, bob = await people(graph, "alice", "bob")
     await append(graph, Followed(alice, bob))
@@ -197,7 +197,7 @@ async def test_what_cannot_be_read_becomes_a_dead_letter(graph: Graph, raw: Redi
     """An entry of a later version is set aside after five deliveries; everything else goes on."""
     alice, bob = await people(graph, "alice", "bob")
     odd = await graph.log.last() + 1
-    await raw.xadd("{log}", {"fact": '["Reposted",{"post":1}]'}, id=entry_id(odd))
+    await raw.xadd("{log}", {"event": '["Reposted",{"post":1}]'}, id=entry_id(odd))
     await append(graph, Followed(alice, bob))
     worker = graph.worker(SOON)
 
@@ -206,11 +206,11 @@ async def test_what_cannot_be_read_becomes_a_dead_letter(graph: Graph, raw: Redi
     assert mark == await graph.log.last()
     assert list(await graph.follows.followed_by(alice)) == [bob]
     [letter] = await worker.dead_letters()
-    assert (letter["entry"], letter["fact"]) == (entry_id(odd), '["Reposted",{"post":1}]')
+    assert (letter["entry"], letter["event"]) == (entry_id(odd), '["Reposted",{"post":1}]')
     assert "5 deliveries" in letter["reason"]
 
 
-async def test_a_poisoned_fact_does_not_hold_up_its_batch(graph: Graph, raw: Redis) -> None:
+async def test_a_poisoned_event_does_not_hold_up_its_batch(graph: Graph, raw: Redis) -> None:
     """What fails is tried five times and set aside; its neighbours are projected at once."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.worker().drain()
@@ -245,8 +245,8 @@ async def test_a_dead_letter_of_a_deleted_post_is_thrown_away(graph: Graph, raw:
     assert await worker.dead_letters() == []
 
 
-async def test_a_fact_that_kills_its_worker_takes_no_sound_ones_with_it(graph: Graph, another: Open) -> None:
-    """A whole batch dies with its worker again and again; only the deadly fact is set aside."""
+async def test_a_event_that_kills_its_worker_takes_no_sound_ones_with_it(graph: Graph, another: Open) -> None:
+    """A whole batch dies with its worker again and again; only the deadly event is set aside."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await graph.worker().drain()
     sound, deadly = await append(graph, Followed(alice, bob), Followed(alice, carol))
@@ -264,7 +264,7 @@ async def test_a_fact_that_kills_its_worker_takes_no_sound_ones_with_it(graph: G
     assert [letter["entry"] for letter in await graph.worker().dead_letters()] == [entry_id(deadly)]
 
 
-async def test_the_mark_waits_for_a_poisoned_fact(graph: Graph, raw: Redis) -> None:
+async def test_the_mark_waits_for_a_poisoned_event(graph: Graph, raw: Redis) -> None:
     """Until it is set aside, the mark stays below it; if it recovers in time, it is projected."""
     [bob] = await people(graph, "bob")
     await graph.worker().drain()
@@ -283,10 +283,10 @@ async def test_the_mark_waits_for_a_poisoned_fact(graph: Graph, raw: Redis) -> N
     assert await graph.worker().dead_letters() == []
 
 
-async def test_two_workers_bury_a_fact_once(graph: Graph, another: Open, raw: Redis) -> None:
+async def test_two_workers_bury_a_event_once(graph: Graph, another: Open, raw: Redis) -> None:
     """Both may find it delivered too often at the same moment."""
     await graph.worker().drain()
-    await raw.xadd("{log}", {"fact": "?"}, id=entry_id(1))
+    await raw.xadd("{log}", {"event": "?"}, id=entry_id(1))
     other = await another()
     await take(graph)
     for _ in range(MAX_DELIVERIES):
@@ -315,7 +315,7 @@ async def test_an_outage_while_projecting_is_no_delivery(graph: Graph, another: 
 
 
 async def test_outages_while_acknowledging_are_no_deliveries(another: Open) -> None:
-    """A sound fact never becomes a dead letter because the store was away, however often."""
+    """A sound event never becomes a dead letter because the store was away, however often."""
     flaky = await another()
     alice, bob = await people(flaky, "alice", "bob")
     await flaky.worker().drain()
@@ -334,13 +334,13 @@ async def test_tidying_never_goes_above_the_mark(another: Open) -> None:
     alice, bob = await people(graph, "alice", "bob")
     worker = graph.worker()
     await worker.tidy()
-    assert [fact.number async for fact in graph.log.replay(0, MAX_NUMBER)] == [alice, bob]
+    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, bob]
     mark = await worker.drain()
     number, *_ = later = await append(graph, Followed(alice, bob), Followed(bob, alice))
 
     await worker.tidy()
 
-    assert [fact.number async for fact in graph.log.replay(0, MAX_NUMBER)] == later
+    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == later
     assert await graph.log.trimmed() == mark < number
     assert await worker.drain() == later[-1]
     await worker.tidy()
@@ -349,7 +349,7 @@ async def test_tidying_never_goes_above_the_mark(another: Open) -> None:
 
 
 async def test_tidying_keeps_what_is_within_the_retention(graph: Graph) -> None:
-    """A day's facts stay."""
+    """A day's events stay."""
     [alice] = await people(graph, "alice")
     written = await many_posts(graph, alice, 10)
     worker = graph.worker()
@@ -357,12 +357,12 @@ async def test_tidying_keeps_what_is_within_the_retention(graph: Graph) -> None:
 
     await worker.tidy()
 
-    assert [fact.number async for fact in graph.log.replay(0, MAX_NUMBER)] == [alice, *written]
+    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, *written]
     assert await graph.log.trimmed() == 0
 
 
 async def test_the_mark_never_goes_back(graph: Graph) -> None:
-    """Not for a fact that is taken again, nor for a worker that starts late."""
+    """Not for an event that is taken again, nor for a worker that starts late."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     mark = await graph.worker().drain()

@@ -73,7 +73,7 @@ async def test_a_repair_without_its_archive_says_so(broken: dict[str, str], tmp_
 
 
 async def test_what_is_not_yet_projected_is_said(store_url: str, tmp_path: Path) -> None:
-    """With no worker running, the newest facts are not compared, and people are told what to do."""
+    """With no worker running, the newest events are not compared, and people are told what to do."""
     graph = await Graph.open(store_url, CHEAP)
     await people(graph, "alice")
     await graph.close()

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from graph.log.events import Fact, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
 from graph.model import Location, Relationship, RelationshipState, number_at, time_of
 from graph.validation import Check
 from server.demo.people import PASSWORD, SEVEN, demo_world
@@ -25,7 +25,7 @@ def world() -> World:
 
 def test_the_same_seed_and_base_time_give_the_same_world(world: World) -> None:
     assert demo_world(BASE) == world
-    assert demo_world(BASE, seed=8).facts != world.facts
+    assert demo_world(BASE, seed=8).events != world.events
 
 
 def test_another_base_time_gives_the_same_people_and_texts(world: World) -> None:
@@ -46,9 +46,9 @@ def test_fewer_people_than_the_seven_are_refused() -> None:
         demo_world(BASE, people=6)
 
 
-def test_every_fact_has_a_millisecond_of_its_own_before_the_base_time(world: World) -> None:
+def test_every_event_has_a_millisecond_of_its_own_before_the_base_time(world: World) -> None:
     """So the log gives each of them exactly the number that it was made with."""
-    numbers = [fact.number for fact in world.facts]
+    numbers = [event.number for event in world.events]
     assert all(before < after for before, after in pairwise(numbers))
     assert all(number == number_at(time_of(number)) for number in numbers)
     assert time_of(numbers[-1]) < BASE
@@ -59,10 +59,10 @@ def test_nothing_happens_before_it_can(world: World) -> None:
     people: set[int] = set()
     posts: dict[int, int] = {}
     follows: set[tuple[int, int]] = set()
-    for fact in world.facts:
-        match fact.event:
+    for event in world.events:
+        match event.body:
             case UserCreated():
-                people.add(fact.number)
+                people.add(event.number)
             case Followed(follower, followee):
                 assert {follower, followee} <= people
                 assert follower != followee
@@ -72,23 +72,23 @@ def test_nothing_happens_before_it_can(world: World) -> None:
                 follows.remove((follower, followee))
             case PostPublished(author=author):
                 assert author in people
-                posts[fact.number] = author
+                posts[event.number] = author
             case PostDeleted(author, post):
                 assert posts.pop(post) == author
 
 
 def test_everything_keeps_the_rules_of_the_api(world: World) -> None:
     """What the demo says could have been typed: nothing is refused, trimmed or normalised."""
-    for fact in world.facts:
-        keep_the_rules(fact)
+    for event in world.events:
+        keep_the_rules(event)
     check = Check()
     check.password(PASSWORD)
     check.done()
 
 
-def keep_the_rules(fact: Fact) -> None:
+def keep_the_rules(event: Event) -> None:
     check = Check()
-    match fact.event:
+    match event.body:
         case UserCreated(login, name, _, bio):
             assert (check.login(login), check.name(name), check.bio(bio)) == (login, name, bio)
         case PostPublished(_, text, platform, latitude, longitude):
@@ -100,7 +100,7 @@ def keep_the_rules(fact: Fact) -> None:
 
 def test_only_the_seven_have_a_password(world: World) -> None:
     assert world.passwords == dict.fromkeys(["alice", "bob", "carol", "dave", "erin", "wei", "xiaoming"], PASSWORD)
-    names = {fact.event.login: fact.event.name for fact in world.facts if isinstance(fact.event, UserCreated)}
+    names = {event.body.login: event.body.name for event in world.events if isinstance(event.body, UserCreated)}
     assert (names["wei"], names["xiaoming"]) == ("伟", "小明")
 
 
@@ -155,4 +155,4 @@ def test_the_last_day_is_lively(world: World) -> None:
 
 
 def texts_of(world: World) -> list[PostPublished]:
-    return [fact.event for fact in world.facts if isinstance(fact.event, PostPublished)]
+    return [event.body for event in world.events if isinstance(event.body, PostPublished)]

@@ -216,9 +216,9 @@ async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
         await socket.receive()
         kept = []
         for _ in range(3):
-            facts = await api.graph.log.append([PostPublished(session.user, "hi")] * 40)
+            logged = await api.graph.log.append([PostPublished(session.user, "hi")] * 40)
             told = 0
-            while told < len(facts):
+            while told < len(logged):
                 message = await socket.receive()
                 told += "edge" in message["payload"]["data"]["homeTimeline"]
             gc.collect()

@@ -1,4 +1,4 @@
-"""Seeding in bulk leaves the very store that the same facts leave one after the other."""
+"""Seeding in bulk leaves the very store that the same events leave one after the other."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -37,7 +37,7 @@ async def graphs(store_url: str, tmp_path: Path) -> AsyncIterator[tuple[Graph, G
 
 
 @pytest.mark.parametrize(("source", "base"), [(DEMO, YEAR_AGO), (DEMO, NOW), (LARGE, YEAR_AGO), (LARGE, NOW)])
-async def test_the_store_is_the_same_as_after_one_fact_at_a_time(
+async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     graphs: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch, source: Source, base: datetime
 ) -> None:
     """Key by key, with the log, its marks, who is large and who has posts for the archive.
@@ -59,9 +59,9 @@ async def test_the_store_is_the_same_as_after_one_fact_at_a_time(
     assert kinds >= {"{log}", "login", "user", "following", "followers", "posts", "post"}
     assert ("reach" in kinds) == ("{log}:archivable" in found) == (source is LARGE)
     entries, last, added, *_ = found["{log}"]
-    facts = list(source.facts(base))
-    assert (last, added) == (entry_id(facts[-1].number), len(facts))
-    kept = [fact for fact in facts if fact.number > number_at(datetime.now(UTC) - CHEAP.log_retention)]
+    events = list(source.events(base))
+    assert (last, added) == (entry_id(events[-1].number), len(events))
+    kept = [event for event in events if event.number > number_at(datetime.now(UTC) - CHEAP.log_retention)]
     assert len(entries) <= len(kept)
     assert bool(entries) == (base == NOW)
 
@@ -72,14 +72,14 @@ def without(keys: dict[str, Any], *prefixes: str) -> dict[str, Any]:
 
 
 async def bring_one_by_one(graph: Graph, source: Source, base: datetime) -> None:
-    """Append and project facts singly, as the API does but at times of the past, and let retention do its work."""
-    for fact in source.facts(base):
-        if isinstance(fact.event, UserCreated):
-            await graph.users.claim_many([(fact.event.login, fact.event.nonce, None)])
-        appended = await graph.log.append([fact.event], times=[fact.at])
-        assert appended == [fact]
+    """Append and project events singly, as the API does but at times of the past, and let retention do its work."""
+    for event in source.events(base):
+        if isinstance(event.body, UserCreated):
+            await graph.users.claim_many([(event.body.login, event.body.nonce, None)])
+        appended = await graph.log.append([event.body], times=[event.at])
+        assert appended == [event]
         await graph.projections.project(appended, whole=True)
-    await graph.worker().pass_over(fact.number)
+    await graph.worker().pass_over(event.number)
     await graph.worker().tidy()
 
 

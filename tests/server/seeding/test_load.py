@@ -24,7 +24,7 @@ from tests.support.worlds import BASE, as_it_is, as_it_should_be, settle_small_w
 SMALL = demo_source(people=16, posts=40)
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = pytest.mark.parametrize("base", [BASE, NOW], ids=["of long ago", "up to now"])
-"""Facts of long ago are only counted in the log; those of the last day are in it."""
+"""Events of long ago are only counted in the log; those of the last day are in it."""
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_store_holds_the_world(graph: Graph) -> None:
-    """People, counts, lists with their times, relations and home timelines equal plain sets over the facts."""
+    """People, counts, lists with their times, relations and home timelines equal plain sets over the events."""
     world = await settle_small_world(graph)
     assert await as_it_is(graph, list(world.people())) == as_it_should_be(world)
 
 
 async def test_deleted_posts_stay_deleted(graph: Graph) -> None:
     world = await settle_small_world(graph, posts=900)
-    gone = [post for post in (fact.number for fact in world.facts) if post not in world.posts()]
+    gone = [post for post in (event.number for event in world.events) if post not in world.posts()]
     assert not any(await graph.posts.get_many(gone))
 
 
@@ -88,7 +88,7 @@ async def test_progress_of_a_second_start_begins_where_the_first_broke_off(graph
 
 
 @AGES
-async def test_seeded_facts_are_drained(graph: Graph, base: datetime) -> None:
+async def test_seeded_events_are_drained(graph: Graph, base: datetime) -> None:
     """A worker finds nothing to do: what was seeded is projected, whether its group existed before or not."""
     await graph.worker().drain()
     await load(graph, SMALL, now=base)
@@ -121,17 +121,17 @@ async def test_readers_may_come_before_the_end(graph: Graph, small_batches: None
             await cached(graph, *world.people().values())
         finally:
             await dying.close()
-    assert await graph.log.last() == world.facts[-1].number
+    assert await graph.log.last() == world.events[-1].number
 
     expected = as_it_should_be(world)
     assert await as_it_is(graph, list(expected.users)) == expected
 
 
 async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
-    """New facts come after all seeded ones, and the worker projects them."""
+    """New events come after all seeded ones, and the worker projects them."""
     world = await settle_small_world(graph)
     post = await graph.posts.publish(world.people()["bob"], "hello")
-    assert post.id > world.facts[-1].number
+    assert post.id > world.events[-1].number
     await graph.worker().drain()
     assert (await as_it_is(graph, ["alice"])).homes["alice"][0] == post.id
 
@@ -233,7 +233,7 @@ async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
 
 
 async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: None) -> None:
-    """Two processes that seed the same store at the same time append every fact once."""
+    """Two processes that seed the same store at the same time append every event once."""
     graphs = [await Graph.open(store_url, CHEAP) for _ in range(2)]
     try:
         await asyncio.gather(*(load(graph, SMALL, now=BASE) for graph in graphs))

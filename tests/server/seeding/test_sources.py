@@ -43,8 +43,8 @@ def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
 
 
 def world_of(**options: int | Path) -> World:
-    """Collect a source's facts."""
-    return World(tuple(seed_source(**options).facts(BASE)))  # type: ignore[arg-type] # a mapping of both kinds
+    """Collect a source's events."""
+    return World(tuple(seed_source(**options).events(BASE)))  # type: ignore[arg-type] # a mapping of both kinds
 
 
 def test_pairs_are_read_as_follows(edges: Path) -> None:
@@ -85,24 +85,24 @@ def test_the_smallest_worlds(options: dict[str, int]) -> None:
     assert len(world.posts()) == options["posts"]
 
 
-def test_every_fact_has_a_millisecond_of_its_own_before_the_base_time() -> None:
-    numbers = [fact.number for fact in world_of(users=500, posts=700, following=30).facts]
+def test_every_event_has_a_millisecond_of_its_own_before_the_base_time() -> None:
+    numbers = [event.number for event in world_of(users=500, posts=700, following=30).events]
     assert all(before < after for before, after in pairwise(numbers))
     assert all(number == number_at(time_of(number)) for number in numbers)
     assert time_of(numbers[-1]) < BASE
 
 
 def test_a_source_is_a_stream() -> None:
-    """The first facts of a world of ten million people come at once."""
-    facts = seed_source(users=10_000_000, posts=10).facts(datetime(2025, 1, 1, tzinfo=UTC))
-    assert all(isinstance(fact.event, UserCreated) for fact in islice(facts, 5))
+    """The first events of a world of ten million people come at once."""
+    events = seed_source(users=10_000_000, posts=10).events(datetime(2025, 1, 1, tzinfo=UTC))
+    assert all(isinstance(event.body, UserCreated) for event in islice(events, 5))
 
 
 async def test_a_seeded_store_holds_the_file(graph: Graph, edges: Path) -> None:
     """People, sets, relations and timelines equal plain sets; the limit on following does not hold back a seed."""
     source = seed_source(follows=edges, posts=40)
     await load(graph, source, now=BASE)
-    expected = as_it_should_be(World(tuple(source.facts(BASE))))
+    expected = as_it_should_be(World(tuple(source.events(BASE))))
     assert await as_it_is(graph, list(expected.users)) == expected
 
 
@@ -185,13 +185,13 @@ def test_real_texts_come_through_unchanged() -> None:
     """Chinese, emoji, reposts and links are posted as they are."""
     with gzip.open(DATA / "weibo-texts.txt.gz", "rt", encoding="utf-8") as lines:
         expected = [line.strip() for line in lines][:300]
-    facts = seed_source(users=10, posts=300, following=0, texts=DATA / "weibo-texts.txt.gz").facts(BASE)
-    assert [fact.event.text for fact in facts if isinstance(fact.event, PostPublished)] == expected
+    events = seed_source(users=10, posts=300, following=0, texts=DATA / "weibo-texts.txt.gz").events(BASE)
+    assert [event.body.text for event in events if isinstance(event.body, PostPublished)] == expected
 
 
 def test_follows_name_people_who_have_joined() -> None:
     world = world_of(users=50, posts=10)
     people = set(world.people().values())
-    for fact in world.facts:
-        if isinstance(fact.event, Followed):
-            assert {fact.event.follower, fact.event.followee} <= people
+    for event in world.events:
+        if isinstance(event.body, Followed):
+            assert {event.body.follower, event.body.followee} <= people
