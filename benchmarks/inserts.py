@@ -90,13 +90,13 @@ async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequenc
     meter = Meter(fans.client, processes)
     meter.start()
     [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
-    await drained(fans.graph, event.number)
+    await watermark(fans.graph, event.number)
     return event.number, meter.stop()
 
 
-async def drained(graph: Graph, number: int) -> float:
+async def watermark(graph: Graph, number: int) -> float:
     """Wait until an event and all before it are projected; tell when that was seen."""
-    while await graph.log.drained() < number:  # noqa: ASYNC110 - the mark is in the store, which tells nobody
+    while await graph.log.watermark() < number:  # noqa: ASYNC110 - the mark is in the store, which tells nobody
         await asyncio.sleep(POLL_SECONDS)
     return time.perf_counter()
 

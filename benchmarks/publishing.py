@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from benchmarks.inserts import TEXT, Audience, Fans, drained, last_served
+from benchmarks.inserts import TEXT, Audience, Fans, last_served, watermark
 from benchmarks.latencies import Latencies
 from benchmarks.report import Cell, Table
 from benchmarks.stores import Meter
@@ -37,7 +37,7 @@ async def publish_in_turns(
     for _ in range(publishes):
         for audience, noted in zip(audiences, latencies, strict=True):
             await noted.time(partial(graph.posts.publish, audience.author, TEXT))
-            await (drained(graph, graph.log.seen) if wait else asyncio.sleep(PAUSE))
+            await (watermark(graph, graph.log.seen) if wait else asyncio.sleep(PAUSE))
     return latencies
 
 
@@ -60,7 +60,7 @@ async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample:
     start = time.perf_counter()
     post = await fans.graph.posts.publish(audience.author, TEXT)
     answered = time.perf_counter()
-    done = await drained(fans.graph, post.id)
+    done = await watermark(fans.graph, post.id)
     spent = meter.stop()
     checked = await last_served(fans, audience, post.id, sample)
     return [audience.followers, "push", len(ids), 1000 * (answered - start), done - start, 1000 * spent.store, checked]
@@ -79,7 +79,7 @@ async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, pub
                     start = time.perf_counter()
                     post = await graph.posts.publish(audience.author, TEXT)
                     answered = time.perf_counter()
-                    done = await drained(graph, post.id)
+                    done = await watermark(graph, post.id)
                     spent = meter.stop()
                     seen = await see(fans, graph, audience, post.id)
                     until = (done if "becoming" in model else answered) - start

@@ -14,7 +14,7 @@ from argon2 import PasswordHasher
 
 from graph.archive.archive import Archive
 from graph.archive.archiver import Archiver
-from graph.archive.binding import Ownership
+from graph.archive.binding import ArchiveBinding
 from graph.feed.feed import Feed
 from graph.follows import Follows
 from graph.home.cache import HomeCache
@@ -22,7 +22,7 @@ from graph.home.delivery import Reach
 from graph.home.fan_out import FanOuts
 from graph.imports import Imports
 from graph.log.events import Event, EventBody
-from graph.log.log import Log, Once
+from graph.log.log import IdempotencyKey, Log
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.rates import Rates
@@ -77,19 +77,19 @@ class Graph:
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
-        self.ownership = Ownership(store, archive)
-        self.posts = Posts(store, self.log, self.commit, self.ownership)
+        self.binding = ArchiveBinding(store, archive)
+        self.posts = Posts(store, self.log, self.commit, self.binding)
         self.follows = Follows(store, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
-        self.timelines = Timelines(store, self.ownership, self.posts, cache)
+        self.timelines = Timelines(store, self.binding, self.posts, cache)
         reach = Reach(store, cache, tuning.push_limit)
         self.fan_outs = FanOuts(store, cache, tuning.fan_out_task)
         self.archiver: Archiver | None = None
         archivable_from = math.inf
         if archive is not None:
-            self.archiver = Archiver(store, self.log, archive, self.ownership, tuning.hot_posts, tuning.archive_batch)
+            self.archiver = Archiver(store, self.log, archive, self.binding, tuning.hot_posts, tuning.archive_batch)
             archivable_from = tuning.hot_posts + tuning.archive_batch
         self.projections = Projections(
             store,
@@ -117,9 +117,9 @@ class Graph:
         """
         return cls(store(url), tuning, archive)
 
-    async def commit(self, bodies: Sequence[EventBody], once: Once | None = None) -> list[Event]:
+    async def commit(self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None) -> list[Event]:
         """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
-        events = await self.log.append(bodies, once)
+        events = await self.log.append(bodies, idempotency_key)
         await self.projections.project(events, whole=False)
         return events
 

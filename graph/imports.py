@@ -13,7 +13,7 @@ from functools import partial
 from graph import keys
 from graph.errors import OutOfStep
 from graph.log.events import Event
-from graph.log.log import Log, Once
+from graph.log.log import IdempotencyKey, Log
 from graph.model import EPOCH_MS, number_at
 from graph.projections.projections import Projections, at_once
 from graph.store.commands import script
@@ -72,9 +72,9 @@ class Imports:
         await at_once([partial(self._projections.project, part, whole=True, fan_out=False) for part in parts])
 
     async def _append(self, events: Sequence[Event]) -> None:
-        once = Once("-", f"import:{events[0].number}", ONCE_SECONDS)
+        idempotency_key = IdempotencyKey("-", f"import:{events[0].number}", ONCE_SECONDS)
         times = [event.at for event in events]
-        await self._log.append([event.body for event in events], once, times, first=events[0].number)
+        await self._log.append([event.body for event in events], idempotency_key, times, first=events[0].number)
 
     async def _advance(self, events: Sequence[Event]) -> None:
         """Count events as appended, drained and trimmed, in one step.
@@ -83,7 +83,7 @@ class Imports:
         """
         first, upto = events[0].number, events[-1].number
         advance = script("advance_log").call(
-            [keys.LOG, keys.DRAINED, keys.TRIMMED], GROUP, first, upto, len(events), EPOCH_MS
+            [keys.LOG, keys.WATERMARK, keys.TRIMMED], GROUP, first, upto, len(events), EPOCH_MS
         )
         if await self._store.run(*advance) == "out of step":
             raise OutOfStep(f"The log has gone beyond {first} already.")

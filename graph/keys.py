@@ -6,14 +6,14 @@
 key                            type            content
 =============================  ==============  ==================================================================
 `{log}`                        stream          events, one entry each, its id the event's number as `ms-sequence`
-`{log}:once:<user>:<key>`      string, TTL     idempotency: hash of the appended events and their numbers
-`{log}:drained`                string          the drained mark: every event up to this number is projected
+`{log}:idempotency:<user>:<key>` string, TTL     idempotency: hash of the appended events and their numbers
+`{log}:watermark`                string          the watermark: every event up to this number is projected
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
 `{log}:import`                 string          what an import brings into the log, and whether it is complete
 `{log}:dead`                   stream          events and tasks that could not be projected, with the reason
 `{log}:fanouts`                stream          tasks: post, author, and the follow numbers (low, high] to serve
-`{log}:fanouts:open`           sorted set      task's entry → its post, which the drained mark waits for
+`{log}:fanouts:open`           sorted set      task's entry → its post, which the watermark waits for
 `{log}:archivable`             sorted set      author with posts for the archive → the post that showed it
 `{log}:deleted`                sorted set      deleted post that may still have an archive row → its deletion
 `{log}:rewritten`              sorted set      archived post whose record a repeated event has written again → post
@@ -42,7 +42,7 @@ changes only for a number above its version: its score, else its tombstone's, el
 """
 
 LOG = "{log}"
-DRAINED = "{log}:drained"
+WATERMARK = "{log}:watermark"
 TRIMMED = "{log}:trimmed"
 SCRUBBED = "{log}:scrubbed"
 IMPORT = "{log}:import"
@@ -56,9 +56,9 @@ ARCHIVE = "{log}:archive"
 HOMES = "home:{*}"
 
 
-def once(user: int | str, key: str) -> str:
+def idempotency(user: int | str, key: str) -> str:
     """Name the record of one idempotent append."""
-    return f"{{log}}:once:{user}:{key}"
+    return f"{{log}}:idempotency:{user}:{key}"
 
 
 def login(login: str) -> str:

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 from graph import keys
-from graph.archive.binding import Ownership
+from graph.archive.binding import ArchiveBinding
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted, PostPublished
-from graph.log.log import NONCE_SECONDS, Commit, Log, Once
+from graph.log.log import NONCE_SECONDS, Commit, IdempotencyKey, Log
 from graph.model import Location, Post, new_post
 from graph.store.commands import Command
 from graph.store.store import Store
@@ -21,11 +21,11 @@ COLUMNS = ("author", "text", "platform", "latitude", "longitude", "deleted")
 class Posts:
     """The posts of the graph: those in the store, and behind them those in the archive."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, ownership: Ownership) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, binding: ArchiveBinding) -> None:
         self._store = store
         self._log = log
         self._commit = commit
-        self._ownership = ownership
+        self._binding = binding
 
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
         """Look posts up by id; None for those that never were or were deleted.
@@ -47,7 +47,7 @@ class Posts:
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
             missing = [id_ for id_ in absent if id_ not in archived]
-            found = await self._ownership.look_up(missing) if missing else []
+            found = await self._binding.look_up(missing) if missing else []
             posts.update((post.id, post) for post in found if post is not None)
         return posts, deleted
 
@@ -77,7 +77,7 @@ class Posts:
         check.done()
         latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
         body = PostPublished(author, text, platform, latitude, longitude)
-        [event] = await self._commit([body], Once(author, key) if key is not None else None)
+        [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
         if key is not None and (await self.get_many([event.number]))[0] is None:
             raise Rejected.because(
                 ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey"
@@ -102,8 +102,8 @@ class Posts:
             raise not_found()
         if found.author != viewer:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
-        once = Once("-", f"deletion:{post}", NONCE_SECONDS)
-        await self._commit([PostDeleted(viewer, post, digest_of(found.text))], once)
+        idempotency_key = IdempotencyKey("-", f"deletion:{post}", NONCE_SECONDS)
+        await self._commit([PostDeleted(viewer, post, digest_of(found.text))], idempotency_key)
 
 
 def record(post: int) -> Command:

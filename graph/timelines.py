@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graph.archive.binding import Ownership
+from graph.archive.binding import ArchiveBinding
 from graph.errors import StoreUnavailable
 from graph.home.cache import CacheState, HomeCache
 from graph.home.merge import cut, merge_hot
@@ -39,9 +39,9 @@ class Found:
 class Timelines:
     """Reads home and user timelines, page by page."""
 
-    def __init__(self, store: Store, ownership: Ownership, posts: Posts, cache: HomeCache) -> None:
+    def __init__(self, store: Store, binding: ArchiveBinding, posts: Posts, cache: HomeCache) -> None:
         self._store = store
-        self._ownership = ownership
+        self._binding = binding
         self._posts = posts
         self._cache = cache
         self._rebuilding: dict[int, asyncio.Task[bool]] = {}
@@ -87,7 +87,7 @@ class Timelines:
         cold = beneath(window, ids, floors)
         rows: list[Post] = []
         if cold is not None:
-            archive = await self._ownership.archive()
+            archive = await self._binding.archive()
             rows = await archive.merge([author for author, floor in floors.items() if floor > cold.low], cold)
         return joined(ids, rows, window), cached.state
 
@@ -122,7 +122,7 @@ class Timelines:
             for (author, window), merged in zip(reads.items(), hot, strict=True)
         ]
         wanted = [(author, window) for author, window in cold if window is not None]
-        rows = await (await self._ownership.archive()).slices(wanted) if wanted else []
+        rows = await (await self._binding.archive()).slices(wanted) if wanted else []
         archived = dict(zip((author for author, _ in wanted), rows, strict=True))
         return {
             author: joined(merged.posts, archived.get(author, []), window)

@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from graph import keys
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
-from graph.log.log import Commit, Once
+from graph.log.log import Commit, IdempotencyKey
 from graph.model import Counts, Permission, User, new_user
 from graph.passwords.attempts import Attempts
 from graph.passwords.common import MAX_PASSWORD
@@ -138,7 +138,7 @@ class Users:
     async def _settle(self, login: str, body: UserCreated) -> User | None:
         """Commit a claimed sign-up; None if the account went to another sign-up."""
         try:
-            [event] = await self._commit([body], Once("-", body.nonce, CLAIM_SECONDS))
+            [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))
         except Rejected:
             return None
         [[outcome]] = await self._store.send(

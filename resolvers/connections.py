@@ -43,10 +43,10 @@ class PageEnds:
 
 @dataclass(frozen=True, slots=True)
 class PostPage:
-    """A page of a timeline. `drained` is the drained mark from before the page was read."""
+    """A page of a timeline. `drained` is the watermark from before the page was read."""
 
     page: Page[Post]
-    drained: int
+    watermark: int
 
     @property
     def edges(self) -> tuple[Post, ...]:
@@ -67,7 +67,7 @@ class PostPage:
     @property
     def live_cursor(self) -> str:
         """The cursor from which a subscription misses nothing that the page does not hold."""
-        return encode_cursor(CursorKind.LOG, self.drained)
+        return encode_cursor(CursorKind.LOG, self.watermark)
 
 
 @dataclass(frozen=True, slots=True)

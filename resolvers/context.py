@@ -55,7 +55,7 @@ class LocalClient:
 class Context:
     """The context of one request, or of one subscription: fresh for each of its events.
 
-    `issue_token` makes the access token of a session. `drained` will give the drained mark: a
+    `issue_token` makes the access token of a session. `drained` will give the watermark: a
     server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
     needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
     subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
@@ -68,7 +68,7 @@ class Context:
         graph: Graph,
         viewer: Viewer | None,
         issue_token: Callable[[Session], str],
-        drained: "asyncio.Future[int] | None" = None,
+        watermark: "asyncio.Future[int] | None" = None,
         *,
         client: "Client | None" = None,
         resume_after: str | None = None,
@@ -82,7 +82,7 @@ class Context:
         self.read_rate_limit = read_rate_limit
         self.position: str | None = None
         self.users_created = 0
-        self._drained = drained
+        self._drained = watermark
         self.loaders = Loaders(graph, self.viewer_id)
         self.batches = Batches()
 
@@ -110,14 +110,14 @@ class Context:
         """Begin work as a task."""
         return self.graph.store.running_loop().create_task(work)
 
-    def drained(self) -> Awaitable[int]:
-        """Give a drained mark older than every page that this request has read: ask before asking for one.
+    def watermark(self) -> Awaitable[int]:
+        """Give a watermark older than every page that this request has read: ask before asking for one.
 
         Where the store does not answer in order, wait for it before that. It is read once. One round trip, or none if
         the server has begun to read it.
         """
         if self._drained is None:
-            self._drained = self.graph.log.drained()
+            self._drained = self.graph.log.watermark()
         return answer(self._drained, int)
 
     def forget(self) -> None:

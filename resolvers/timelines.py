@@ -39,7 +39,7 @@ def posts(
 ) -> Awaitable[list[PostPage | Exception]]:
     """Page through timelines of both kinds, newest first; the posts come with the page.
 
-    Two round trips for a cached home timeline and for people's own; on a cluster one before them for the drained mark,
+    Two round trips for a cached home timeline and for people's own; on a cluster one before them for the watermark,
     if the server has not begun to read it. Raises BadPaging; a page that the archive keeps back fails alone.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
@@ -47,10 +47,10 @@ def posts(
 
 
 async def pages_of(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
-    """Read the pages of timelines, and before them the drained mark."""
-    drained = context.drained()
+    """Read the pages of timelines, and before them the watermark."""
+    watermark = context.watermark()
     if not context.graph.store.in_order:
-        await drained
+        await watermark
     loaders = {TimelineKind.HOME: context.loaders.home_timelines, TimelineKind.USER: context.loaders.user_timelines}
     kinds = {timeline.kind for timeline in timelines}
     asked = [
@@ -58,5 +58,5 @@ async def pages_of(timelines: Sequence[Timeline], context: Context, window: Wind
     ]
     found = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)
     pages: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, found), strict=True))
-    mark, in_order = await drained, [next(pages[timeline.kind]) for timeline in timelines]
+    mark, in_order = await watermark, [next(pages[timeline.kind]) for timeline in timelines]
     return [page if isinstance(page, Exception) else PostPage(page, mark) for page in in_order]

@@ -170,7 +170,7 @@ async def _check_archive(graph: Graph) -> None:
     if graph.archive is not None:
         try:
             await graph.archive.migrate()
-            await graph.ownership.check()
+            await graph.binding.check()
         except ArchiveUnavailable as outage:
             logger.error("The archive does not answer; newer posts are served without it: %s", outage.reason)
         except StoreUnavailable:

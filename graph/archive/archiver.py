@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from graph import keys
 from graph.archive.archive import Archive
-from graph.archive.binding import Ownership
+from graph.archive.binding import ArchiveBinding
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.log import Log
 from graph.model import Post
@@ -37,14 +37,14 @@ class Archiver:
     """
 
     def __init__(
-        self, store: Store, log: Log, archive: Archive, ownership: Ownership, hot_posts: int, batch: int
+        self, store: Store, log: Log, archive: Archive, binding: ArchiveBinding, hot_posts: int, batch: int
     ) -> None:
         self._store = store
         self._log = log
         self._archive = archive
         self._hot_posts = hot_posts
         self._batch = batch
-        self._ownership = ownership
+        self._binding = binding
         self.moved = 0
         self.failures = 0
         self.waiting = 0
@@ -75,7 +75,7 @@ class Archiver:
             continue
         self.waiting = await self._store.run("ZCARD", keys.ARCHIVABLE)
         if self.waiting:
-            await self._ownership.claim()
+            await self._binding.claim()
         left = 0
         while noted := await self._noted(left):
             for author, number in noted:
@@ -89,7 +89,7 @@ class Archiver:
         """Free records that were written again though the archive has them; tell whether there may be more."""
         noted = await self._store.run("ZRANGE", keys.REWRITTEN, 0, ROWS_AT_ONCE - 1)
         if noted:
-            rows = await (await self._ownership.archive()).get_many([int(post) for post in noted])
+            rows = await (await self._binding.archive()).get_many([int(post) for post in noted])
             await self._free_records([row.id for row in rows if row is not None])
             await self._store.run("ZREM", keys.REWRITTEN, *noted)
         return len(noted) == ROWS_AT_ONCE
@@ -124,7 +124,7 @@ class Archiver:
         For every batch about ten round trips and seven queries or transactions. Raises ArchiveUnavailable.
         """
         while True:
-            drained = await self._log.drained()
+            watermark = await self._log.watermark()
             floor, hot, oldest = await self._oldest(author)
             floors = await self._archive.floors(author)
             if floors.moved < floor:
@@ -136,7 +136,7 @@ class Archiver:
                 await self._free(author, floors.freed, floor)
             elif hot < self._hot_posts + self._batch:
                 return True
-            elif not await self._copy(author, floor, [post for post in oldest if post <= drained]):
+            elif not await self._copy(author, floor, [post for post in oldest if post <= watermark]):
                 return False
 
     def _damaged(self, author: int, what: str) -> bool:

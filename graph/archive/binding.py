@@ -13,7 +13,7 @@ from graph.model import Post
 from graph.store.store import Store
 
 
-class Ownership:
+class ArchiveBinding:
     """The archive of a store, or the lack of one, and whether it is the right one."""
 
     def __init__(self, store: Store, archive: Archive | None) -> None:

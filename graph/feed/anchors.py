@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from graph.feed.filters import EventFilter, EventKind, Traits
 from graph.feed.grid import Grid
-from graph.feed.posting_lists import Postings, Values, common, excluding, including
+from graph.feed.posting_lists import PostingLists, Values, common, excluding, including
 from graph.terms import Keyword, Terms, code_of
 
 V = TypeVar("V", bound=Hashable)
@@ -34,7 +34,7 @@ class UserAnchors(Generic[V]):
     """Values by the users of their filters."""
 
     def __init__(self) -> None:
-        self._by_user: Postings[int, V] = Postings()
+        self._by_user: PostingLists[int, V] = PostingLists()
 
     def add(self, filter_: EventFilter, value: V) -> None:
         """Put a value under every user."""
@@ -75,9 +75,9 @@ class KeywordAnchors(Generic[V]):
     """
 
     def __init__(self) -> None:
-        self._shared: Postings[Keyword, Shared[V]] = Postings()
-        self._anchored: Postings[str, Shared[V]] = Postings()
-        self._by_code: Postings[str, str] = Postings()
+        self._shared: PostingLists[Keyword, Shared[V]] = PostingLists()
+        self._anchored: PostingLists[str, Shared[V]] = PostingLists()
+        self._by_code: PostingLists[str, str] = PostingLists()
         self._users: UserAnchors[V] = UserAnchors()
 
     def add(self, filter_: EventFilter, value: V) -> None:

@@ -20,7 +20,7 @@ from graph.feed.filters import EventFilter
 from graph.feed.home_source import HomeIndex, HomeSource, home_update
 from graph.feed.matching import FilterIndex
 from graph.feed.reader import LogReader
-from graph.feed.session_watch import Claim, Endings
+from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
 from graph.feed.stream import E, Stream, size_of
 from graph.feed.turns import Turn, Turns
@@ -80,7 +80,7 @@ class Feed:
         self._reader = LogReader(store, log, self)
         self._homes = HomeIndex()
         self._filters: FilterIndex[Stream[StreamHappened]] = FilterIndex()
-        self._endings = Endings(sessions, users)
+        self._session_watch = SessionWatch(sessions, users)
         self._quiet = quiet_seconds
         self._deleted: set[int] = set()
         self._streams: set[Stream[Any]] = set()
@@ -136,7 +136,7 @@ class Feed:
         A logging out is heard of from the log, the rest within the time between checkpoints.
         """
         self._start()
-        return self._endings.watch((user, session), on_end)
+        return self._session_watch.watch((user, session), on_end)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -147,14 +147,14 @@ class Feed:
     def _start(self) -> None:
         self._reader.start()
         if self._sweep is None or self._sweep.done():
-            self._sweep = asyncio.get_running_loop().create_task(self._endings.sweep(self._quiet))
+            self._sweep = asyncio.get_running_loop().create_task(self._session_watch.sweep(self._quiet))
 
     async def _stream(
         self, source: Source[E], after: int | None, claims: Sequence[Claim], turn: Turn
     ) -> AsyncGenerator[E | Checkpoint | Gap]:
         stream: Stream[E] = Stream()
         past: int | None = None
-        stops = [self._endings.watch(claim, partial(_send_away, stream, claim)) for claim in claims]
+        stops = [self._session_watch.watch(claim, partial(_send_away, stream, claim)) for claim in claims]
         try:
             while True:
                 joined = await self._join(source, stream, claims)
@@ -175,7 +175,7 @@ class Feed:
                 after = stream.position
                 if stream.cut_off is GapReason.SLOW_CONSUMER:
                     # Read before the client refetches its page: what comes between the two must be told.
-                    resumed = max(after, await self._log.drained())
+                    resumed = max(after, await self._log.watermark())
                     yield Gap(after, _now(), GapReason.SLOW_CONSUMER)
                     after = resumed
         finally:
@@ -191,22 +191,22 @@ class Feed:
             await self._learn(source)
         joined = self._reader.head
         source.join(joined)
-        await self._endings.check(claims)
+        await self._session_watch.check(claims)
         stream.raise_ended()
         return joined
 
     async def _learn(self, source: Source[E]) -> None:
-        """Look up what is projected, and learn what perhaps is not: the events after the drained mark."""
-        drained = await self._log.drained()
+        """Look up what is projected, and learn what perhaps is not: the events after the watermark."""
+        watermark = await self._log.watermark()
         await source.look_up()
-        async with aclosing(self._reader.replay(drained)) as parts:
+        async with aclosing(self._reader.replay(watermark)) as parts:
             async for part in parts:
                 if part.lost:
                     await source.look_up()
                 source.learn(part.events)
                 for event in part.events:
                     if isinstance(event.body, SessionsEnded):
-                        self._endings.apply(event)
+                        self._session_watch.apply(event)
 
     async def _catch_up(
         self, source: Source[E], stream: Stream[E], joined: int, past: int, turn: Turn
@@ -217,7 +217,7 @@ class Feed:
         before the stream began, nothing may.
         """
         if stream.position > joined and stream.position > (last := await self._log.last()):
-            stream.position = min(last, await self._log.drained())
+            stream.position = min(last, await self._log.watermark())
             yield Gap(stream.position, _now(), GapReason.RETENTION)
         reached = min(stream.position, joined)
         try:
@@ -259,7 +259,7 @@ class Feed:
             told = source.tell(kept[start : start + TOLD_IN_A_STEP])
             async with aclosing(self._withhold_deleted(told, looked_at)) as living:
                 async for update in living:
-                    await source.announce(update, self._undrained)
+                    await source.announce(update, self._unprojected)
                     stream.raise_ended()
                     stream.position = update.number
                     yield update
@@ -291,7 +291,7 @@ class Feed:
             async with aclosing(self._withhold_deleted(stream.take(), stream.waiting_since)) as living:
                 async for update in living:
                     if update.number > stream.position:
-                        await source.announce(update, self._undrained)
+                        await source.announce(update, self._unprojected)
                         stream.raise_ended()
                         stream.position = update.number
                         yield update
@@ -305,9 +305,9 @@ class Feed:
         self._streams.discard(stream)
         source.unregister(stream)
 
-    async def _undrained(self) -> AsyncGenerator[Sequence[Event]]:
+    async def _unprojected(self) -> AsyncGenerator[Sequence[Event]]:
         """Yield what is perhaps not projected yet, up to the reader's head, as far as it is in memory."""
-        start = max(await self._log.drained(), self._reader.remembers_after)
+        start = max(await self._log.watermark(), self._reader.remembers_after)
         async with aclosing(self._reader.replay(start)) as parts:
             async for part in parts:
                 yield part.events
@@ -338,7 +338,7 @@ class Feed:
 
     def receive(self, event: Event) -> int:
         """Offer an event to the streams that it concerns; tell how many they are."""
-        self._endings.apply(event)
+        self._session_watch.apply(event)
         concerned, passed = self._homes.concerned(event), self._filters.matching(event)
         if not (concerned or passed) or event.number in self._deleted:
             return 0

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeAlias, TypeVar
 
 from graph.feed.filters import Box
-from graph.feed.posting_lists import Postings
+from graph.feed.posting_lists import PostingLists
 
 V = TypeVar("V", bound=Hashable)
 
@@ -25,7 +25,7 @@ class Grid(Generic[V]):
     __slots__ = ("_cells", "_levels")
 
     def __init__(self) -> None:
-        self._cells: Postings[Cell, V] = Postings()
+        self._cells: PostingLists[Cell, V] = PostingLists()
         self._levels: Counter[int] = Counter()
 
     def add(self, box: Box, value: V) -> None:

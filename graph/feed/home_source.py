@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import ClassVar
 
-from graph.feed.posting_lists import Postings
+from graph.feed.posting_lists import PostingLists
 from graph.feed.source import Source
 from graph.feed.stream import Stream
 from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
@@ -49,7 +49,7 @@ class HomeIndex:
 
     def __init__(self) -> None:
         self._audiences: dict[int, Audience] = {}
-        self._of_author: Postings[int, Audience] = Postings()
+        self._of_author: PostingLists[int, Audience] = PostingLists()
 
     def __len__(self) -> int:
         return len(self._audiences)
@@ -77,7 +77,7 @@ class HomeIndex:
     def clear(self) -> None:
         """Forget everything: whom people follow is not known any more."""
         self._audiences.clear()
-        self._of_author = Postings()
+        self._of_author = PostingLists()
 
     def shows(self, viewer: int, author: int) -> bool:
         """Tell whether a viewer who has a stream here follows an author, or is the author."""
@@ -148,7 +148,7 @@ class HomeSource(Source[HomeHappened]):
         """Know whom the viewer follows up to the head."""
         self._known_upto = head
 
-    async def announce(self, update: HomeHappened, undrained: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
+    async def announce(self, update: HomeHappened, unprojected: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
         """Before a client is told to fetch the timeline again, let it hold all that the stream has told.
 
         Otherwise what a process committed before it died would be missing from the page, and nobody would tell of it
@@ -157,7 +157,7 @@ class HomeSource(Source[HomeHappened]):
         """
         if not isinstance(update, AuthorAdded):
             return
-        async with aclosing(undrained()) as parts:
+        async with aclosing(unprojected()) as parts:
             async for events in parts:
                 told = [
                     f for f in events if f.number <= update.number and (self._concerns(f) or _is_by(update.user, f))

@@ -42,7 +42,7 @@ def common(some: Values[V], others: Values[V]) -> set[V]:
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
 
 
-class Postings(Generic[K, V]):
+class PostingLists(Generic[K, V]):
     """Values by key, each at most once under a key; what was removed leaves nothing behind.
 
     A value that is alone under its key stands there by itself, as most do. So values must not be tuples or sets.

@@ -20,7 +20,7 @@ Claim: TypeAlias = tuple[int, str | Permission]
 logger = logging.getLogger("fanline.feed")
 
 
-class Endings:
+class SessionWatch:
     """Watches the claims that streams and sockets rest on: by the events of the log, and by a sweep now and then.
 
     The sweep finds what no event tells: sessions that have expired, or made way for newer ones.

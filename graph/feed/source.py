@@ -9,7 +9,7 @@ from graph.log.events import Event
 
 
 class Source(ABC, Generic[E]):
-    """Tells what events mean to one subscriber. A source that depends on other events looks them up and `learns` them."""
+    """Turns events of the log into the updates of one subscriber. Some sources `learn` what earlier events changed."""
 
     learns: ClassVar[bool] = False
     reads_posts: bool = False
@@ -27,7 +27,7 @@ class Source(ABC, Generic[E]):
         """Hear that all events up to the reader's head were looked up or learnt."""
         return
 
-    async def announce(self, update: E, undrained: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
+    async def announce(self, update: E, unprojected: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
         """Prepare the store for what the subscriber will ask when it has heard of this event.
 
         `undrained` gives events that are perhaps not projected yet, up to the reader's head.

@@ -27,7 +27,7 @@ SEQUENCES = 1 << SEQUENCE_BITS
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotencyKey:
     """A client's idempotency key: the same key with the same events appends once; with others it is refused."""
 
     user: int | str
@@ -42,18 +42,18 @@ Commit: TypeAlias = Callable[..., Awaitable[list[Event]]]
 class Log:
     """Appends events and reads them back.
 
-    `seen` is the highest number that this process knows, `known_drained` the drained mark as it last read it.
+    `seen` is the highest number that this process knows, `known_drained` the watermark as it last read it.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.seen = 0
-        self.known_drained = 0
+        self.known_watermark = 0
 
     async def append(
         self,
         bodies: Sequence[EventBody],
-        once: Once | None = None,
+        idempotency_key: IdempotencyKey | None = None,
         times: Sequence[datetime] | None = None,
         first: int | None = None,
     ) -> list[Event]:
@@ -65,18 +65,18 @@ class Log:
         """
         if not bodies:
             return []
-        once = once or Once("-", secrets.token_hex(12), NONCE_SECONDS)
+        idempotency_key = idempotency_key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
         encoded = [encode_body(body) for body in bodies]
-        stamps = [""] * len(bodies) if times is None else [milliseconds(time) for time in times]
+        stamps: list[Word] = [""] * len(bodies) if times is None else [*map(milliseconds, times)]
         digest = hashlib.sha256("\n".join(encoded).encode()).hexdigest()[:32]
         words: list[Word] = [word for pair in zip(stamps, encoded, strict=True) for word in pair]
         [reply] = await self._store.send(
             [
                 script("append").call(
-                    [keys.LOG, keys.once(once.user, once.key)],
+                    [keys.LOG, keys.idempotency(idempotency_key.user, idempotency_key.key)],
                     self.seen,
                     digest,
-                    once.seconds,
+                    idempotency_key.seconds,
                     EPOCH_MS,
                     "" if first is None else first,
                     *words,
@@ -150,13 +150,13 @@ class Log:
         [entries] = await self._store.read([("XREVRANGE", keys.LOG, "+", "-", "COUNT", 1)])
         return number_of(entries[0][0]) if entries else 0
 
-    def drained(self) -> "asyncio.Future[int]":
-        """Tell the drained mark: everything up to it is projected. An older value is safe too. One round trip."""
-        return self._store.ask([("GET", keys.DRAINED)], self._know_drained)
+    def watermark(self) -> "asyncio.Future[int]":
+        """Tell the watermark: everything up to it is projected. An older value is safe too. One round trip."""
+        return self._store.ask([("GET", keys.WATERMARK)], self._note_watermark)
 
-    def _know_drained(self, replies: Sequence[str | None]) -> int:
+    def _note_watermark(self, replies: Sequence[str | None]) -> int:
         mark = int(replies[0] or 0)
-        self.known_drained = max(self.known_drained, mark)
+        self.known_watermark = max(self.known_watermark, mark)
         return mark
 
     async def trimmed(self) -> int:

@@ -178,7 +178,7 @@ class Projections:
 
     def _trimmable(self) -> int:
         """Give the highest number of a tombstone that no late or repeated event can still need."""
-        return max(0, min(self._log.known_drained, number_at(datetime.now(UTC) - self._tombstones_live)))
+        return max(0, min(self._log.known_watermark, number_at(datetime.now(UTC) - self._tombstones_live)))
 
     async def _publish(self, events: Sequence[tuple[int, PostPublished]], *, whole: bool, fan_out: bool) -> None:
         posts = await self._list(await self._write(events))

@@ -28,7 +28,7 @@ class Logins:
         accounts = {
             login: int(user)
             for login, user in zip(logins, holders, strict=True)
-            if user and int(user) <= self._scope.drained
+            if user and int(user) <= self._scope.watermark
         }
         profiles = await self._scope.ask([("HMGET", keys.user(u), "id", "login", "name") for u in accounts.values()])
         found = []
@@ -71,7 +71,7 @@ class Profiles:
         logins = {
             user: str(login)
             for user, login in zip(users, named, strict=True)
-            if login is not None and user <= self._scope.drained
+            if login is not None and user <= self._scope.watermark
         }
         holders = await self._scope.ask([("HGET", keys.login(login), "user") for login in logins.values()])
         return [

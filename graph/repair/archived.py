@@ -174,10 +174,10 @@ class Rows:
         """Find the rows that should not be there, or not alone. They are read last: the archiver may delete them."""
         if self._scope.archive is None:
             return []
-        entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.drained]
+        entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.watermark]
         records = await self._scope.records([entry.post for entry in entries])
         sights = await look(self._scope, entries, records)
-        deleted = [s for s in sights if s.deleted is not None and s.deleted <= self._scope.drained]
+        deleted = [s for s in sights if s.deleted is not None and s.deleted <= self._scope.watermark]
         pending = await self._scope.ask([("ZSCORE", keys.DELETED, sight.post) for sight in deleted])
         deleted = [sight for sight, note in zip(deleted, pending, strict=True) if note is None]
         strays = [s for s in sights if s.deleted is None and s.listed is None and not s.archived and s.living is None]

@@ -76,7 +76,7 @@ class Follows:
     def _judge(self, pair: Pair, own: Side, other: Side) -> Difference[Pair] | None:
         """Say what is wrong with a pair, if anything is that counts."""
         v, a = pair.follower, pair.followee
-        if own.follow == other.follow or max(own.newest, other.newest) > self._scope.drained:
+        if own.follow == other.follow or max(own.newest, other.newest) > self._scope.watermark:
             return None
         if own.follow and other.follow:
             if self._key == keys.followers:

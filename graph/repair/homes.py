@@ -23,7 +23,7 @@ SPARE = 50
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A settled cache up to the drained mark, and whom its viewer follows since when.
+    """A settled cache up to the watermark, and whom its viewer follows since when.
 
     `broken` names a member that cannot be right: '' if there is none, `f` if the floor is missing or nothing expires.
     """
@@ -94,7 +94,7 @@ class Homes:
         replies = await self._scope.ask(commands)
         rows = zip(viewers, replies[::3], replies[1::3], replies[2::3], strict=True)
         return [
-            as_cache(viewer, home, ttl, following, self._scope.drained)
+            as_cache(viewer, home, ttl, following, self._scope.watermark)
             for viewer, home, ttl, following in rows
             if home and home[-1][1] != float("inf")
         ]
@@ -135,7 +135,7 @@ class Homes:
     async def _wrong_posts(self, caches: Sequence[Cache]) -> dict[int, Flaw]:
         """Compare caches with the authors' timelines, and look at the posts that only one of the two has."""
         windows = [
-            Window(len(cache.posts) + SPARE, forward=True, low=cache.floor, high=self._scope.drained + 1)
+            Window(len(cache.posts) + SPARE, forward=True, low=cache.floor, high=self._scope.watermark + 1)
             for cache in caches
         ]
         reads = [(cache.authors - cache.marked, window) for cache, window in zip(caches, windows, strict=True)]
@@ -182,9 +182,9 @@ def as_cache(
     home: Sequence[tuple[str, float]],
     ttl: int,
     following: Sequence[tuple[str, float]],
-    drained: int,
+    watermark: int,
 ) -> Cache:
-    """Read a cache: its floor, posts up to the drained mark, and marks."""
+    """Read a cache: its floor, posts up to the watermark, and marks."""
     floor = next((int(score) for member, score in home if member == "f"), None)
     marked = {int(member[1:]) for member, score in home if score == -1 and member[1:].isdecimal()}
     posts = {int(member): score for member, score in home if member.isdecimal()}
@@ -193,7 +193,7 @@ def as_cache(
     return Cache(
         viewer,
         floor or 0,
-        frozenset(post for post in posts if (floor or 0) < post <= drained),
+        frozenset(post for post in posts if (floor or 0) < post <= watermark),
         frozenset(marked),
         {int(author): int(number) for author, number in following if author.isdecimal()},
         "f" if floor is None or ttl == -1 else misplaced[0] if misplaced else "",

@@ -47,10 +47,10 @@ class Logged:
         self.part = part
 
     async def subjects(self) -> AsyncIterator[list[Event]]:
-        """Go through the log, from what retention has left to the drained mark."""
+        """Go through the log, from what retention has left to the watermark."""
         kinds = KINDS[self.part]
         chunk: list[Event] = []
-        async for event in self._scope.log.replay(0, self._scope.drained):
+        async for event in self._scope.log.replay(0, self._scope.watermark):
             self._scope.seen += 1
             if isinstance(event.body, kinds):
                 chunk.append(event)

@@ -161,7 +161,7 @@ class Listed:
 
     async def compare(self, entries: Sequence[Entry]) -> list[Difference[Entry]]:
         """Find the listed posts that should not be listed, and those that cannot be shown."""
-        entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.drained]
+        entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.watermark]
         records = await self._scope.records([entry.post for entry in entries])
         sights = [s for s in await look(self._scope, entries, records) if s.listed is not None]
         found = [difference for sight in sights if (difference := self._judge(sight))]
@@ -174,7 +174,7 @@ class Listed:
         entry = Entry(sight.author, sight.post)
         what = f"post {sight.post} in the timeline of user {sight.author}"
         if sight.deleted is not None:
-            if sight.deleted > self._scope.drained:
+            if sight.deleted > self._scope.watermark:
                 return None
             cure: Cure = partial(self._remedies.unlist, entry, sight.deleted)
             return Difference(Kind.LISTED_DELETED, entry, f"{what}, deleted by number {sight.deleted}", cure)
@@ -237,7 +237,7 @@ class Records:
 
     async def compare(self, posts: Sequence[int]) -> list[Difference[int]]:
         """Find the records that no timeline and no archive accounts for."""
-        records = await self._scope.records([post for post in posts if post <= self._scope.drained])
+        records = await self._scope.records([post for post in posts if post <= self._scope.watermark])
         alive = {post: found for post, row in records.items() if (found := living(row)) is not None}
         damaged = {p: row for p, row in records.items() if row and "deleted" not in row and p not in alive}
         entries = [Entry(post.author, post.id) for post in alive.values()]
@@ -250,7 +250,7 @@ class Records:
         """Judge what the store alone can tell."""
         what = f"post {sight.post} by user {sight.author}"
         if sight.unlisted is not None:
-            if sight.unlisted > self._scope.drained:
+            if sight.unlisted > self._scope.watermark:
                 return None
             cure: Cure = partial(self._remedies.bury, sight.post, sight.unlisted)
             return Difference(Kind.RESURRECTED, sight.post, f"{what}, deleted by number {sight.unlisted}", cure)

@@ -1,6 +1,6 @@
 """Repair: compares everything that is derived with what it is derived from, and mends what differs.
 
-It runs while the system serves. Only events up to the drained mark, as it stood in the beginning, count; what differs
+It runs while the system serves. Only events up to the watermark, as it stood in the beginning, count; what differs
 is looked at once more when the events that came meanwhile are projected, and only what differs twice is a difference.
 Every remedy carries an event's number, or is a comparison and a change in one step, so that whatever happens meanwhile
 wins. Breaking off is harmless: the next repair finds what is left.
@@ -89,7 +89,7 @@ class Repair:
         """
         self._waits = self._patience
         waited = await self._settle()
-        mark, last = await self._log.drained(), await self._log.last()
+        mark, last = await self._log.watermark(), await self._log.last()
         report = Report(mark, last, mend)
         owner = await self._store.run("GET", keys.ARCHIVE)
         scope = Scope(self._store, self._log, self._archive, mark, archived=owner is not None)
@@ -166,7 +166,7 @@ class Repair:
         last = await self._log.last()
         try:
             async with asyncio.timeout(self._waits):
-                while await self._log.drained() < last:  # noqa: ASYNC110 - the store tells nobody when it changes
+                while await self._log.watermark() < last:  # noqa: ASYNC110 - the store tells nobody when it changes
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
             return False

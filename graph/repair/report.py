@@ -152,7 +152,7 @@ class Difference(Generic[S]):
 
 @dataclass(slots=True)
 class Report:
-    """What was compared, up to the drained mark `upto` of a log that ended at `last`.
+    """What was compared, up to the watermark `upto` of a log that ended at `last`.
 
     `skipped` says why the archive was left out, if it was. `examples` are a few of each kind, with ids.
     """

@@ -37,11 +37,11 @@ class Scope:
     tells whether the store has posts in an archive at all. `seen` counts the keys that were gone through.
     """
 
-    def __init__(self, store: Store, log: Log, archive: Archive | None, drained: int, *, archived: bool) -> None:
+    def __init__(self, store: Store, log: Log, archive: Archive | None, watermark: int, *, archived: bool) -> None:
         self.store = store
         self.log = log
         self.archive = archive
-        self.drained = drained
+        self.watermark = watermark
         self.archived = archived
         self.trouble = ""
         self.seen = 0

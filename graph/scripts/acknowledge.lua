@@ -1,9 +1,9 @@
 #!lua
--- Acknowledge projected events and fan-out tasks that are done, and advance the drained mark.
--- KEYS: 1 {log}   2 {log}:drained   3 {log}:fanouts   4 {log}:fanouts:open
+-- Acknowledge projected events and fan-out tasks that are done, and advance the watermark.
+-- KEYS: 1 {log}   2 {log}:watermark   3 {log}:fanouts   4 {log}:fanouts:open
 -- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   3 how many events
 --       then the entries of those events, then those of tasks
--- Returns the drained mark as a string.
+-- Returns the watermark as a string.
 local number = function(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   return math.max(0, (tonumber(ms) - tonumber(ARGV[2])) * 4096 + tonumber(sequence))

@@ -1,7 +1,7 @@
 #!lua
 -- Move the log past events that an import has projected and that are older than the log's retention: they count as
 -- appended, projected and removed again.
--- KEYS: 1 {log}   2 {log}:drained   3 {log}:trimmed
+-- KEYS: 1 {log}   2 {log}:watermark   3 {log}:trimmed
 -- ARGV: 1 consumer group   2 number of the first such event   3 number of the last   4 how many
 --       5 milliseconds between 1970 and the numbers' epoch
 -- Returns 'advanced', 'repeated' if the log stood at the last one already, or 'out of step', with nothing changed.

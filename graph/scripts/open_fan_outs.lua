@@ -1,5 +1,5 @@
 #!lua
--- Open the tasks of one post's fan-out; the drained mark waits for all of them.
+-- Open the tasks of one post's fan-out; the watermark waits for all of them.
 -- KEYS: 1 {log}:fanouts   2 {log}:fanouts:open
 -- ARGV: 1 post   2 author   then for each task the bounds of the follow numbers it serves: low (exclusive) and high
 -- Returns how many tasks were opened.

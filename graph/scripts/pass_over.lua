@@ -1,8 +1,8 @@
 #!lua
--- Move the drained mark, and the worker's place in the log, past events that an import has projected itself.
--- KEYS: 1 {log}   2 {log}:drained
+-- Move the watermark, and the worker's place in the log, past events that an import has projected itself.
+-- KEYS: 1 {log}   2 {log}:watermark
 -- ARGV: 1 consumer group   2 number of the last such event, as a string   3 its stream entry
--- Returns the drained mark as a string.
+-- Returns the watermark as a string.
 if tonumber(ARGV[2]) <= tonumber(redis.call('GET', KEYS[2]) or 0) then return redis.call('GET', KEYS[2]) end
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   local fields = {}

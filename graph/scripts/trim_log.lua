@@ -1,6 +1,6 @@
 #!lua
--- Remove old events from the log, never above the drained mark, and remember the highest number removed.
--- KEYS: 1 {log}   2 {log}:drained   3 {log}:trimmed
+-- Remove old events from the log, never above the watermark, and remember the highest number removed.
+-- KEYS: 1 {log}   2 {log}:watermark   3 {log}:trimmed
 -- ARGV: 1 highest number to remove   2 milliseconds between 1970 and the numbers' epoch
 -- Returns how many entries were removed.
 local epoch = tonumber(ARGV[2])

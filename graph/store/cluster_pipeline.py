@@ -1,4 +1,4 @@
-"""The read lanes of a cluster: one a node, with the slots that redis-py's cluster client knows.
+"""The read pipelines of a cluster: one a node, with the slots that redis-py's cluster client knows.
 
 The commands of a read go to the nodes that own their keys. What a node redirects (MOVED, ASK), cannot tell at the
 moment (TRYAGAIN, CLUSTERDOWN) or is not there to answer is asked again, elsewhere or later, until the read's time is
@@ -24,7 +24,7 @@ from graph.errors import StoreUnavailable
 from graph.store.commands import Command, keys_of
 from graph.store.connection import Read
 from graph.store.outages import OUTAGES, as_graph_error
-from graph.store.read_pipeline import BACKOFF, Lane
+from graph.store.read_pipeline import BACKOFF, ReadPipeline
 from graph.tasks import end
 
 ASKING: Command = ("ASKING",)
@@ -35,12 +35,12 @@ REDIRECTIONS_AT_ONCE = 4
 LoadScripts = Callable[[Sequence[ClusterNode]], Awaitable[None]]
 
 
-class Scattered:
+class SplitRead:
     """A read whose commands go to several nodes, with the replies that have come."""
 
-    def __init__(self, read: Read, lanes: "ClusterLanes") -> None:
+    def __init__(self, read: Read, pipelines: "ClusterPipeline") -> None:
         self.read = read
-        self.astray = lanes.astray
+        self.astray = pipelines.astray
         self.tries = 0
         self._replies: list[Any] = [None] * read.size
         self._left = read.size
@@ -66,7 +66,7 @@ class Part(Read):
 
     __slots__ = ("_places", "_scattered")
 
-    def __init__(self, scattered: Scattered, places: Sequence[int], *, asking: bool = False) -> None:
+    def __init__(self, scattered: SplitRead, places: Sequence[int], *, asking: bool = False) -> None:
         read = scattered.read
         commands = [read.commands[place] for place in places]
         if asking:
@@ -95,45 +95,45 @@ class Part(Read):
 
 
 @dataclass(slots=True)
-class Stray:
+class RedirectedRead:
     """A command of a scattered read that has to be asked again, and why."""
 
-    scattered: Scattered
+    scattered: SplitRead
     place: int
     error: Exception | None
 
 
-class ClusterLanes:
+class ClusterPipeline:
     """Sends reads to the nodes of a cluster, through one lane each."""
 
     def __init__(self, client: RedisCluster, load_scripts: LoadScripts) -> None:
         self._client = client
         self._load_scripts = load_scripts
-        self._lanes: dict[str, Lane] = {}
-        self._astray: list[Stray] = []
+        self._pipelines: dict[str, ReadPipeline] = {}
+        self._astray: list[RedirectedRead] = []
         self._guiding: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def waiting(self) -> int:
         """How many commands have no answer."""
-        return len(self._astray) + sum([lane.waiting for lane in self._lanes.values()])
+        return len(self._astray) + sum([pipeline.waiting for pipeline in self._pipelines.values()])
 
     def send(self, reads: Sequence[Read]) -> None:
         """Send each command to the node that owns its keys, in one write a node."""
-        self._place([(Scattered(read, self), range(read.size)) for read in reads])
+        self._place([(SplitRead(read, self), range(read.size)) for read in reads])
 
-    def astray(self, scattered: Scattered, place: int, error: Exception | None) -> None:
+    def astray(self, scattered: SplitRead, place: int, error: Exception | None) -> None:
         """Ask a command again that its node did not answer, once it is known where."""
         if self._closed:
             scattered.read.fail(StoreUnavailable("closed"))
             return
         scattered.tries += 1
-        self._astray.append(Stray(scattered, place, error))
+        self._astray.append(RedirectedRead(scattered, place, error))
         if self._guiding is None:
             self._guiding = asyncio.get_running_loop().create_task(self._guide())
 
-    def _place(self, wanted: Sequence[tuple[Scattered, Sequence[int]]]) -> None:
+    def _place(self, wanted: Sequence[tuple[SplitRead, Sequence[int]]]) -> None:
         """Send commands to the nodes that own their keys, as far as these are known."""
         parts: defaultdict[str, list[Part]] = defaultdict(list)
         nodes: dict[str, ClusterNode] = {}
@@ -149,19 +149,19 @@ class ClusterLanes:
             for name, group in own.items():
                 parts[name].append(Part(scattered, group))
         for name, some in parts.items():
-            self._lane(nodes[name]).send(some)
+            self._read_pipeline(nodes[name]).send(some)
 
     def _owner(self, command: Command) -> ClusterNode | None:
         keys = keys_of(command)
         owners = self._client.nodes_manager.slots_cache.get(key_slot(keys[0].encode()) if keys else 0)
         return owners[0] if owners else None
 
-    def _lane(self, node: ClusterNode) -> Lane:
-        lane = self._lanes.get(node.name)
-        if lane is None:
-            lane = Lane(partial(connection_to, node), partial(self._load_scripts, [node]))
-            self._lanes[node.name] = lane
-        return lane
+    def _read_pipeline(self, node: ClusterNode) -> ReadPipeline:
+        pipeline = self._pipelines.get(node.name)
+        if pipeline is None:
+            pipeline = ReadPipeline(partial(connection_to, node), partial(self._load_scripts, [node]))
+            self._pipelines[node.name] = pipeline
+        return pipeline
 
     async def _guide(self) -> None:
         """Ask again what went astray, where the cluster says or as soon as it knows, until the reads' time is up."""
@@ -176,7 +176,7 @@ class ClusterLanes:
         finally:
             self._guiding = None
 
-    async def _guide_once(self, strays: Sequence[Stray]) -> None:
+    async def _guide_once(self, strays: Sequence[RedirectedRead]) -> None:
         """Learn where the first strays belong, and send them there; they stay what they are if nobody tells."""
         try:
             async with asyncio.timeout_at(min(each.scattered.read.deadline for each in strays)):
@@ -205,22 +205,22 @@ class ClusterLanes:
                 await nodes.move_slot(error)
         if not all(error is None or isinstance(error, REDIRECTIONS) for error in errors):
             await nodes.initialize()
-            for name in [name for name in self._lanes if name not in nodes.nodes_cache]:
-                await self._lanes.pop(name).close()
+            for name in [name for name in self._pipelines if name not in nodes.nodes_cache]:
+                await self._pipelines.pop(name).close()
 
-    def _ask(self, scattered: Scattered, place: int, error: exceptions.AskError) -> None:
+    def _ask(self, scattered: SplitRead, place: int, error: exceptions.AskError) -> None:
         """Send a command to the node that is about to own its slot."""
         nodes = self._client.nodes_manager
         node = nodes.get_node(error.host, error.port) or ClusterNode(error.host, error.port, **nodes.connection_kwargs)
-        self._lane(node).send([Part(scattered, [place], asking=True)])
+        self._read_pipeline(node).send([Part(scattered, [place], asking=True)])
 
     async def close(self) -> None:
         """End all connections; reads that wait fail with StoreUnavailable, and so do those to come."""
         self._closed = True
         if self._guiding is not None:
             await end([self._guiding])
-        for lane in self._lanes.values():
-            await lane.close()
+        for pipeline in self._pipelines.values():
+            await pipeline.close()
         for each in self._astray:
             each.scattered.read.fail(StoreUnavailable("closed"))
 
@@ -230,7 +230,7 @@ def connection_to(node: ClusterNode) -> AbstractConnection:
     return node.connection_class(**{**node.connection_kwargs, "retry": Retry(NoBackoff(), 0)})
 
 
-def given_up(stray: Stray, now: float) -> bool:
+def given_up(stray: RedirectedRead, now: float) -> bool:
     """Tell whether nobody waits for a command any more; the read whose time is up fails."""
     read = stray.scattered.read
     if read.deadline <= now:
@@ -238,7 +238,7 @@ def given_up(stray: Stray, now: float) -> bool:
     return read.future.done()
 
 
-def delay(stray: Stray) -> float:
+def delay(stray: RedirectedRead) -> float:
     """Give the seconds to wait before a command is asked again: none where the cluster said at once where to ask."""
     if stray.scattered.tries <= REDIRECTIONS_AT_ONCE and (stray.error is None or isinstance(stray.error, REDIRECTIONS)):
         return 0

@@ -27,13 +27,13 @@ NOTHING = object()
 class Owner(Protocol):
     """Who opened a wire: `wire` is the one in use, `waiting` the number of commands without an answer."""
 
-    wire: "Wire | None"
+    connection: "Connection | None"
     waiting: int
 
-    def lost(self, wire: "Wire", error: Exception) -> None:
+    def lost(self, connection: "Connection", error: Exception) -> None:
         """Give a wire up, and ask what it holds again."""
 
-    def lack_scripts(self, wire: "Wire") -> None:
+    def lack_scripts(self, connection: "Connection") -> None:
         """Do the same, once the scripts are loaded of which its oldest read lacks one."""
 
     def send(self, reads: "Sequence[Read]") -> None:
@@ -110,15 +110,15 @@ def _around(name: str, words: tuple[str, ...]) -> tuple[str, str]:
     return f"*{len(words) + 2}\r\n${len(name)}\r\n{name}\r\n$", tail
 
 
-class Wire(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection. Its server answers in order, so the replies belong to the reads in the order of sending."""
 
-    def __init__(self, lane: "Owner", writer: asyncio.StreamWriter) -> None:
+    def __init__(self, pipeline: "Owner", writer: asyncio.StreamWriter) -> None:
         self.reads: deque[Read] = deque()
         self.paused = False
         self.answered = False
         self.heard = 0.0
-        self._lane = lane
+        self._read_pipeline = pipeline
         self._loop = asyncio.get_running_loop()
         self._writer = writer  # kept, because it closes the connection when nobody holds it
         self._transport = writer.transport
@@ -144,7 +144,7 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come, and answer the reads whose replies are complete."""
-        if self._lane.wire is not self:
+        if self._read_pipeline.connection is not self:
             return
         self.heard = self._loop.time()
         idle = not self.reads
@@ -160,7 +160,7 @@ class Wire(asyncio.Protocol):
         self._deal()
         unasked = (idle and not pushed) or (not self.reads and (self._replies or self._reader.has_data()))
         if broken is not None or unasked:
-            self._lane.lost(self, broken or exceptions.InvalidResponse("a reply that nobody asked for"))
+            self._read_pipeline.lost(self, broken or exceptions.InvalidResponse("a reply that nobody asked for"))
 
     def _deal(self) -> None:
         """Give the oldest reads their replies, as far as they have come."""
@@ -174,7 +174,7 @@ class Wire(asyncio.Protocol):
             reads.popleft()
             start += read.size
             self.answered = True
-            self._lane.waiting -= read.size
+            self._read_pipeline.waiting -= read.size
             if errors:
                 read.refuse(own, errors[0])
             else:
@@ -186,10 +186,10 @@ class Wire(asyncio.Protocol):
         """Tell whether errors are about the server and not the read; then all that is unanswered is asked again."""
         for error in errors:
             if isinstance(error, exceptions.NoScriptError) and not read.scripts_loaded:
-                self._lane.lack_scripts(self)
+                self._read_pipeline.lack_scripts(self)
                 return True
             if isinstance(error, exceptions.ConnectionError):  # it is loading its data, or turns us away
-                self._lane.lost(self, error)
+                self._read_pipeline.lost(self, error)
                 return True
         return False
 
@@ -205,8 +205,8 @@ class Wire(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Send what was held back."""
         self.paused = False
-        self._lane.send([])
+        self._read_pipeline.send([])
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the lane."""
-        self._lane.lost(self, error or exceptions.ConnectionError("the store closed the connection"))
+        self._read_pipeline.lost(self, error or exceptions.ConnectionError("the store closed the connection"))

@@ -1,4 +1,4 @@
-"""The read lane: reads of one event loop to one server, pipelined over one connection, at next to no cost a command.
+"""The read pipeline: reads of one event loop to one server, pipelined over one connection.
 
 A `Lane` opens a wire when it is needed, and again when it is lost. Reads are harmless to repeat: those that were under
 way when a wire was lost go out again on the next one, in the same order, until their time is up.
@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.backoff import ExponentialWithJitterBackoff
 
 from graph.errors import StoreUnavailable
-from graph.store.connection import Read, Wire
+from graph.store.connection import Connection, Read
 from graph.store.outages import as_graph_error
 from graph.tasks import end
 
@@ -24,7 +24,7 @@ RETRIES = 3
 BACKOFF = ExponentialWithJitterBackoff(base=0.05, cap=0.5)
 
 
-class Lane:
+class ReadPipeline:
     """Sends reads to one server over one wire, which it opens at the first read, and again when it is lost.
 
     After four failures in a row to connect, or to get a single answer, all reads that wait fail with StoreUnavailable;
@@ -36,8 +36,8 @@ class Lane:
         self, connection: Callable[[], AbstractConnection], load_scripts: Callable[[], Awaitable[None]]
     ) -> None:
         self.waiting = 0
-        self.wire: Wire | None = None
-        self._connection = connection
+        self.connection: Connection | None = None
+        self._make_connection = connection
         self._load_scripts = load_scripts
         self._scripts_missing = False
         self._closed = False
@@ -50,28 +50,28 @@ class Lane:
     def send(self, reads: Sequence[Read]) -> None:
         """Send reads in one write, or as soon as there is a wire that takes them."""
         self.waiting += sum([read.size for read in reads])
-        if self.wire is None or self.wire.paused or self._unsent:
+        if self.connection is None or self.connection.paused or self._unsent:
             self._unsent.extend(reads)
             if self._closed:
                 self._fail(StoreUnavailable("closed"))
                 return
             self._send_unsent()
         else:
-            self.wire.send(reads)
+            self.connection.send(reads)
         if reads and (self._watch is None or self._watch.when() > reads[0].deadline):
             self._look_at(reads[0].deadline)
 
     def _send_unsent(self) -> None:
         """Send what waits for a wire, but for those whose askers are gone."""
-        if self.wire is None:
+        if self.connection is None:
             if self._unsent and self._opening is None:
                 self._opening = self._loop.create_task(self._open())
-        elif self._unsent and not self.wire.paused:
+        elif self._unsent and not self.connection.paused:
             reads = [read for read in self._unsent if not read.future.done()]
             self.waiting -= sum(read.size for read in self._unsent) - sum(read.size for read in reads)
             self._unsent.clear()
             if reads:
-                self.wire.send(reads)
+                self.connection.send(reads)
 
     async def _open(self) -> None:
         """Open a wire, or fail all reads that wait for one."""
@@ -81,55 +81,55 @@ class Lane:
             if self._scripts_missing:
                 await self._load_scripts()
                 self._scripts_missing = False
-            self.wire = await self._connect()
+            self.connection = await self._connect()
         except Exception as error:
             self._fail(as_graph_error(error))
         finally:
             self._opening = None
-        if self.wire is not None:
+        if self.connection is not None:
             self._send_unsent()
 
-    async def _connect(self) -> Wire:
-        """Let redis-py connect and greet the server, with its settings and retries, and take its connection over."""
-        connection = self._connection()
+    async def _connect(self) -> Connection:
+        """Open a connection through redis-py, with its settings and retries, and take over its stream."""
+        opened = self._make_connection()
         try:
-            await connection.connect()  # type: ignore[no-untyped-call] # redis-py declares nothing here
-            writer = connection._writer
-            if writer is None or await connection.can_read():
+            await opened.connect()  # type: ignore[no-untyped-call] # redis-py declares nothing here
+            writer = opened._writer
+            if writer is None or await opened.can_read():
                 raise exceptions.ConnectionError("the store hung up, or talks without being asked")
-            wire = Wire(self, writer)
-            connection._reader = connection._writer = None
+            connection = Connection(self, writer)
+            opened._reader = opened._writer = None
         except BaseException:
-            await connection.disconnect(nowait=True)
+            await opened.disconnect(nowait=True)
             raise
-        return wire
+        return connection
 
-    def lost(self, wire: Wire, error: Exception) -> None:
+    def lost(self, connection: Connection, error: Exception) -> None:
         """Go on after a wire has failed: ask what it held again, unless it was one failure too many."""
-        if wire is not self.wire:
+        if connection is not self.connection:
             return
-        if wire.answered:
+        if connection.answered:
             self._failures = 0
-        elif wire.reads:
+        elif connection.reads:
             self._failures += 1
-        self._take_back(wire)
+        self._take_back(connection)
         if self._failures > RETRIES:
             self._failures = 0
             self._fail(StoreUnavailable(error))
         else:
             self._send_unsent()
 
-    def lack_scripts(self, wire: Wire) -> None:
+    def lack_scripts(self, connection: Connection) -> None:
         """Load the scripts, of which the wire's oldest read lacks one, before it and all after it are asked again."""
-        wire.reads[0].scripts_loaded = True
+        connection.reads[0].scripts_loaded = True
         self._scripts_missing = True
-        self._take_back(wire)
+        self._take_back(connection)
         self._send_unsent()
 
-    def _take_back(self, wire: Wire) -> None:
-        self._unsent.extendleft(reversed(wire.reads))
-        self.wire = None
-        wire.drop()
+    def _take_back(self, connection: Connection) -> None:
+        self._unsent.extendleft(reversed(connection.reads))
+        self.connection = None
+        connection.drop()
 
     def _fail(self, error: Exception) -> None:
         """Fail all reads that wait for a wire."""
@@ -141,14 +141,14 @@ class Lane:
     def _look(self) -> None:
         """Fail the reads whose time is up, drop a wire that is silent, and look again when the next one is due."""
         self._watch = None
-        now, wire, due = self._loop.time(), self.wire, math.inf
-        for read in [*(wire.reads if wire is not None else ()), *self._unsent]:
+        now, connection, due = self._loop.time(), self.connection, math.inf
+        for read in [*(connection.reads if connection is not None else ()), *self._unsent]:
             if read.deadline <= now:
                 read.fail(StoreUnavailable(f"no answer for {ANSWER_SECONDS:.0f} seconds"))
             elif not read.future.done():
                 due = min(due, read.deadline)
-        if wire is not None and wire.reads and now - wire.heard >= ANSWER_SECONDS:
-            self.lost(wire, exceptions.TimeoutError(f"silent for {ANSWER_SECONDS:.0f} seconds"))
+        if connection is not None and connection.reads and now - connection.heard >= ANSWER_SECONDS:
+            self.lost(connection, exceptions.TimeoutError(f"silent for {ANSWER_SECONDS:.0f} seconds"))
         if due < math.inf:
             self._look_at(due)
 
@@ -164,6 +164,6 @@ class Lane:
             self._watch.cancel()
         if self._opening is not None:
             await end([self._opening])
-        if self.wire is not None:
-            self._take_back(self.wire)
+        if self.connection is not None:
+            self._take_back(self.connection)
         self._fail(StoreUnavailable("closed"))

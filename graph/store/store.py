@@ -1,4 +1,4 @@
-"""The connection to Valkey or Redis, single or clustered: pipelines, scripts, and the shared read lane.
+"""The connection to Valkey or Redis, single or clustered: pipelines, scripts, and the shared read pipeline.
 
 Everything the graph does to the store is a list of commands sent in one round trip by `Store.send`, through redis-py,
 or a read that shares a round trip with the other reads of its event-loop tick (`Store.ask`), through a lane of its own
@@ -25,11 +25,11 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
-from graph.store.cluster_pipeline import ClusterLanes
+from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import Command, Word, refuse_many_slots, script
 from graph.store.connection import Read
 from graph.store.outages import OUTAGES, as_graph_error
-from graph.store.read_pipeline import ANSWER_SECONDS, MOST_WAITING, Lane
+from graph.store.read_pipeline import ANSWER_SECONDS, MOST_WAITING, ReadPipeline
 from graph.tasks import end
 
 C = TypeVar("C", Redis, RedisCluster)
@@ -62,7 +62,7 @@ class Store:
         self.in_order = not isinstance(self._client, RedisCluster)
         self._asked: list[Read] = []
         self._asked_commands = 0
-        self._lane: Lane | ClusterLanes | None = None
+        self._read_pipeline: ReadPipeline | ClusterPipeline | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -129,25 +129,25 @@ class Store:
         if not read.size:
             read.settle([])
             return
-        lane = self._lane
-        if lane is None or loop is not self._loop:
-            lane = self._lane_on(loop)
-        if lane.waiting + self._asked_commands + read.size > MOST_WAITING:
+        pipeline = self._read_pipeline
+        if pipeline is None or loop is not self._loop:
+            pipeline = self._pipeline_on(loop)
+        if pipeline.waiting + self._asked_commands + read.size > MOST_WAITING:
             read.fail(StoreUnavailable(f"more than {MOST_WAITING} reads wait for an answer"))
             return
         if not self._asked:
-            loop.call_soon(self._hold, loop, lane, HELD_TICKS)
+            loop.call_soon(self._hold, loop, pipeline, HELD_TICKS)
         self._asked.append(read)
         self._asked_commands += read.size
 
-    def _hold(self, loop: asyncio.AbstractEventLoop, lane: Lane | ClusterLanes, ticks: int) -> None:
+    def _hold(self, loop: asyncio.AbstractEventLoop, pipeline: ReadPipeline | ClusterPipeline, ticks: int) -> None:
         """Let reads wait a little for others of the same request, which are asked for through tasks and dataloaders."""
         if ticks:
-            loop.call_soon(self._hold, loop, lane, ticks - 1)
+            loop.call_soon(self._hold, loop, pipeline, ticks - 1)
         else:
-            self._flush(lane)
+            self._flush(pipeline)
 
-    def _flush(self, lane: Lane | ClusterLanes) -> None:
+    def _flush(self, pipeline: ReadPipeline | ClusterPipeline) -> None:
         reads, self._asked = self._asked, []
         self.round_trips += 1
         self.commands += self._asked_commands
@@ -155,18 +155,20 @@ class Store:
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         for read in reads:
             read.deadline = deadline
-        lane.send(reads)
+        pipeline.send(reads)
 
-    def _lane_on(self, loop: asyncio.AbstractEventLoop) -> Lane | ClusterLanes:
+    def _pipeline_on(self, loop: asyncio.AbstractEventLoop) -> ReadPipeline | ClusterPipeline:
         """Begin a lane on an event loop. One on another loop, which must have ended, is forgotten."""
-        lane: Lane | ClusterLanes
+        pipeline: ReadPipeline | ClusterPipeline
         if isinstance(self._client, RedisCluster):
-            lane = ClusterLanes(self._client, self._load_scripts)
+            pipeline = ClusterPipeline(self._client, self._load_scripts)
         else:
-            lane = Lane(self._client.connection_pool.make_connection, partial(self._load_scripts, [self._client]))
+            pipeline = ReadPipeline(
+                self._client.connection_pool.make_connection, partial(self._load_scripts, [self._client])
+            )
         self._asked, self._asked_commands = [], 0
-        self._lane, self._loop = lane, loop
-        return lane
+        self._read_pipeline, self._loop = pipeline, loop
+        return pipeline
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
@@ -277,8 +279,8 @@ class Store:
     async def close(self) -> None:
         """Close all connections."""
         await end(list(self._under_way))
-        if self._lane is not None:
-            await self._lane.close()
+        if self._read_pipeline is not None:
+            await self._read_pipeline.close()
         await self._client.aclose()
 
 

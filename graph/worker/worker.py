@@ -1,6 +1,6 @@
 """The worker: reads the log through a consumer group and projects every event.
 
-Events are acknowledged last, so a worker that dies leaves its events to the others; the drained mark follows the
+Events are acknowledged last, so a worker that dies leaves its events to the others; the watermark follows the
 oldest event that is not acknowledged. Several workers share the log, and the tasks into which a long fan-out is cut:
 the mark waits for the last of them. What cannot be projected after five deliveries goes to the dead letters; an
 outage of the store does not count as a delivery.
@@ -31,7 +31,7 @@ from graph.worker.consumer import GROUP, Consumer, Entry
 
 V = TypeVar("V")
 Process: TypeAlias = Callable[[Sequence[Entry]], Awaitable[int]]
-"""Work on entries of a stream, acknowledge those that are done, and give the drained mark."""
+"""Work on entries of a stream, acknowledge those that are done, and give the watermark."""
 
 FACTS_AT_ONCE = 100
 FAN_OUTS_AT_ONCE = 2  # while one waits for the store, the other prepares its next chunk
@@ -132,7 +132,7 @@ class Worker:
                 logger.warning("Housekeeping waits: %s", error)
 
     async def drain(self) -> int:
-        """Project everything in the log, fan-outs included, and give the drained mark.
+        """Project everything in the log, fan-outs included, and give the watermark.
 
         Waits for what another worker holds, and takes it over when it has waited long enough.
         """
@@ -150,21 +150,21 @@ class Worker:
 
     async def pass_over(self, upto: int) -> None:
         """Count the events up to this number as projected, because an import has done it. One round trip."""
-        pass_over = script("pass_over").call([keys.LOG, keys.DRAINED], GROUP, upto, entry_id(upto))
+        pass_over = script("pass_over").call([keys.LOG, keys.WATERMARK], GROUP, upto, entry_id(upto))
         await self._store.send([pass_over])
 
     async def _join(self) -> None:
         """Create the consumer groups, that of the log where projections stand, unless there are some."""
-        await self._events.join(entry_id(await self._log.drained()))
+        await self._events.join(entry_id(await self._log.watermark()))
         await self._tasks.join("0")
 
     async def _process(self, entries: Sequence[Entry]) -> int:
-        """Project a batch of events, then acknowledge what was projected; give the drained mark."""
+        """Project a batch of events, then acknowledge what was projected; give the watermark."""
         async with self._events.holding([entry[0] for entry in entries]):
             return await self._acknowledge(events=await self._project(entries))
 
     async def _fan_out(self, entries: Sequence[Entry]) -> int:
-        """Carry tasks of fan-outs out, then acknowledge them; give the drained mark."""
+        """Carry tasks of fan-outs out, then acknowledge them; give the watermark."""
         async with self._tasks.holding([entry[0] for entry in entries]):
             done = []
             for entry, words in entries:
@@ -178,11 +178,11 @@ class Worker:
             return await self._acknowledge(tasks=done)
 
     async def _acknowledge(self, events: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
-        """Acknowledge what is done, and advance the drained mark. One round trip."""
-        names = [keys.LOG, keys.DRAINED, keys.FANOUTS, keys.OPEN_FANOUTS]
+        """Acknowledge what is done, and advance the watermark. One round trip."""
+        names = [keys.LOG, keys.WATERMARK, keys.FANOUTS, keys.OPEN_FANOUTS]
         call = script("acknowledge").call(names, GROUP, EPOCH_MS, len(events), *events, *tasks)
         [mark] = await with_patience(lambda: self._store.send([call]))
-        self._log.known_drained = max(self._log.known_drained, int(mark))
+        self._log.known_watermark = max(self._log.known_watermark, int(mark))
         return int(mark)
 
     async def _project(self, entries: Sequence[Entry]) -> list[str]:
@@ -220,10 +220,10 @@ class Worker:
 
     async def backlog(self) -> Backlog:
         """Tell what waits to be done. Two round trips."""
-        drained = await self._log.drained()
+        watermark = await self._log.watermark()
         [first, *counts] = await self._store.read(
             [
-                ("XRANGE", keys.LOG, f"({entry_id(drained)}", "+", "COUNT", 1),
+                ("XRANGE", keys.LOG, f"({entry_id(watermark)}", "+", "COUNT", 1),
                 ("ZCARD", keys.OPEN_FANOUTS),
                 ("XLEN", keys.DEAD),
                 ("ZCARD", keys.ARCHIVABLE),
@@ -243,7 +243,7 @@ class Worker:
             await consumer.forget_silent()
         oldest = number_at(datetime.now(UTC) - self._retention)
         await self._store.send(
-            [script("trim_log").call([keys.LOG, keys.DRAINED, keys.TRIMMED], max(0, oldest), EPOCH_MS)]
+            [script("trim_log").call([keys.LOG, keys.WATERMARK, keys.TRIMMED], max(0, oldest), EPOCH_MS)]
         )
 
     async def _scrub_dead_letters(self, deleted: set[str]) -> None:
@@ -254,19 +254,19 @@ class Worker:
 
     async def _scrub(self) -> None:
         """Remove the PostPublished events of posts whose deletion is projected."""
-        drained = await self._log.drained()
+        watermark = await self._log.watermark()
         start = int(await self._store.run("GET", keys.SCRUBBED) or 0)
-        if start >= drained:
+        if start >= watermark:
             return
         texts = [
             entry_id(event.body.post)
-            async for event in self._log.replay(start, drained)
+            async for event in self._log.replay(start, watermark)
             if isinstance(event.body, PostDeleted)
         ]
         if texts:
             await self._store.run("XDEL", keys.LOG, *texts)
             await self._scrub_dead_letters(set(texts))
-        await self._store.run("SET", keys.SCRUBBED, drained)
+        await self._store.run("SET", keys.SCRUBBED, watermark)
 
 
 async def with_patience(work: Callable[[], Awaitable[V]]) -> V:

@@ -1,4 +1,4 @@
-"""A made-up world: the events of a log before it is written, in time order; `server.seeding.load` loads it into a store.
+"""A generated world: the events of a log in time order. `server.seeding.load` loads them into a store.
 
 Every event has a millisecond of its own, so that its number is known beforehand (`graph.model.number_at`), and
 with it the id of the person or post that it creates. So a world can be a stream: no event needs another one to be

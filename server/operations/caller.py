@@ -141,16 +141,16 @@ class Caller:
     def context(self, meter: Meter | None = None) -> Context:
         """Make the context of an operation."""
         resumption = self.resumption
-        drained = None
+        watermark = None
         if not self.graph.store.in_order:
-            drained = self.graph.log.drained()
-            drained.add_done_callback(look_at)
+            watermark = self.graph.log.watermark()
+            watermark.add_done_callback(look_at)
         after = resumption.after if resumption else None
         context = Context(
             self.graph,
             self.viewer,
             self.tokens.issue,
-            drained,
+            watermark,
             client=self,
             resume_after=after,
             read_rate_limit=meter.state if meter else None,

@@ -1,4 +1,4 @@
-"""The read lanes of a cluster: slots that move and primaries that die cost time, and never give a wrong answer."""
+"""The read pipelines of a cluster: slots that move and primaries that die cost time, and never give a wrong answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

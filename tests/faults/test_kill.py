@@ -50,8 +50,8 @@ async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]
     try:
         if mutation:
             await perform(graph, mutation)
-        drained = await graph.worker(claim_after=CHEAP.hibernate_after * 0).drain()
-        assert drained == await graph.log.last()
+        watermark = await graph.worker(claim_after=CHEAP.hibernate_after * 0).drain()
+        assert watermark == await graph.log.last()
         cached = await reading(graph)
         await graph.timelines.settle()
         for key in await graph.store.run("KEYS", "home:*"):

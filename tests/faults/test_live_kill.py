@@ -16,7 +16,7 @@ from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import Checkpoint, Gap
 from graph.log.events import Event, PostPublished
-from graph.log.log import Once
+from graph.log.log import IdempotencyKey
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
@@ -46,13 +46,13 @@ class Publisher:
             updates = [
                 PostPublished(self._authors[n % len(self._authors)], f"rain {batch} {n}") for n in range(EVENTS_AT_ONCE)
             ]
-            self.committed += await self._append(updates, Once("publisher", f"{batch}"))
+            self.committed += await self._append(updates, IdempotencyKey("publisher", f"{batch}"))
             await asyncio.sleep(PAUSE)
 
-    async def _append(self, updates: list[PostPublished], once: Once) -> list[Event]:
+    async def _append(self, updates: list[PostPublished], idempotency_key: IdempotencyKey) -> list[Event]:
         while True:
             try:
-                return await self._graph.log.append(updates, once)
+                return await self._graph.log.append(updates, idempotency_key)
             except StoreUnavailable:
                 await asyncio.sleep(0.05)
 

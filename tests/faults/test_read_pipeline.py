@@ -1,4 +1,4 @@
-"""The read lane under faults: no wrong answer to anyone, ever. Each read asks for a key whose value names the key."""
+"""The read pipeline under faults never gives a wrong answer. Each read asks for a key whose value names the key."""
 
 import asyncio
 import os

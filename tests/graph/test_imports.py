@@ -56,12 +56,12 @@ async def test_imported_events_count_as_drained(graph: Graph) -> None:
     """The worker goes on behind them, whether it began before or after."""
     events = await a_small_past(graph)
     await graph.imports.bring(events[:3])
-    assert await graph.log.drained() == events[2].number
+    assert await graph.log.watermark() == events[2].number
     await graph.worker().drain()
 
     await graph.imports.bring(events[3:])
 
-    assert await graph.log.drained() == events[-1].number == await graph.worker().drain()
+    assert await graph.log.watermark() == events[-1].number == await graph.worker().drain()
     bob = events[1].number
     [later] = await posts(graph, bob, "later")
     assert await graph.worker().drain() == later
@@ -76,7 +76,7 @@ async def test_what_the_log_would_forget_at_once_is_only_counted(graph: Graph, r
 
     about = await raw.xinfo_stream("{log}")
     assert (about["length"], about["entries-added"]) == (0, len(events))
-    assert await graph.log.last() == await graph.log.drained() == await graph.log.trimmed() == events[-1].number
+    assert await graph.log.last() == await graph.log.watermark() == await graph.log.trimmed() == events[-1].number
 
 
 async def test_recent_events_are_in_the_log(graph: Graph) -> None:
@@ -86,7 +86,7 @@ async def test_recent_events_are_in_the_log(graph: Graph) -> None:
     await graph.imports.bring(events)
 
     assert [event async for event in graph.log.replay(0, events[-1].number)] == events
-    assert (await graph.log.trimmed(), await graph.log.drained()) == (0, events[-1].number)
+    assert (await graph.log.trimmed(), await graph.log.watermark()) == (0, events[-1].number)
 
 
 async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:

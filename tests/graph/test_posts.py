@@ -235,7 +235,7 @@ async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) 
     await worker.drain()
     await worker.tidy()
 
-    entries = repr(await raw.xrange("{log}")) + repr(await state(raw, but=("{log}:once", "{log}")))
+    entries = repr(await raw.xrange("{log}")) + repr(await state(raw, but=("{log}:idempotency", "{log}")))
     assert "regret" not in entries
     assert "no matter" in entries
     assert (await raw.hkeys(f"post:{{{secret}}}")) == ["deleted"]

@@ -143,10 +143,10 @@ class HomeClient(Client):
         self.held: dict[int, int | None] | None = None
 
     async def begin(self, graph: Graph) -> None:
-        """Read the timeline, and go on from the drained mark before that: the page's `liveCursor`."""
-        drained = await graph.log.drained()
+        """Read the timeline, and go on from the watermark before that: the page's `liveCursor`."""
+        watermark = await graph.log.watermark()
         await self._read(graph)
-        self.position = drained
+        self.position = watermark
 
     async def apply(self, update: Any, graph: Graph) -> None:
         """Keep what is held in step."""

@@ -76,7 +76,7 @@ class History:
         self.operations.append(operation)
         return operation
 
-    def drained(self) -> None:
+    def watermark(self) -> None:
         """Note that the log is drained: what died has taken effect by now, or never will."""
         now = self.tick()
         for operation in self.operations:

@@ -279,7 +279,7 @@ class Interleavings(RuleBasedStateMachine):
         assert graph.archiver is not None
         await graph.archiver.work()
         await graph.close()
-        self.history.drained()
+        self.history.watermark()
 
     def _observer(self, limit: float) -> Graph:
         """Give a graph that does not wait for turns."""

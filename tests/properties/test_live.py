@@ -127,8 +127,8 @@ class Interleaving:
 
     async def _trim(self, which: int) -> None:
         """Let retention remove what is drained, up to some event."""
-        drained = await self.writer.worker().drain()
-        numbers = [event.number for event in self.town.events if event.number <= drained]
+        watermark = await self.writer.worker().drain()
+        numbers = [event.number for event in self.town.events if event.number <= watermark]
         if numbers and (upto := numbers[which % len(numbers)]) > self.town.trimmed:
             self.town.trimmed = upto
             await self.writer.store.send(

@@ -61,17 +61,17 @@ class World:
         return Context(self.graph, await self.viewer(user), issue_token)
 
     async def ask(self, document: str, by: User | None = None, /, **variables: object) -> Answer:
-        """Execute an operation as the server does: the session check and the drained mark beside it."""
+        """Execute an operation as the server does: the session check and the watermark beside it."""
         viewer = await self.viewer(by)
         store = self.graph.store
         trips, commands = store.round_trips, store.commands
-        drained = asyncio.ensure_future(self.graph.log.drained())
+        watermark = asyncio.ensure_future(self.graph.log.watermark())
         checks = (
             [] if viewer is None else [asyncio.ensure_future(self.graph.sessions.is_live(viewer.user, viewer.session))]
         )
-        context = Context(self.graph, viewer, issue_token, drained)
+        context = Context(self.graph, viewer, issue_token, watermark)
         result = await schema.execute(document, context_value=context, variable_values=variables)
-        await asyncio.gather(drained, *checks)
+        await asyncio.gather(watermark, *checks)
         return Answer(result.data, errors_of(result.errors), store.round_trips - trips, store.commands - commands)
 
 

@@ -16,8 +16,8 @@ async def test_the_drained_mark_is_read_once(world: World) -> None:
     """All pages of a request share one mark, read when the first of them asks."""
     context = Context(world.graph, None, issue_token)
     trips = world.graph.store.round_trips
-    assert await asyncio.gather(context.drained(), context.drained()) == [0, 0]
-    assert await context.drained() == 0
+    assert await asyncio.gather(context.watermark(), context.watermark()) == [0, 0]
+    assert await context.watermark() == 0
     assert world.graph.store.round_trips == trips + 1
 
 
@@ -27,8 +27,8 @@ async def test_the_server_may_begin_to_read_the_drained_mark(world: World) -> No
     coming = asyncio.get_running_loop().create_future()
     context = Context(world.graph, None, issue_token, coming)
     coming.set_result(7)
-    assert await context.drained() == 7
-    assert await context.drained() == 7
+    assert await context.watermark() == 7
+    assert await context.watermark() == 7
     assert world.graph.store.round_trips == trips
 
 
@@ -36,7 +36,7 @@ async def test_a_cancelled_reader_of_the_mark_leaves_the_others_alone(world: Wor
     """Two fields wait for the mark; one gives up."""
     coming = asyncio.get_running_loop().create_future()
     context = Context(world.graph, None, issue_token, coming)
-    one, other = asyncio.ensure_future(context.drained()), asyncio.ensure_future(context.drained())
+    one, other = asyncio.ensure_future(context.watermark()), asyncio.ensure_future(context.watermark())
     await asyncio.sleep(0)
     one.cancel()
     await asyncio.sleep(0)
@@ -49,14 +49,14 @@ async def test_forgetting_reads_everything_again(world: World) -> None:
     [alice] = await world.people("alice")
     context = await world.context(alice)
     await context.loaders.users.load(alice.id)
-    await context.drained()
+    await context.watermark()
     await world.graph.users.update_profile(alice.id, name="Alicia")
     await world.graph.worker().drain()
     context.forget()
     found = await context.loaders.users.load(alice.id)
     assert found is not None
     assert found.name == "Alicia"
-    assert await context.drained() > 0
+    assert await context.watermark() > 0
 
 
 async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:

@@ -147,7 +147,7 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
 
 
 async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
-    """Wait until what is read, the drained mark for example, has reached a number."""
+    """Wait until what is read, the watermark for example, has reached a number."""
     async with asyncio.timeout(PATIENCE):
         while await read() < number:  # noqa: ASYNC110 - the store tells nobody when it changes
             await asyncio.sleep(0.01)

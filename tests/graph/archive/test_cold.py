@@ -70,7 +70,7 @@ async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Red
     viewer, author = await crowd(right, 2)
     await right.commit([Followed(viewer, author)])
     ids = await many_posts(right, author, 45)
-    await wrong.ownership.check()
+    await wrong.binding.check()
     await home(right, viewer)
     await right.timelines.settle()
     await moved(right)
@@ -83,7 +83,7 @@ async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Red
     with pytest.raises(ArchiveUnavailable):
         await wrong.posts.get_many(ids)
     with pytest.raises(WrongArchive if other else ArchiveUnavailable):
-        await wrong.ownership.check()
+        await wrong.binding.check()
     assert await raw.zrange(f"home:{{{viewer}}}", 0, -1) == before
     assert await home(right, viewer) == await own(right, author) == ids[::-1]
 

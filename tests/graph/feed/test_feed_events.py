@@ -249,7 +249,7 @@ async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
     assert len(feed) == 0
     assert not feed._homes._audiences
     assert not [*feed._homes._of_author]
-    assert len(feed._endings) == 0
+    assert len(feed._session_watch) == 0
 
 
 async def test_a_watched_session_tells_when_it_ends(graph: Graph, feed: Feed, raw: Redis) -> None:
@@ -271,4 +271,4 @@ async def test_a_watched_session_tells_when_it_ends(graph: Graph, feed: Feed, ra
     await graph.sessions.end(alice)
     await reached(count, 3)
     assert ended == [0, 1, 2]
-    assert len(feed._endings) == 0
+    assert len(feed._session_watch) == 0

@@ -53,13 +53,13 @@ async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, 
 
 
 async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed) -> None:
-    """Query, then subscribe from the drained mark read before: page and updates together hold every post."""
+    """Query, then subscribe from the watermark read before: page and updates together hold every post."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     first = await posts(graph, bob, "1", "2")
     await graph.worker().drain()
     between = await posts(graph, bob, "3")
-    mark = await graph.log.drained()
+    mark = await graph.log.watermark()
     page = await home(graph, alice)
     late = await posts(graph, bob, "4")
 
@@ -237,7 +237,7 @@ async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -
 async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the bound it is cut off and goes on from the drained mark; a fast one beside it loses nothing."""
+    """Beyond the bound it is cut off and goes on from the watermark; a fast one beside it loses nothing."""
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -258,7 +258,7 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
 async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream goes on from the drained mark of before the gap, however long the client takes for its page."""
+    """The stream goes on from the watermark of before the gap, however long the client takes for its page."""
     monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.feed.posting_lists import FEW, Postings, Values, common, excluding, including
+from graph.feed.posting_lists import FEW, PostingLists, Values, common, excluding, including
 
 some = st.sets(st.integers(0, 3 * FEW), max_size=2 * FEW)
 
@@ -35,7 +35,7 @@ def test_what_two_have_in_common(one: set[int], other: set[int]) -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 3))))
 def test_keys_without_values_are_forgotten(changes: list[tuple[bool, int, int]]) -> None:
     """The lists hold what was put under each key and not taken away."""
-    postings: Postings[int, int] = Postings()
+    postings: PostingLists[int, int] = PostingLists()
     expected: dict[int, set[int]] = {}
     for adding, key, value in changes:
         if adding:

@@ -26,7 +26,7 @@ from graph.log.events import (
     decode_body,
     encode_body,
 )
-from graph.log.log import Once, entry_id, milliseconds, number_of
+from graph.log.log import IdempotencyKey, entry_id, milliseconds, number_of
 from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at, time_of
 from tests.support.graph_worlds import Open, codes
 
@@ -191,9 +191,9 @@ async def test_the_highest_number_is_exact(graph: Graph) -> None:
 async def test_a_key_appends_once(graph: Graph, another: Open) -> None:
     """The same key with the same events gives the same numbers, from any process, and one entry each."""
     batch = [Followed(1, 2), Followed(1, 3)]
-    first = await graph.log.append(batch, Once(1, "k"))
+    first = await graph.log.append(batch, IdempotencyKey(1, "k"))
 
-    again = await (await another()).log.append(batch, Once(1, "k"))
+    again = await (await another()).log.append(batch, IdempotencyKey(1, "k"))
 
     assert again == first
     assert await replayed(graph, 0, MAX_NUMBER) == [event.number for event in first]
@@ -203,7 +203,7 @@ async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Op
     """Fifty requests with one key commit one event."""
     writers = [graph, await another()]
 
-    events = await asyncio.gather(*(writers[n % 2].log.append(note(), Once(1, "k")) for n in range(50)))
+    events = await asyncio.gather(*(writers[n % 2].log.append(note(), IdempotencyKey(1, "k")) for n in range(50)))
 
     assert len({event.number for [event] in events}) == 1
     assert len(await replayed(graph, 0, MAX_NUMBER)) == 1
@@ -212,10 +212,10 @@ async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Op
 @pytest.mark.parametrize("other", [note("bye"), note() + note(), [PostPublished(1, "hello", "web")], [Followed(1, 2)]])
 async def test_a_key_with_other_events_is_refused(graph: Graph, other: list[EventBody]) -> None:
     """A key stands for what it was first used for; nothing else is written under it."""
-    [event] = await graph.log.append(note(), Once(1, "k"))
+    [event] = await graph.log.append(note(), IdempotencyKey(1, "k"))
 
     with pytest.raises(Rejected) as rejected:
-        await graph.log.append(other, Once(1, "k"))
+        await graph.log.append(other, IdempotencyKey(1, "k"))
 
     assert codes(rejected.value) == [ProblemCode.IDEMPOTENCY_MISMATCH]
     assert rejected.value.problems[0].field == ("idempotencyKey",)
@@ -224,7 +224,7 @@ async def test_a_key_with_other_events_is_refused(graph: Graph, other: list[Even
 
 async def test_keys_belong_to_their_user(graph: Graph) -> None:
     """Two people may choose the same key."""
-    [mine], [yours] = [await graph.log.append(note(), Once(user, "k")) for user in (1, 2)]
+    [mine], [yours] = [await graph.log.append(note(), IdempotencyKey(user, "k")) for user in (1, 2)]
 
     assert mine.number != yours.number
 
@@ -232,9 +232,9 @@ async def test_keys_belong_to_their_user(graph: Graph) -> None:
 @pytest.mark.parametrize("key", ["}{", "a b", "{x}", ":", "1:k", "*", "x" * 128])
 async def test_any_key_stays_in_the_slot_of_the_log(graph: Graph, key: str) -> None:
     """A client's key may hold braces, blanks and colons."""
-    first = await graph.log.append(note(), Once(1, key))
+    first = await graph.log.append(note(), IdempotencyKey(1, key))
 
-    assert await graph.log.append(note(), Once(1, key)) == first
+    assert await graph.log.append(note(), IdempotencyKey(1, key)) == first
 
 
 async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
@@ -275,7 +275,7 @@ async def test_a_event_is_found_by_its_number(graph: Graph) -> None:
 
 async def test_an_empty_log_ends_at_zero(graph: Graph) -> None:
     """Before the first event, nothing is numbered, drained or trimmed."""
-    assert [await graph.log.last(), await graph.log.drained(), await graph.log.trimmed()] == [0, 0, 0]
+    assert [await graph.log.last(), await graph.log.watermark(), await graph.log.trimmed()] == [0, 0, 0]
 
 
 @given(st.integers(0, MAX_NUMBER >> SEQUENCE_BITS))

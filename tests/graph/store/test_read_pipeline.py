@@ -1,4 +1,4 @@
-"""The read lane: whoever asks in one tick shares a write, and nobody ever gets what somebody else asked for."""
+"""The read pipeline: whoever asks in one tick shares a write, and nobody ever gets what somebody else asked for."""
 
 import asyncio
 import ssl

@@ -211,7 +211,7 @@ async def test_a_store_that_was_never_there_is_unavailable(tmp_path: Path) -> No
     """Opening connects to nothing; every use says that the store does not answer."""
     graph = await Graph.open(f"unix://{tmp_path}/nothing", CHEAP)
 
-    for use in (graph.store.ping(), graph.users.get_many([1]), graph.posts.publish(1, "x"), graph.log.drained()):
+    for use in (graph.store.ping(), graph.users.get_many([1]), graph.posts.publish(1, "x"), graph.log.watermark()):
         with pytest.raises(StoreUnavailable):
             await use
     await graph.close()
@@ -227,7 +227,7 @@ async def test_a_killed_store_is_unavailable_and_comes_back(own_server: Embedded
         doomed.store.ping(),
         doomed.users.get_many([alice]),
         doomed.posts.publish(alice, "lost"),
-        doomed.log.drained(),
+        doomed.log.watermark(),
         return_exceptions=True,
     )
     assert [type(outcome) for outcome in outcomes] == 4 * [StoreUnavailable]
@@ -252,7 +252,7 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
 
         async with asyncio.timeout(PATIENCE):
             assert (await anext(stream)).number == post
-        await reached(doomed.log.drained, post)
+        await reached(doomed.log.watermark, post)
     await stream.aclose()
 
 
@@ -276,7 +276,7 @@ async def test_a_replica_without_its_primary_is_unavailable(own_server: Embedded
     with pytest.raises(StoreUnavailable):
         await doomed.users.get_many([1])
     with pytest.raises(StoreUnavailable):
-        await asyncio.gather(doomed.users.get_many([1]), doomed.log.drained())
+        await asyncio.gather(doomed.users.get_many([1]), doomed.log.watermark())
 
 
 async def test_a_full_store_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:

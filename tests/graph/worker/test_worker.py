@@ -54,7 +54,7 @@ async def test_draining_projects_everything_and_gives_the_mark(graph: Graph) -> 
 
     mark = await graph.worker().drain()
 
-    assert mark == await graph.log.drained() == await graph.log.last()
+    assert mark == await graph.log.watermark() == await graph.log.last()
     assert await home(graph, alice) == [post]
 
 
@@ -84,7 +84,7 @@ async def test_the_mark_waits_for_the_oldest_open_event(graph: Graph) -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(graph.worker(timedelta(hours=1)).drain(), 0.1)
 
-    assert before <= await graph.log.drained() == held - 1
+    assert before <= await graph.log.watermark() == held - 1
     assert await pending(graph) == 1
 
 
@@ -117,7 +117,7 @@ async def test_a_worker_that_dies_at_any_step_loses_nothing(graph: Graph, anothe
 
     await graph.worker(SOON).drain()
 
-    assert await graph.log.drained() == await graph.log.last()
+    assert await graph.log.watermark() == await graph.log.last()
     assert await home(graph, alice) == [post]
     assert [f.user for f in (await graph.follows.followers([bob], newest(9)))[0].items] == [alice]
     assert await graph.worker().dead_letters() == []
@@ -162,7 +162,7 @@ async def test_a_running_worker_follows_the_log(graph: Graph) -> None:
     async with background(graph.worker().run()):
         for _ in range(3):
             [post] = await append(graph, PostPublished(bob, "hi"))
-            await reached(graph.log.drained, post)
+            await reached(graph.log.watermark, post)
     assert len(await home(graph, bob)) == 3
     assert await home(graph, alice) == []
 
@@ -175,7 +175,7 @@ async def test_a_running_worker_takes_over_and_tidies(another: Open) -> None:
     await take(graph)
 
     async with background(graph.worker(SOON).run()):
-        await reached(graph.log.drained, number)
+        await reached(graph.log.watermark, number)
         await reached(graph.log.trimmed, number)
 
     assert list(await graph.follows.followed_by(alice)) == [bob]
@@ -186,10 +186,10 @@ async def test_a_lost_consumer_group_is_made_again_where_projections_stand(graph
     """Nothing is projected from the beginning again, nothing is left out."""
     alice, bob = await people(graph, "alice", "bob")
     async with background(graph.worker().run()):
-        await reached(graph.log.drained, await graph.log.last())
+        await reached(graph.log.watermark, await graph.log.last())
         await raw.xgroup_destroy("{log}", GROUP)
         [number] = await append(graph, Followed(alice, bob))
-        await reached(graph.log.drained, number)
+        await reached(graph.log.watermark, number)
     assert list(await graph.follows.followed_by(alice)) == [bob]
 
 
@@ -274,7 +274,7 @@ async def test_the_mark_waits_for_a_poisoned_event(graph: Graph, raw: Redis) -> 
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(graph.worker(timedelta(hours=1)).drain(), 0.05)
         await graph.store.run("XCLAIM", "{log}", GROUP, "other", 0, entry_id(poisoned))
-    assert await graph.log.drained() == poisoned - 1
+    assert await graph.log.watermark() == poisoned - 1
 
     await raw.delete(f"posts:{{{bob}}}")
     await graph.worker(SOON).drain()
@@ -323,7 +323,7 @@ async def test_outages_while_acknowledging_are_no_deliveries(another: Open) -> N
     Fault(flaky.store, runs("acknowledge", entry_id(number)), times=MAX_DELIVERIES + 1)
 
     async with background(flaky.worker(SOON).run()):
-        await reached(flaky.log.drained, number)
+        await reached(flaky.log.watermark, number)
 
     assert await flaky.worker().dead_letters() == []
 
@@ -372,7 +372,7 @@ async def test_the_mark_never_goes_back(graph: Graph) -> None:
     with contextlib.suppress(TimeoutError):  # it may wait for what is open, or see that nothing is missing
         await asyncio.wait_for(graph.worker(timedelta(hours=1)).drain(), 0.1)
 
-    assert await graph.log.drained() == mark
+    assert await graph.log.watermark() == mark
 
 
 async def test_a_crashed_request_is_finished_by_the_worker(graph: Graph, another: Open) -> None:

@@ -89,7 +89,7 @@ async def everything(graph: Graph) -> dict[str, Any]:
     async with Redis.from_url(graph.store.url, decode_responses=True) as raw:
         async for key in raw.scan_iter(count=1000):
             kind = await raw.type(key)
-            if key.startswith(("{log}:once:", "{log}:import")):
+            if key.startswith(("{log}:idempotency:", "{log}:import")):
                 continue
             assert await raw.ttl(key) == -1, key
             if key == "{log}:archivable":
