@@ -7,7 +7,6 @@ It has nothing to do with GraphQL, which it does not know: the name means who fo
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from argon2 import PasswordHasher
@@ -15,6 +14,7 @@ from argon2 import PasswordHasher
 from graph.archive.archive import Archive
 from graph.archive.archiver import Archiver
 from graph.archive.binding import ArchiveBinding
+from graph.commit import Commit
 from graph.feed.feed import Feed
 from graph.follows import Follows
 from graph.home.cache import HomeCache
@@ -31,35 +31,11 @@ from graph.repair.repair import Repair
 from graph.sessions import Sessions
 from graph.store.store import Store
 from graph.timelines import Timelines
+from graph.tuning import Tuning
 from graph.users import Users
 from graph.worker.worker import Worker
 
 __all__ = ["Graph", "Tuning"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """The numbers that shape a graph.
-
-    `push_limit`: infinity is push, zero is pull, anything between hybrid. `fan_out_task` is how many followers one task
-    of a long fan-out serves. With an archive, the store keeps the newest `hot_posts` of an author, and up to
-    `archive_batch` more, which then move at once.
-    """
-
-    home_size: int = 800
-    sync_followers: int = 1000
-    push_limit: float = math.inf
-    fan_out_task: int = 10_000
-    hot_posts: int = 1000
-    archive_batch: int = 1000
-    hibernate_after: timedelta = timedelta(days=7)
-    log_retention: timedelta = timedelta(hours=24)
-    tombstones_live: timedelta = timedelta(hours=24)
-    max_following: int = 5000
-    session_ttl: timedelta = timedelta(days=30)
-    argon2_time_cost: int = 3
-    argon2_memory_kib: int = 65536
-    argon2_parallelism: int = 4
 
 
 class Graph:
@@ -74,32 +50,30 @@ class Graph:
         self.store = store
         self.archive = archive
         self.log = Log(store)
-        hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
-        self.users = Users(store, self.commit, hasher)
-        self.sessions = Sessions(store, self.commit, tuning.session_ttl)
-        self.binding = ArchiveBinding(store, archive)
-        self.posts = Posts(store, self.log, self.commit, self.binding)
-        self.follows = Follows(store, self.commit, tuning.max_following)
-        self.relationships = Relationships(store)
-        self.rates = Rates(store)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
-        self.timelines = Timelines(store, self.binding, self.posts, cache)
-        reach = Reach(store, cache, tuning.push_limit)
         self.fan_outs = FanOuts(store, cache, tuning.fan_out_task)
-        self.archiver: Archiver | None = None
-        archivable_from = math.inf
-        if archive is not None:
-            self.archiver = Archiver(store, self.log, archive, self.binding, tuning.hot_posts, tuning.archive_batch)
-            archivable_from = tuning.hot_posts + tuning.archive_batch
         self.projections = Projections(
             store,
             self.log,
             self.fan_outs,
-            reach,
+            Reach(store, cache, tuning.push_limit),
             sync_followers=tuning.sync_followers,
-            archivable_from=archivable_from,
+            archivable_from=math.inf if archive is None else tuning.hot_posts + tuning.archive_batch,
             tombstones_live=tuning.tombstones_live,
         )
+        self.commit = Commit(self.log, self.projections)
+        self.binding = ArchiveBinding(store, archive)
+        hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
+        self.users = Users(store, self.commit, hasher)
+        self.sessions = Sessions(store, self.commit, tuning.session_ttl)
+        self.posts = Posts(store, self.log, self.commit, self.binding)
+        self.follows = Follows(store, self.commit, tuning.max_following)
+        self.relationships = Relationships(store)
+        self.rates = Rates(store)
+        self.timelines = Timelines(store, self.binding, self.posts, cache)
+        self.archiver: Archiver | None = None
+        if archive is not None:
+            self.archiver = Archiver(store, self.log, archive, self.binding, tuning.hot_posts, tuning.archive_batch)
         self.imports = Imports(store, self.log, self.projections, self.worker(), tuning.log_retention)
         self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections)
 
@@ -116,12 +90,6 @@ class Graph:
         The graph closes the archive when it is closed itself.
         """
         return cls(store(url), tuning, archive)
-
-    async def commit(self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None) -> list[Event]:
-        """Append events to the log, which commits them, and project what must be seen when a mutation returns."""
-        events = await self.log.append(bodies, idempotency_key)
-        await self.projections.project(events, whole=False)
-        return events
 
     def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:
         """Make a worker that projects this graph's log."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from graph import keys
+from graph.commit import Commit
 from graph.log.events import Followed, Unfollowed
-from graph.log.log import Commit
 from graph.model import Follow, FollowOutcome, Page, new_follow
 from graph.paging import Window
 from graph.store.commands import Command

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from graph import keys
 from graph.archive.binding import ArchiveBinding
+from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted, PostPublished
-from graph.log.log import NONCE_SECONDS, Commit, IdempotencyKey, Log
-from graph.model import Location, Post, new_post
-from graph.store.commands import Command
+from graph.log.log import NONCE_SECONDS, IdempotencyKey, Log
+from graph.model import Location, Post
+from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts
 from graph.store.store import Store
 from graph.terms import digest_of
 from graph.validation import Check
-
-COLUMNS = ("author", "text", "platform", "latitude", "longitude", "deleted")
 
 
 class Posts:
@@ -42,7 +40,7 @@ class Posts:
         `archived` are records that came from the archive already: they count unless the store knows better.
         """
         posts, deleted, absent = await self._store.ask_each(
-            "HMGET", [keys.post(post) for post in ids], COLUMNS, partial(told_apart, ids)
+            "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
         )
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
@@ -90,8 +88,8 @@ class Posts:
         Deletions of one post that race append one event: a second one would answer guesses about a post that is gone.
         Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips; one more and a query for an archived post.
         """
-        [row] = await self._store.read([record(post)])
-        deletion = row[COLUMNS.index("deleted")]
+        [row] = await self._store.read([read_post(post)])
+        deletion = row[POST_COLUMNS.index("deleted")]
         if deletion is not None:
             event = await self._log.get(int(deletion))
             if event is None or not isinstance(event.body, PostDeleted) or event.body.author != viewer:
@@ -104,43 +102,6 @@ class Posts:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
         idempotency_key = IdempotencyKey("-", f"deletion:{post}", NONCE_SECONDS)
         await self._commit([PostDeleted(viewer, post, digest_of(found.text))], idempotency_key)
-
-
-def record(post: int) -> Command:
-    """Make the command that reads the COLUMNS of a post."""
-    return ("HMGET", keys.post(post), *COLUMNS)
-
-
-def as_post(post: int, row: Sequence[Any]) -> Post | None:
-    """Read the COLUMNS of a post; None for a tombstone or nothing."""
-    author, text, platform, latitude, longitude, _ = row
-    if author is None:
-        return None
-    location = None if latitude is None else Location(float(latitude), float(longitude))
-    return Post(post, int(author), text, platform, location)
-
-
-def told_apart(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict[int, Post], list[int], list[int]]:
-    """Tell the posts that live, by id, from those that were deleted and those of which the store knows nothing."""
-    posts: dict[int, Post] = {}
-    deleted: list[int] = []
-    absent: list[int] = []
-    for id_, (author, text, platform, latitude, longitude, gone) in zip(ids, rows, strict=True):
-        if author is not None:
-            location = None if latitude is None else Location(float(latitude), float(longitude))
-            posts[id_] = new_post((id_, int(author), text, platform, location))
-        if gone is not None:
-            deleted.append(id_)
-        elif author is None:
-            absent.append(id_)
-    return posts, deleted, absent
-
-
-def published_post(number: int, body: PostPublished) -> Post:
-    """Make the post that a PostPublished event is about."""
-    located = body.latitude is not None and body.longitude is not None
-    location = Location(float(body.latitude or 0), float(body.longitude or 0)) if located else None
-    return Post(number, body.author, body.text, body.platform, location)
 
 
 def not_found() -> Rejected:

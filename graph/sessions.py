@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from graph import keys
+from graph.commit import Commit
 from graph.log.events import SessionsEnded
-from graph.log.log import Commit
 from graph.model import Session
 from graph.store.commands import script
 from graph.store.store import Store

@@ -11,13 +11,15 @@ from weakref import WeakValueDictionary
 from argon2 import PasswordHasher
 
 from graph import keys
+from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
-from graph.log.log import Commit, IdempotencyKey
-from graph.model import Counts, Permission, User, new_user
+from graph.log.log import IdempotencyKey
+from graph.model import Counts, Permission, User
 from graph.passwords.attempts import Attempts
 from graph.passwords.common import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
+from graph.records import USER_COLUMNS, as_users
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.validation import Check, encodable, folded_login
@@ -26,7 +28,6 @@ CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000
 NO_LOGIN = "-"  # stands for everything that cannot be a login
 REMEMBERED_LOGINS = 10_000
-COLUMNS = ("id", "login", "name", "bio")
 
 
 class Users:
@@ -46,7 +47,7 @@ class Users:
 
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
         """Look people up by id; None for nobody. One round trip."""
-        return self._store.ask_each("HMGET", [keys.user(user) for user in ids], COLUMNS, as_users)
+        return self._store.ask_each("HMGET", [keys.user(user) for user in ids], USER_COLUMNS, as_users)
 
     def remembered_id(self, login: str) -> int | None:
         """Give the id of a login that this process has looked up before, without a round trip."""
@@ -226,14 +227,6 @@ class Users:
     async def hash_password(self, password: str, network: str = "") -> str:
         """Hash a password with argon2id, off the event loop. Raises Overloaded."""
         return await self.hashing.hash(password, network)
-
-
-def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
-    """Read the COLUMNS of profiles; None where there is none."""
-    return [
-        None if id_ is None else new_user((int(id_), login or "", name or "", bio or ""))
-        for id_, login, name, bio in rows
-    ]
 
 
 def posts_counted(replies: Sequence[Any]) -> list[int]:

@@ -17,7 +17,7 @@ from graph.archive.binding import ArchiveBinding
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.log import Log
 from graph.model import Post
-from graph.posts import as_post, record
+from graph.records import as_post, read_post
 from graph.store.commands import script
 from graph.store.store import Store
 
@@ -158,7 +158,7 @@ class Archiver:
         """Copy posts, and move the archive's floor to the last of them; False if none can be moved now."""
         if not posts:
             return False
-        records = await self._store.read([record(post) for post in posts])
+        records = await self._store.read([read_post(post) for post in posts])
         living: list[Post] = [post for post in map(as_post, posts, records) if post is not None]
         return await self._archive.add(author, living, floor, posts[-1]) or (
             (await self._archive.floors(author)).moved > floor

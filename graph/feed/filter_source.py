@@ -10,7 +10,7 @@ from graph.feed.updates import PostDeleted, PostPublished, StreamHappened, UserF
 from graph.log.events import Event, Followed, Unfollowed
 from graph.log.events import PostDeleted as LoggedDeletion
 from graph.log.events import PostPublished as LoggedPost
-from graph.posts import published_post
+from graph.records import published_post
 
 
 def stream_update(event: Event) -> StreamHappened | None:

@@ -11,8 +11,8 @@ from graph.feed.stream import Stream
 from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
 from graph.follows import Follows
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.posts import published_post
 from graph.projections.projections import Projections
+from graph.records import published_post
 
 
 def home_update(event: Event) -> HomeHappened | None:

@@ -8,10 +8,9 @@ time, all in one, and exact in a double. The stream entry's id is derived from i
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
 
 from graph import keys
 from graph.errors import NumbersExhausted, OutOfStep, ProblemCode, Rejected
@@ -33,10 +32,6 @@ class IdempotencyKey:
     user: int | str
     key: str
     seconds: int = KEY_SECONDS
-
-
-Commit: TypeAlias = Callable[..., Awaitable[list[Event]]]
-"""Append events and project what must be seen at once: `commit(events, once=None) -> events`."""
 
 
 class Log:

@@ -18,8 +18,8 @@ from graph.log.events import (
     Unfollowed,
 )
 from graph.log.log import READ_CHUNK
-from graph.posts import published_post
 from graph.projections.projections import Projections
+from graph.records import published_post
 from graph.repair.follows import Pair, read_sides
 from graph.repair.posts import Entry, look
 from graph.repair.report import Difference, Kind, Part

@@ -15,7 +15,7 @@ from graph.errors import ArchiveUnavailable
 from graph.log.events import PostPublished
 from graph.log.log import Log
 from graph.model import Post
-from graph.posts import COLUMNS, as_post, published_post
+from graph.records import POST_COLUMNS, as_post, published_post
 from graph.store.commands import Command
 from graph.store.store import Store
 
@@ -195,6 +195,6 @@ def living(record: Mapping[str, str]) -> Post | None:
     if not {"id", "author", "text"} <= record.keys() or "deleted" in record:
         return None
     try:
-        return as_post(int(record["id"]), [record.get(column) for column in COLUMNS])
+        return as_post(int(record["id"]), [record.get(column) for column in POST_COLUMNS])
     except (KeyError, ValueError):
         return None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from graph import keys
 from graph.log.log import entry_id
 from graph.model import Permission
-from graph.posts import COLUMNS, as_post
+from graph.records import POST_COLUMNS, as_post
 from graph.repair.repair import Kind
 from tests.graph.repair.broken import Broken
 
@@ -233,7 +233,7 @@ async def a_move_of_all(w: Broken) -> list[int]:
     """Begin to move all of bob's posts, and forget about it."""
     assert w.graph.archive is not None
     hot = await w.hot()
-    rows = [as_post(post, await w.raw.hmget(keys.post(post), COLUMNS)) for post in hot]
+    rows = [as_post(post, await w.raw.hmget(keys.post(post), POST_COLUMNS)) for post in hot]
     floor = (await w.graph.archive.floors(w.bob)).moved
     assert await w.graph.archive.add(w.bob, [row for row in rows if row is not None], floor, hot[-1])
     await w.raw.delete(keys.ARCHIVABLE)
