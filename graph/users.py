@@ -17,7 +17,7 @@ from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChange
 from graph.log.log import IdempotencyKey
 from graph.model import Counts, Permission, User
 from graph.passwords.attempts import Attempts
-from graph.passwords.common import MAX_PASSWORD
+from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
 from graph.records import USER_COLUMNS, as_users
 from graph.store.commands import Command, script

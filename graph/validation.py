@@ -13,7 +13,7 @@ import regex
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
-from graph.passwords.common import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
+from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
 
 LOGIN = re.compile(r"[A-Za-z0-9_]{2,30}")
 KEY = re.compile(r"[\x20-\x7e]{1,128}")
