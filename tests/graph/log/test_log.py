@@ -291,7 +291,7 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "event",
+    "body",
     [
         UserCreated("wei", "伟", "n", "你好"),
         ProfileChanged(1, None, ""),
