@@ -6,7 +6,7 @@ It has nothing to do with GraphQL, which it does not know: the name means who fo
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 
 from argon2 import PasswordHasher
@@ -21,8 +21,7 @@ from graph.home.cache import HomeCache
 from graph.home.delivery import Reach
 from graph.home.fan_out import FanOuts
 from graph.imports import Imports
-from graph.log.events import Event, EventBody
-from graph.log.log import IdempotencyKey, Log
+from graph.log.log import Log
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.rates import Rates

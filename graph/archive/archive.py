@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
 from graph.archive.database import SECONDS, Database
+from graph.archive.migrations import SchemaState
 from graph.archive.statements import FLOORS, IDENTITY, POSTS
 from graph.model import Location, Post
 from graph.paging import Window
@@ -41,8 +42,8 @@ class Archive:
     that names no archive.
     """
 
-    def __init__(self, url: str, *, seconds: float = SECONDS) -> None:
-        self.database = Database(url, seconds)
+    def __init__(self, url: str, *, seconds: float = SECONDS, migrates: bool = True) -> None:
+        self.database = Database(url, seconds, migrates=migrates)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Do some work in a transaction of its own, commit included: the one way to the data."""
@@ -51,9 +52,14 @@ class Archive:
     async def migrate(self) -> None:
         """Bring the schema up to date; the first transaction does it if this failed.
 
-        Raises SchemaTooNew if a newer version of Fanline has been here.
+        Raises SchemaTooNew if a newer version of Fanline has migrated it, and SchemaOutdated if this archive
+        `migrates` nothing.
         """
         await self.database.migrate()
+
+    async def schema_state(self) -> SchemaState:
+        """Return whether the schema is absent, outdated or current. Creates nothing. Raises SchemaTooNew."""
+        return await self.database.schema_state()
 
     async def identity(self) -> str:
         """Give the random id that was made with the tables: equal for two processes if they share one archive."""

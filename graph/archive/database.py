@@ -15,6 +15,7 @@ from sqlalchemy import exc as failures
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from graph.archive import migrations
+from graph.archive.migrations import SchemaOutdated, SchemaState
 from graph.errors import ArchiveUnavailable
 from graph.tasks import end
 
@@ -114,8 +115,9 @@ class Database:
     `seconds` bounds connecting, each statement and each whole transaction. Raises ValueError like `read_url`.
     """
 
-    def __init__(self, url: str, seconds: float = SECONDS) -> None:
+    def __init__(self, url: str, seconds: float = SECONDS, *, migrates: bool = True) -> None:
         self.url = read_url(url)
+        self.migrates = migrates
         self.kind = self.url.get_backend_name()
         self.seconds = seconds
         self.engine = make_engine(
@@ -177,9 +179,9 @@ class Database:
             task.exception()  # its caller may be gone
 
     async def migrate(self) -> None:
-        """Bring the schema up to date, once; callers share one attempt, processes take turns.
+        """Bring the schema up to date, once. Callers share one attempt, and processes take turns.
 
-        Raises ArchiveUnavailable, and SchemaTooNew if a newer version has been here.
+        Raises ArchiveUnavailable, SchemaTooNew, and SchemaOutdated if this database `migrates` nothing.
         """
         if self._migrated:
             return
@@ -191,21 +193,30 @@ class Database:
     def _end_attempt(self, task: "asyncio.Task[None]") -> None:
         self._migration = None
 
+    async def schema_state(self) -> SchemaState:
+        """Return the state of the schema, without creating anything. Raises ArchiveUnavailable and SchemaTooNew."""
+        if self.kind == "sqlite" and not await asyncio.to_thread(Path(str(self.url.database)).is_file):
+            return SchemaState.ABSENT
+        return await self._bounded(self._within(self.engine, lambda connection: connection.run_sync(migrations.state)))
+
     async def _migrate(self) -> None:
+        if await self.schema_state() is not SchemaState.CURRENT:
+            if not self.migrates:
+                raise SchemaOutdated
+            await self._upgrade()
+        self._migrated = True
+
+    async def _upgrade(self) -> None:
         if self.kind == "sqlite":
             try:
                 await asyncio.to_thread(Path(str(self.url.database)).parent.mkdir, 0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise ArchiveUnavailable(_reason(error)) from None
-        if not await self._bounded(
-            self._within(self.engine, lambda connection: connection.run_sync(migrations.is_current))
-        ):
-            engine = make_engine(self.url, self.seconds, migrations.SECONDS, poolclass=NullPool)
-            try:
-                await self._within(engine.execution_options(exclusive=True), migrations.upgrade)
-            finally:
-                await engine.dispose()
-        self._migrated = True
+        engine = make_engine(self.url, self.seconds, migrations.SECONDS, poolclass=NullPool)
+        try:
+            await self._within(engine.execution_options(exclusive=True), migrations.upgrade)
+        finally:
+            await engine.dispose()
 
     async def close(self) -> None:
         """End what is under way and close all connections."""

@@ -49,10 +49,9 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str | None = None) -> None:
-    """Serve in this process until it is told to end."""
+def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> None:
+    """Serve an application in this process until it is told to stop."""
     raise_limit()
-    app = create_app(settings, demo_login=demo_login)
     server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
     freeze()
     with contextlib.suppress(KeyboardInterrupt):
@@ -62,8 +61,10 @@ def serve_here(settings: Settings, listening: socket.socket, *, demo_login: str 
 
 
 def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
-    """Serve in several processes until told to end; one that dies is replaced. Raises SettingsError."""
-    create_app(settings)  # reports wrong settings once: a process that cannot start is replaced again and again
+    """Serve in several processes until told to stop. A process that ends early is replaced.
+
+    Call `create_app` first, which reports wrong settings once: a process that cannot start is replaced again and again.
+    """
     listening.set_inheritable(True)
     config = configure(
         "server.process.serving:from_environment",

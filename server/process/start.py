@@ -1,4 +1,4 @@
-"""The process that runs a command: its umask, its limits, the modes of its files, and whether it may start."""
+"""The process that runs a command: its limits, the modes of its files, and whether it may start."""
 
 import contextlib
 import os
@@ -14,13 +14,6 @@ from server.transport.descriptors import UNLIMITED, raise_limit
 
 if sys.platform != "win32":
     import resource
-
-UMASK = 0o077
-
-
-def create_private_files() -> None:
-    """Let only this user open what the process and its children create."""
-    os.umask(UMASK)
 
 
 def start_safely(settings: Settings, warn: Callable[[str], None], host: str | None = None) -> None:

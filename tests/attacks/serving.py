@@ -14,8 +14,10 @@ import sys
 import threading
 
 from graph import Graph
+from server.app import create_app
+from server.cli.main import PRIVATE
 from server.process.serving import bind, serve_here
-from server.process.start import create_private_files, set_limits
+from server.process.start import set_limits
 from server.settings import Settings
 
 DESCRIPTORS = "ATTACKS_DESCRIPTORS"
@@ -45,12 +47,12 @@ def main() -> None:
     if descriptors := os.environ.get(DESCRIPTORS):
         resource.setrlimit(resource.RLIMIT_NOFILE, (int(descriptors), int(descriptors)))
     settings = Settings.load()
-    create_private_files()
+    os.umask(PRIVATE)
     set_limits(production=settings.production)
     with bind("127.0.0.1", 0) as listening:
         print(listening.getsockname()[1], flush=True)
         threading.Thread(target=answer, daemon=True).start()
-        serve_here(settings, listening)
+        serve_here(create_app(settings), listening, settings)
 
 
 if __name__ == "__main__":

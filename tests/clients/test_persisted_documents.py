@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from graph import Graph
-from server.cli.main import issue_token
+from server.cli.token import issue_token
 from server.seeding.load import demo_source, load
 from server.settings import Env, Settings, TrustedDocumentsMode
 from tests.clients.test_clients import FOLDER, node, run

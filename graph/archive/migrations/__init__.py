@@ -1,11 +1,12 @@
-"""The archive's schema, one migration a file in `versions`, and the running of those that are missing.
+"""The archive's schema: one migration per file in `versions`, and what runs them.
 
-Processes that start together take turns: each of them holds a lock of the database while it looks and migrates.
+Processes that start together take turns: each holds a lock of the database while it checks and migrates.
 """
 
 import asyncio
 import hashlib
 import threading
+from enum import Enum
 from typing import Any
 
 from alembic import command
@@ -25,8 +26,20 @@ RETRY_SECONDS = 0.05
 _running = threading.Lock()  # alembic keeps the migration that runs in globals of the process
 
 
-class SchemaTooNew(GraphError):
-    """A newer version of Fanline has migrated the archive; this one must not touch it."""
+class SchemaState(Enum):
+    """How the schema of a database compares with the one that this version knows."""
+
+    ABSENT = "absent"
+    OUTDATED = "outdated"
+    CURRENT = "current"
+
+
+class SchemaMismatch(GraphError):
+    """The archive's schema is not the one that this version knows."""
+
+
+class SchemaTooNew(SchemaMismatch):
+    """A newer version of Fanline has migrated the archive, so this one must not use it."""
 
     def __init__(self, found: str, known: str) -> None:
         super().__init__(
@@ -34,18 +47,30 @@ class SchemaTooNew(GraphError):
         )
 
 
-def is_current(connection: Connection) -> bool:
-    """Tell whether the schema is the one this version knows. Raises SchemaTooNew if it does not know it."""
+class SchemaOutdated(SchemaMismatch):
+    """The archive has to be migrated, which a read-only command does not do."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The archive's schema is older than this version of Fanline. `fanline serve`, `fanline worker` and "
+            "`fanline repair` migrate it."
+        )
+
+
+def state(connection: Connection) -> SchemaState:
+    """Return the state of the schema. Raises SchemaTooNew if this version does not know the revision."""
     scripts = ScriptDirectory.from_config(_config())
     known, head = {script.revision for script in scripts.walk_revisions()}, scripts.get_current_head()
     found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-    if found is not None and found not in known:
+    if found is None:
+        return SchemaState.ABSENT
+    if found not in known:
         raise SchemaTooNew(found, str(head))
-    return found == head
+    return SchemaState.CURRENT if found == head else SchemaState.OUTDATED
 
 
 async def upgrade(connection: AsyncConnection) -> None:
-    """Run the migrations that are missing, in the connection's transaction; wait for other processes that do."""
+    """Run the missing migrations in the connection's transaction. Wait for another process that migrates."""
     await _take_turns(connection)
     while not _running.acquire(blocking=False):  # noqa: ASYNC110 - its holder may run in another event loop
         await asyncio.sleep(RETRY_SECONDS)
@@ -67,7 +92,7 @@ async def _take_turns(connection: AsyncConnection) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    if not is_current(connection):
+    if state(connection) is not SchemaState.CURRENT:
         VERSIONS.create(connection, checkfirst=True)  # alembic would name the key, which MySQL warns of
         command.upgrade(_config(connection=connection, version_table=VERSION_TABLE), "head")
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import redis
 
 from graph import Graph
 from schema import sdl
-from server.cli.main import whereabouts
+from server.cli.stores import describe
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.conftest import CHEAP
@@ -231,14 +232,24 @@ async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_ur
     assert f"There is no user with the login 'nobody' in the store {store_url}." in nobody.stderr
     unknown = fanline("grant", "alice", "everything", **environment)
     assert unknown.returncode == 2
-    assert "'everything' is not one of 'firehose'" in unknown.stderr
+    assert "'everything' is not a permission; the permissions are: firehose" in unknown.stderr
 
 
 @pytest.mark.parametrize(
-    "command", [("grant", "alice", "firehose"), ("revoke", "alice", "firehose"), ("token", "alice")]
+    "command",
+    [
+        ("grant", "alice", "firehose"),
+        ("revoke", "alice", "firehose"),
+        ("token", "alice"),
+        ("repair",),
+        ("repair", "--check"),
+        ("worker", "--once"),
+        ("worker", "--dead-letters"),
+    ],
+    ids=" ".join,
 )
-def test_what_needs_a_person_makes_no_store(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Whoever looked in the wrong folder is told so, and finds no new one there."""
+def test_a_command_for_an_existing_store_creates_none(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """In the wrong folder it fails, says where it looked, and leaves nothing behind."""
     nowhere = tmp_path / "nowhere"
     done = fanline(*command, FANLINE_DATA_DIR=str(nowhere))
     assert done.returncode == 1
@@ -249,8 +260,49 @@ def test_what_needs_a_person_makes_no_store(tmp_path: Path, command: tuple[str, 
 def test_a_store_is_named_without_its_password() -> None:
     """Messages are copied into reports."""
     for url in ("valkey://user:se@cret@db.example:6379/1", "redis://db.example:6379/1?password=se@cret"):
-        named = whereabouts(Settings.load(store_url=url))
+        named = describe(Settings.load(store_url=url))
         assert named.removeprefix("the store ").partition("://")[2] == "db.example:6379/1"
+
+
+def test_wrong_trusted_documents_are_reported_once_before_serving(tmp_path: Path) -> None:
+    """Processes that cannot start would be replaced again and again."""
+    (tmp_path / "a.json").write_text('{"one": "{ nobody }"}')
+    environment = {"FANLINE_DATA_DIR": str(tmp_path / "data"), "FANLINE_TRUSTED_DOCUMENTS": str(tmp_path / "a.json")}
+
+    done = fanline("serve", "--port", str(free_port()), "--workers", "2", **environment)
+
+    assert done.returncode == 1
+    assert done.stderr.count("a.json, document 'one': Cannot query field 'nobody'") == 1
+    assert "Serving on" not in done.stderr
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    done = fanline("--version")
+
+    assert (done.returncode, done.stdout) == (0, f"fanline {version('fanline')}\n")
+
+
+HEAVY = (
+    "alembic",
+    "argon2",
+    "graph",
+    "graphql",
+    "pydantic",
+    "redis",
+    "sqlalchemy",
+    "starlette",
+    "strawberry",
+    "uvicorn",
+)
+
+
+def test_help_imports_neither_the_graph_nor_a_framework() -> None:
+    """`fanline --help` answers at once: each command imports what it runs when it runs."""
+    code = "import sys; import server.cli.main; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    assert set(HEAVY).isdisjoint(imported)
 
 
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:

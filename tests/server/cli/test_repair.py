@@ -1,6 +1,8 @@
 """`fanline repair`, run as people run it: what it prints, changes and answers."""
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.archive.archive import Archive
+from graph.archive.migrations import VERSION_TABLE
 from tests.conftest import CHEAP
 from tests.server.cli.test_commands import fanline
 from tests.support.graph_worlds import befriend, cached, people, posts, state
@@ -83,3 +87,35 @@ async def test_what_is_not_yet_projected_is_said(store_url: str, tmp_path: Path)
     assert done.returncode == 0
     assert "is not yet projected and was not compared" in done.stderr
     assert "fanline worker --once" in done.stderr
+
+
+async def test_a_check_neither_creates_nor_migrates_an_archive(store_url: str, tmp_path: Path) -> None:
+    """A store that never had an archive is compared without one."""
+    graph = await Graph.open(store_url, CHEAP)
+    await people(graph, "alice")
+    await graph.worker().drain()
+    await graph.close()
+    file = tmp_path / "archive.sqlite"
+
+    done = fanline("repair", "--check", FANLINE_STORE_URL=store_url, FANLINE_ARCHIVE_URL=f"sqlite:///{file}")
+
+    assert (done.returncode, file.exists()) == (0, False)
+    assert "No differences." in done.stderr
+
+
+async def test_a_check_refuses_an_archive_of_another_version(store_url: str, tmp_path: Path) -> None:
+    """It says so, and changes nothing."""
+    file = tmp_path / "archive.sqlite"
+    archive = Archive(f"sqlite:///{file}")
+    await archive.migrate()
+    await archive.close()
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(f"UPDATE {VERSION_TABLE} SET version_num = '0000'")  # noqa: S608 - a constant
+    before = file.read_bytes()
+
+    done = fanline("repair", "--check", FANLINE_STORE_URL=store_url, FANLINE_ARCHIVE_URL=f"sqlite:///{file}")
+
+    assert done.returncode == 1
+    assert "migrat" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert file.read_bytes() == before

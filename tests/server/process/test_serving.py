@@ -2,12 +2,11 @@
 
 import socket
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from server.process.serving import UNHEARD_SECONDS, bind, serve_many
-from server.settings import Settings, SettingsError
+from server.process.serving import UNHEARD_SECONDS, bind
+from server.settings import SettingsError
 from tests.server.conftest import Api
 
 
@@ -28,17 +27,6 @@ def test_a_port_in_use_is_said() -> None:
         pytest.raises(SettingsError, match="is in use: choose another"),
     ):
         bind("127.0.0.1", listening.getsockname()[1])
-
-
-def test_several_processes_are_not_started_in_vain(tmp_path: Path) -> None:
-    """A wrong list of trusted documents is reported before, instead of by each of them again and again."""
-    (tmp_path / "a.json").write_text('{"one": "{ nobody }"}')
-    settings = Settings(data_dir=tmp_path, trusted_documents=tmp_path / "a.json")
-    with (
-        closing(bind("127.0.0.1", 0)) as listening,
-        pytest.raises(SettingsError, match=r"a\.json, document 'one': Cannot query field 'nobody'"),
-    ):
-        serve_many(settings, listening, 2)
 
 
 async def test_messages_are_not_compressed(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""`fanline repair`: how far it is while it runs, and what it found, for people."""
+"""`fanline repair`: its progress while it runs, and its report."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,44 @@ from rich.table import Table
 from graph import Graph
 from graph.model import time_of
 from graph.repair.repair import Advance, Kind, Part, Report
+from server.cli.console import console
+from server.cli.stores import existing_store_of, run
+from server.lifespan import ArchiveUse
+from server.settings import Settings
 
 
-async def repair_with_progress(graph: Graph, console: Console, *, mend: bool) -> Report:
-    """Compare, and mend if wanted, showing which part it is at and how many keys are done."""
+def check() -> bool:
+    """Compare derived data with its source, change nothing, and print the differences.
+
+    Return True if there are none. Raises SettingsError if there is no store.
+    """
+    settings = Settings.load()
+    with existing_store_of(settings):
+        report = run(settings, _check, ArchiveUse.READ_ONLY)
+    show(report, console)
+    return report.clean
+
+
+def repair() -> bool:
+    """Compare derived data with its source, correct the differences, and print them.
+
+    Return True if no difference is left. Raises SettingsError if there is no store.
+    """
+    settings = Settings.load()
+    with existing_store_of(settings):
+        report = run(settings, _repair)
+    show(report, console)
+    return report.clean
+
+
+async def _check(graph: Graph) -> Report:
     with _progress(console) as advance:
-        return await graph.repair().run(mend=mend, advance=advance)
+        return await graph.repair().run(mend=False, advance=advance)
+
+
+async def _repair(graph: Graph) -> Report:
+    with _progress(console) as advance:
+        return await graph.repair().run(mend=True, advance=advance)
 
 
 @contextmanager

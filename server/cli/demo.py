@@ -1,0 +1,63 @@
+"""`fanline demo`: the demo world, served on this machine."""
+
+from pathlib import Path
+
+from rich.table import Table
+
+from graph import Graph
+from server.app import create_app
+from server.cli.console import console, print_warning
+from server.cli.seed import seed_with_progress
+from server.cli.stores import run, store_of
+from server.cli.token import issue_token
+from server.demo.people import PASSWORD, SEVEN
+from server.process.serving import bind, serve_here
+from server.process.start import start_safely
+from server.seeding.load import demo_source
+from server.settings import Settings, SettingsError
+
+HOST = "127.0.0.1"
+VIEWER = "alice"
+HOME_TIMELINE = (
+    "{ viewer { login homeTimeline { posts(first: 3) { "
+    "edges { node { text author { login relationship { state } } } } } } } }"
+)
+
+
+def serve_demo(port: int, data: Path | None) -> None:
+    """Seed the demo world unless the store holds it, and serve it. Raises SettingsError in production."""
+    settings = Settings.load(data_dir=data) if data else Settings.load()
+    if settings.production:
+        raise SettingsError("The demo's passwords are public, so it does not run with FANLINE_ENV=production.")
+    start_safely(settings, print_warning, HOST)
+    listening = bind(HOST, port)
+    with store_of(settings):
+        token = run(settings, lambda graph: _prepare(graph, settings))
+        app = create_app(settings, demo_login=VIEWER)
+        introduce(listening.getsockname()[1], token, settings)
+        serve_here(app, listening, settings)
+
+
+async def _prepare(graph: Graph, settings: Settings) -> str:
+    await seed_with_progress(graph, demo_source())
+    return await issue_token(graph, settings, VIEWER)
+
+
+def introduce(port: int, access_token: str, settings: Settings) -> None:
+    """Print the URLs, the log-ins, and a request to paste."""
+    url = f"http://localhost:{port}"
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Playground", f"[bold]{url}/playground[/] (logged in as {VIEWER})")
+    table.add_row("GraphQL", f"{url}/graphql")
+    table.add_row("Log-ins", f"{', '.join(role.person.login for role in SEVEN)}; password [bold]{PASSWORD}[/]")
+    table.add_row("Data", str(settings.data_dir) if settings.store_url is None else "in the store of FANLINE_STORE_URL")
+    console.print(table)
+    console.print(f"\n{VIEWER}'s home timeline, ready to paste:\n")
+    console.print(
+        f"curl -s {url}/graphql -H 'content-type: application/json' \\\n"
+        f"  -H 'authorization: Bearer {access_token}' \\\n"
+        f'  -d \'{{"query": "{HOME_TIMELINE}"}}\'\n',
+        markup=False,
+        soft_wrap=True,
+    )
+    console.print("Serving on this machine only. Press Ctrl-C to stop.")

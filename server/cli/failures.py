@@ -1,0 +1,26 @@
+"""The failures of commands that have an explanation."""
+
+from rich.markup import escape
+
+from graph.archive.migrations import SchemaMismatch
+from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+from server.cli.console import console
+from server.embedded import EmbeddedStoreError
+from server.process.checks import UnsafeStart
+from server.seeding.load import SeedRefused
+from server.settings import SettingsError
+
+EXPECTED = (SettingsError, UnsafeStart, EmbeddedStoreError, SeedRefused, SchemaMismatch, WrongArchive)
+
+
+def explain(error: Exception) -> None:
+    """Print what went wrong and what to do. Raise the error again if it was not expected."""
+    if isinstance(error, StoreUnavailable):
+        text = f"The store does not answer: {error.reason}"
+    elif isinstance(error, ArchiveUnavailable):
+        text = f"The archive does not answer: {error.reason}"
+    elif isinstance(error, EXPECTED):
+        text = str(error)
+    else:
+        raise error
+    console.print(f"[red]fanline:[/] {escape(text)}", soft_wrap=True)

@@ -1,0 +1,54 @@
+"""`fanline serve`: the API."""
+
+import asyncio
+
+from graph import Graph
+from graph.errors import StoreUnavailable
+from server.app import create_app
+from server.cli.console import console, print_warning
+from server.cli.stores import describe, store_of
+from server.embedded import EmbeddedStore
+from server.process.checks import UnsafeStart
+from server.process.serving import bind, serve_here, serve_many
+from server.process.start import start_safely
+from server.seeding.load import holds_demo
+from server.settings import Settings
+
+DEMO_CHECK_SECONDS = 5.0
+
+
+def serve_api(host: str, port: int, workers: int) -> None:
+    """Serve the API in one process or several. Raises SettingsError and UnsafeStart."""
+    settings = Settings.load()
+    start_safely(settings, print_warning, host)
+    listening = bind(host, port)
+    app = create_app(settings)
+    with store_of(settings):
+        if settings.production:
+            asyncio.run(refuse_demo(settings))
+        console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
+        if workers == 1:
+            serve_here(app, listening, settings)
+        else:
+            serve_many(settings, listening, workers)
+
+
+async def refuse_demo(settings: Settings) -> None:
+    """Raise UnsafeStart if the store holds the users of the demo. One round trip.
+
+    A store that does not answer is not an error: the API waits for it.
+    """
+    url = settings.store_url or EmbeddedStore(settings.data_dir).url
+    graph = await Graph.open(url, settings.tuning)
+    try:
+        async with asyncio.timeout(DEMO_CHECK_SECONDS):
+            found = await holds_demo(graph)
+    except (StoreUnavailable, TimeoutError):
+        return
+    finally:
+        await graph.close()
+    if found:
+        raise UnsafeStart(
+            "The demo's users have a public password, so they cannot be served in production. They are in "
+            f"{describe(settings)}."
+        )

@@ -1,0 +1,68 @@
+"""The store and the graph that a command works on."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from graph import Graph
+from server.embedded import EmbeddedStore
+from server.lifespan import ArchiveUse, open_graph
+from server.settings import Settings, SettingsError
+
+T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def store_of(settings: Settings) -> Iterator[None]:
+    """Keep the embedded store running, unless the settings name another store. Exit on SIGTERM.
+
+    Everything that the process serves uses the same store.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if settings.store_url is not None:
+        yield
+        return
+    with EmbeddedStore(settings.data_dir, settings.durability):
+        yield
+
+
+@contextlib.contextmanager
+def existing_store_of(settings: Settings) -> Iterator[None]:
+    """Do as `store_of`, but create no store. Raises SettingsError if the data folder holds none."""
+    if settings.store_url is None and not EmbeddedStore(settings.data_dir).folder.is_dir():
+        raise SettingsError(f"There is no store yet in {describe(settings)}.")
+    with store_of(settings):
+        yield
+
+
+def describe(settings: Settings) -> str:
+    """Return which store the settings name, without its password."""
+    if settings.store_url is None:
+        return f"the data folder {settings.data_dir} (set FANLINE_DATA_DIR or FANLINE_STORE_URL for another one)"
+    url = urlsplit(settings.store_url)
+    return f"the store {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+
+
+def run(
+    settings: Settings, task: Callable[[Graph], Awaitable[T]], archive: ArchiveUse = ArchiveUse.READ_AND_WRITE
+) -> T:
+    """Run a task with the graph in an event loop of its own, and return its result."""
+
+    async def main() -> T:
+        async with open_graph(settings, archive=archive) as graph:
+            await graph.store.ping()
+            return await task(graph)
+
+    return asyncio.run(main())
+
+
+async def user_with_login(graph: Graph, settings: Settings, login: str) -> int:
+    """Return the id of a user. Raises SettingsError if there is none with this login."""
+    [user] = await graph.users.ids_of_logins([login])
+    if user is None:
+        raise SettingsError(f"There is no user with the login {login!r} in {describe(settings)}.")
+    return user
