@@ -57,6 +57,8 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
     connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)
 
+    metrics = Metrics(settings.metrics_token)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with open_graph(settings, with_worker=settings.worker) as graph, collecting():
@@ -67,11 +69,12 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
             app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph
-            yield {CONNECTIONS: connections}
+            async with metrics.shared(app.state):
+                yield {CONNECTIONS: connections}
 
     return Application(
         Posting(endpoint, "/graphql"),
-        routes=_routes(settings, endpoint, playground),
+        routes=_routes(settings, endpoint, playground, metrics),
         middleware=[Middleware(RequestIds), _cors(settings)],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
@@ -96,13 +99,15 @@ def _execution(settings: Settings) -> Execution:
     )
 
 
-def _routes(settings: Settings, endpoint: GraphQLEndpoint, playground: Playground | None) -> list[BaseRoute]:
+def _routes(
+    settings: Settings, endpoint: GraphQLEndpoint, playground: Playground | None, metrics: Metrics
+) -> list[BaseRoute]:
     return [
         Route("/graphql", endpoint),
         WebSocketRoute("/graphql", endpoint),
         Route("/health/live", live),
         Route("/health/ready", ready),
-        *([Route("/metrics", Metrics(settings.metrics_token).show)] if settings.shows_metrics else []),
+        *([Route("/metrics", metrics.show)] if settings.shows_metrics else []),
         *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
         *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
     ]

@@ -1,60 +1,115 @@
-"""Metrics for Prometheus: how far the projections are, what waits, and what this process has archived and feeds."""
+"""Metrics for Prometheus: what waits in the store, and what the processes of this server do.
 
+With several processes, each writes its metrics to files in a shared folder (`prometheus_client.multiprocess`), and
+whichever process answers a scrape adds them up.
+"""
+
+import asyncio
 import hmac
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
 
-from executor import Executor
 from graph import Graph
 from graph.errors import StoreUnavailable
+from graph.tasks import end
 
-CONNECTIONS_REFUSED = "Connections and requests that this process refused or cut off at the transport, by reason."
-RATE_LIMITED = "Operations that this process refused because a rate of their viewer or address was used up, by rate."
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads this variable when it is imported
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+UPDATE_SECONDS = 5.0
+
+Read: TypeAlias = Callable[[State], float]
+ReadLabelled: TypeAlias = Callable[[State], Mapping[str, float]]
+
+GAUGES: dict[str, tuple[str, Read]] = {
+    "open_connections": ("Open connections, HTTP and WebSocket.", lambda state: len(state.connections)),
+    "open_sockets": ("Open WebSockets that were admitted.", lambda state: state.sockets.held),
+    "live_streams": ("Live subscriptions.", lambda state: len(state.graph.feed)),
+}
+COUNTERS: dict[str, tuple[str, Read]] = {
+    "store_round_trips": ("Round trips to the store.", lambda state: state.graph.store.round_trips),
+    "store_commands": ("Commands sent to the store.", lambda state: state.graph.store.commands),
+    "live_cut_off": ("Live subscriptions cut off because they were too slow.", lambda state: state.graph.feed.cut_off),
+    "operations_planned": ("Operations executed breadth first.", lambda state: state.executor.planned),
+    "operations_with_errors": ("Operations executed breadth first that had errors.", lambda state: state.executor.slow),
+    "operations_fallen_back": ("Operations executed by graphql-core.", lambda state: state.executor.fallen_back),
+    "archived_posts": (
+        "Posts moved to the archive.",
+        lambda state: state.graph.archiver.moved if state.graph.archiver else 0,
+    ),
+    "archive_failures": (
+        "Failures of the archiver, each of which is tried again.",
+        lambda state: state.graph.archiver.failures if state.graph.archiver else 0,
+    ),
+}
+LABELLED: dict[str, tuple[str, str, ReadLabelled]] = {
+    "connections_refused": (
+        "Connections and requests refused or cut off at the transport, by reason.",
+        "reason",
+        lambda state: state.connections.refused,
+    ),
+    "rate_limited": (
+        "Operations refused because a rate of their viewer or address was used up, by rate.",
+        "rate",
+        lambda state: state.rate_limits.refused if state.rate_limits else {},
+    ),
+}
 
 
-class Labelled(Collector):
-    """A counter with one label, as Prometheus collects it."""
+class ProcessMetrics:
+    """The metrics of one process. `update` copies them from the objects that count."""
 
-    def __init__(self, name: str, meaning: str, label: str, counts: Mapping[str, int]) -> None:
-        self._family = CounterMetricFamily(f"fanline_{name}", meaning, labels=[label])
-        for value, count in sorted(counts.items()):
-            self._family.add_metric([value], count)
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+        self.registry = CollectorRegistry()
+        self._gauges = {
+            name: Gauge(f"fanline_{name}", text, registry=self.registry, multiprocess_mode="livesum")
+            for name, (text, _) in GAUGES.items()
+        }
+        self._counters = {
+            name: Counter(f"fanline_{name}", text, registry=self.registry) for name, (text, _) in COUNTERS.items()
+        }
+        self._labelled = {
+            name: Counter(f"fanline_{name}", text, [label], registry=self.registry)
+            for name, (text, label, _) in LABELLED.items()
+        }
+        self._counted: dict[tuple[str, str], float] = {}
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """Return the counter."""
-        yield self._family
+    def update(self, state: State) -> None:
+        """Set the metrics to what the process has counted up to now."""
+        for name, gauge in self._gauges.items():
+            gauge.set(GAUGES[name][1](state))
+        for name, counter in self._counters.items():
+            self._advance(counter, (name, ""), COUNTERS[name][1](state))
+        for name, counter in self._labelled.items():
+            for label, total in LABELLED[name][2](state).items():
+                self._advance(counter.labels(label), (name, label), total)
 
-
-class Sample(Collector):
-    """The values of one moment, as Prometheus collects them."""
-
-    def __init__(self, gauges: dict[str, tuple[str, float]], counters: dict[str, tuple[str, float]]) -> None:
-        self._gauges = gauges
-        self._counters = counters
-
-    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """Give every metric with its value."""
-        for name, (meaning, value) in self._gauges.items():
-            yield GaugeMetricFamily(f"fanline_{name}", meaning, value)
-        for name, (meaning, value) in self._counters.items():
-            yield CounterMetricFamily(f"fanline_{name}", meaning, value)
+    def _advance(self, counter: Counter, name: tuple[str, str], total: float) -> None:
+        counter.inc(total - self._counted.get(name, 0.0))
+        self._counted[name] = total
 
 
 class Metrics:
-    """The endpoint `/metrics`, which requires a bearer token if there is one."""
+    """The endpoint `/metrics`. It requires a bearer token if the settings have one."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token
+        self._process = ProcessMetrics()
+        self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
-        """Answer with the current metrics. Two round trips; without the store, only those of this process."""
+        """Return the metrics. Two round trips; if the store does not answer, only those of the processes."""
         if not self._admits(request.headers.get("authorization", "")):
             return Response(
                 "This endpoint requires the token of FANLINE_METRICS_TOKEN.\n",
@@ -62,60 +117,77 @@ class Metrics:
                 headers={"WWW-Authenticate": "Bearer"},
                 media_type="text/plain",
             )
+        self._process.update(request.app.state)
+        store = await store_metrics(request.app.state.graph)
+        return Response(self._processes() + generate_latest(store), media_type=MEDIA_TYPE)
+
+    @asynccontextmanager
+    async def shared(self, state: State) -> AsyncIterator[None]:
+        """Keep the metrics of this process current for the scrapes that other processes answer."""
+        if self._folder is None:
+            yield
+            return
+        task = asyncio.create_task(self._keep_current(state))
+        try:
+            yield
+        finally:
+            await end([task])
+            self._process.update(state)
+            _mark_dead(os.getpid(), self._folder)
+
+    async def _keep_current(self, state: State) -> None:
+        while True:
+            self._process.update(state)
+            await asyncio.sleep(UPDATE_SECONDS)
+
+    def _processes(self) -> bytes:
+        if self._folder is None:
+            return generate_latest(self._process.registry)
+        forget_dead_processes(Path(self._folder))
         registry = CollectorRegistry()
-        state = request.app.state
-        registry.register(await sample(state.graph, state.sockets.held, state.executor, len(state.connections)))
-        registry.register(Labelled("connections_refused", CONNECTIONS_REFUSED, "reason", state.connections.refused))
-        if state.rate_limits:
-            registry.register(Labelled("rate_limited", RATE_LIMITED, "rate", state.rate_limits.refused))
-        return Response(generate_latest(registry), media_type=MEDIA_TYPE)
+        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+        return generate_latest(registry)
 
     def _admits(self, authorization: str) -> bool:
-        """Compare in constant time, so that response times say nothing about the token."""
+        """Compare tokens in constant time, so that response times tell nothing about the token."""
         scheme, _, token = authorization.partition(" ")
         return self._token is None or (
             scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode())
         )
 
 
-async def sample(graph: Graph, sockets: int, executor: Executor | None = None, connections: int = 0) -> Sample:
-    """Read what there is to measure. Two round trips."""
-    gauges: dict[str, tuple[str, float]] = {
-        "open_connections": ("Connections that are open, of HTTP and WebSocket.", connections),
-        "open_sockets": ("WebSockets that are open and were let in.", sockets),
-        "live_streams": ("Live subscriptions that this process feeds.", len(graph.feed)),
-    }
-    try:
+def forget_dead_processes(folder: Path) -> None:
+    """Remove the gauges of processes that were killed, and so could not remove them. Their counters stay."""
+    for file in folder.glob("gauge_live*.db"):
+        if found := re.search(r"_(\d+)\.db$", file.name):
+            pid = int(found[1])
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                _mark_dead(pid, str(folder))
+            except PermissionError:
+                continue
+
+
+def _mark_dead(pid: int, folder: str) -> None:
+    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+
+
+async def store_metrics(graph: Graph) -> CollectorRegistry:
+    """Return the metrics that the store holds for all processes. Two round trips."""
+    values: dict[str, tuple[str, float]] = {"store_up": ("Whether the store answers.", 0)}
+    with suppress(StoreUnavailable):
         backlog = await graph.worker().backlog()
-    except StoreUnavailable:
-        gauges["store_up"] = ("Whether the store answers.", 0)
-    else:
         waiting = (datetime.now(UTC) - backlog.oldest).total_seconds() if backlog.oldest else 0.0
-        gauges |= {
+        values = {
             "store_up": ("Whether the store answers.", 1),
-            "undrained_seconds": ("For how long the oldest event that is not projected has waited.", max(0.0, waiting)),
-            "open_fan_out_tasks": ("Tasks of long fan-outs that are not done.", backlog.tasks),
+            "undrained_seconds": ("Age of the oldest event that is not projected.", max(0.0, waiting)),
+            "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", backlog.tasks),
             "dead_letters": ("Events and tasks that could not be projected.", backlog.dead),
             "archivable_authors": ("Authors with posts that wait to be archived.", backlog.archivable),
             "deleted_rows_waiting": ("Deleted posts whose archive rows wait to be deleted.", backlog.deleted),
         }
-    counters = {
-        "store_round_trips": ("Round trips of this process to the store.", float(graph.store.round_trips)),
-        "live_cut_off": ("Times that a live subscription of this process was too slow.", float(graph.feed.cut_off)),
-        "store_commands": ("Commands that this process sent to the store.", float(graph.store.commands)),
-    }
-    if executor is not None:
-        counters |= {
-            "operations_planned": ("Operations that were executed breadth first.", float(executor.planned)),
-            "operations_with_errors": ("Of those, the ones that had errors to place.", float(executor.slow)),
-            "operations_fallen_back": ("Operations that were left to graphql-core.", float(executor.fallen_back)),
-        }
-    if graph.archiver is not None:
-        counters |= {
-            "archived_posts": ("Posts that this process moved to the archive.", float(graph.archiver.moved)),
-            "archive_failures": (
-                "Times that this process's archiver gave up and tried again later.",
-                float(graph.archiver.failures),
-            ),
-        }
-    return Sample(gauges, counters)
+    registry = CollectorRegistry()
+    for name, (text, value) in values.items():
+        Gauge(f"fanline_{name}", text, registry=registry).set(value)
+    return registry

@@ -2,8 +2,10 @@
 
 import contextlib
 import errno
+import os
 import socket
 import sys
+import tempfile
 from typing import Any
 
 import uvicorn
@@ -11,6 +13,7 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from server.app import create_app
+from server.metrics import FOLDER as METRICS_FOLDER
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
 from server.settings import Settings, SettingsError
@@ -64,6 +67,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
     """Serve in several processes until told to stop. A process that ends early is replaced.
 
     Call `create_app` first, which reports wrong settings once: a process that cannot start is replaced again and again.
+    The processes share a temporary folder for their metrics.
     """
     listening.set_inheritable(True)
     config = configure(
@@ -74,7 +78,9 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
         max_body=settings.max_body,
         log_config=LOGGING,
     )
-    Multiprocess(config, sockets=[listening]).run()
+    with tempfile.TemporaryDirectory(prefix="fanline-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = folder
+        Multiprocess(config, sockets=[listening]).run()
 
 
 def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:

@@ -318,6 +318,37 @@ def test_several_processes_serve_one_port(tmp_path: Path) -> None:
     assert not store_answers(tmp_path)
 
 
+def test_whichever_process_answers_the_metrics_are_those_of_all(tmp_path: Path) -> None:
+    """Each process publishes its counts every five seconds, and a process that was killed keeps its counters."""
+    with serving("serve", "--workers", "2", log=tmp_path / "log", FANLINE_DATA_DIR=str(tmp_path)) as (process, port):
+        for _ in range(20):
+            ask(port, "{ __typename }")
+        planned = [0.0]
+        while planned[-1] < 20:
+            planned.append(metric(port, "fanline_operations_planned_total"))
+            time.sleep(0.1)
+        assert planned == sorted(planned)
+        assert planned[-1] == 20
+
+        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        after = [metric(port, "fanline_operations_planned_total") for _ in range(20)]
+        assert after == [20] * 20
+
+
+def metric(port: int, name: str) -> float:
+    """Read one metric over a connection of its own."""
+    while True:
+        with contextlib.suppress(httpx.TransportError):
+            text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+            return float(text.partition(f"\n{name} ")[2].partition("\n")[0])
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the server processes of a parent."""
+    found = [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+    return [child for child in found if b"--multiprocessing-fork" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 def test_seeding_is_done_once(tmp_path: Path) -> None:
     """The same again changes nothing; anything else is refused, since the store is not empty."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
