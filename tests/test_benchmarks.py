@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.read_clients import build, check
+from benchmarks.store_clients import OURS, connected, missing
+from benchmarks.stores import private_store, raw
+
 ROOT = Path(__file__).parents[1]
 TABLES = {
     "attacks": ["attacks"],
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
+    "read_clients": ["reads", "ratios"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
 
@@ -37,3 +42,21 @@ def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> No
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     assert "No plots" in done.stdout or list((tmp_path / "plots").glob("*.svg"))
     assert not list(tmp_path.glob("fanline-benchmark-*")), "a store's folder was left behind"
+
+
+@pytest.mark.skipif(bool(missing()), reason="needs the dependency group 'bench'")
+async def test_read_clients_of_other_libraries_give_the_same_replies() -> None:
+    with private_store() as url, raw(url) as client:
+        scenarios = build(client)
+        async with connected(url) as clients:
+            libraries = {name.split()[0] for name in clients}
+            await check(clients, scenarios)
+    assert libraries == {OURS, "redis-py", "coredis", "valkey-glide"}
+
+
+async def test_a_read_client_that_gives_other_replies_is_reported() -> None:
+    with private_store() as url, raw(url) as client, private_store() as other:
+        scenarios = build(client)
+        async with connected(url) as clients, connected(other) as strangers:
+            with pytest.raises(AssertionError, match="stranger reads a page differently"):
+                await check({OURS: clients[OURS], "stranger": strangers[OURS]}, scenarios)
