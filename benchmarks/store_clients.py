@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from redis.asyncio import Redis
 
-from graph.store import Store
+from graph.store.store import Store
 
 OURS = "fanline"
 SECONDS = 5  # the deadline of a read in Fanline; the other clients get the same
