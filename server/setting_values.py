@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+MAX_COUNT = 2**53  # integers that Lua scripts count exactly
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -16,6 +17,8 @@ def read_duration(value: object) -> object:
     match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
     if match is None:
         raise ValueError("must be a number and a unit, like 90s, 15m, 24h or 30d")
+    if not int(match[1]):
+        raise ValueError("must be longer than zero")
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
@@ -25,4 +28,4 @@ def read_list(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedelta(0))]
-Count = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]

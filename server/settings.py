@@ -31,6 +31,15 @@ from server.transport.proxies import parse_proxies
 
 PREFIX = "FANLINE_"
 TOKEN_CHARACTERS = 16
+WORDING = {
+    "bool_parsing": "must be true or false",
+    "enum": "must be {expected}",
+    "greater_than": "must be greater than {gt}",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of at most 15 digits",
+    "less_than_equal": "must be at most {le}",
+}
+CONTINUES = ("must ", "has ", "is ")  # messages that continue the name of the setting
 
 
 class SettingsError(Exception):
@@ -387,6 +396,8 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 
 def _sentences(error: ValidationError) -> Iterator[str]:
     for problem in error.errors(include_url=False, include_input=False):
-        message = problem["msg"].removeprefix("Value error, ").removesuffix(".")
-        name = f"{PREFIX}{str(problem['loc'][0]).upper()}: " if problem["loc"] else ""
-        yield f"{name}{message}."
+        wording = WORDING.get(problem["type"])
+        message = wording.format(**problem.get("ctx", {})) if wording else problem["msg"].removeprefix("Value error, ")
+        name = f"{PREFIX}{str(problem['loc'][0]).upper()}" if problem["loc"] else ""
+        separator = "" if not name else " " if message.startswith(CONTINUES) else ": "
+        yield f"{name}{separator}{message.removesuffix('.')}."
