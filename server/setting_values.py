@@ -1,7 +1,8 @@
-"""How the values of settings are written in the environment: durations, lists, counts."""
+"""The values of settings: enums, and the formats of durations, lists and counts in the environment."""
 
 import re
 from datetime import timedelta
+from enum import Enum
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -10,8 +11,34 @@ MAX_COUNT = 2**53  # integers that Lua scripts count exactly
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
+class Env(Enum):
+    """Whether the process serves its developers or the public."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class TimelineMode(Enum):
+    """Whether posts are pushed to followers when published, merged when timelines are read, or both (`hybrid`).
+
+    In `hybrid`, authors with up to `PUSH_LIMIT` followers are pushed, and the others are merged.
+    """
+
+    PUSH = "push"
+    PULL = "pull"
+    HYBRID = "hybrid"
+
+
+class TrustedDocumentsMode(Enum):
+    """Which documents clients may execute: their own (`off`), their own and trusted ones (`allow`), or only trusted."""
+
+    OFF = "off"
+    ALLOW = "allow"
+    ONLY = "only"
+
+
 def read_duration(value: object) -> object:
-    """Read `90s`, `15m`, `24h` or `30 d`. Raises ValueError for any other text."""
+    """Return the duration in a text like `90s`, `15m`, `24h` or `30 d`. Raises ValueError."""
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"(\d{1,9})\s*([smhd])", value.strip())
@@ -23,7 +50,7 @@ def read_duration(value: object) -> object:
 
 
 def read_list(value: object) -> object:
-    """Read entries separated by commas or white space."""
+    """Return the entries of a text, separated by commas or white space."""
     return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
 
 

@@ -1,7 +1,7 @@
-"""Settings: what the environment says, checked once at the start. Every name is prefixed with `FANLINE_`.
+"""The settings, read from environment variables with the prefix `FANLINE_` and validated at start-up.
 
-`Settings.load` reads any mapping, so a test needs no real environment. A setting that does not exist, or that
-is unsafe in production is an error with a sentence that says what to do.
+An unknown setting, or one that is unsafe in production, is an error that says what to do. `Settings.load` accepts any
+mapping, so tests need no real environment.
 """
 
 import difflib
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ from graph.archive.database import read_url
 from graph.store.store import check_url
 from server.embedded import Durability
 from server.operations.document_size import DocumentLimits
-from server.setting_values import Count, Duration, read_list
+from server.setting_values import Count, Duration, Env, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
@@ -43,37 +42,11 @@ CONTINUES = ("must ", "has ", "is ")  # messages that continue the name of the s
 
 
 class SettingsError(Exception):
-    """A setting is wrong; the message names it and says what it may be."""
-
-
-class Env(Enum):
-    """Who can reach the process: its developers, or the world."""
-
-    DEVELOPMENT = "development"
-    PRODUCTION = "production"
-
-
-class TimelineMode(Enum):
-    """How home timelines come to be: written when a post is published, merged when they are read, or either.
-
-    In `hybrid` the author decides: up to `PUSH_LIMIT` followers their caches are written, beyond it reads merge.
-    """
-
-    PUSH = "push"
-    PULL = "pull"
-    HYBRID = "hybrid"
-
-
-class TrustedDocumentsMode(Enum):
-    """Which documents clients may execute: their own (`off`), their own and trusted ones, or trusted ones only."""
-
-    OFF = "off"
-    ALLOW = "allow"
-    ONLY = "only"
+    """A setting is invalid. The message names the setting and what it may be."""
 
 
 class Settings(BaseSettings):
-    """How this process runs. Construct it with keywords in tests; `load` is for the real environment."""
+    """The settings of a process. `load` reads them from the environment; tests pass keywords."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, frozen=True, extra="forbid", enable_decoding=False, hide_input_in_errors=True
@@ -86,114 +59,127 @@ class Settings(BaseSettings):
     store_url: str | None = Field(
         default=None,
         repr=False,
-        description="A Valkey or Redis server; if not set, an embedded one runs in the data folder.",
+        description="The Valkey or Redis server. If not set, an embedded Valkey runs in the data folder.",
     )
     archive_url: str | None = Field(
         default=None,
         repr=False,
-        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL; if not set, a file of SQLite in "
-        "the data folder.",
+        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL. If not set, a SQLite file in the "
+        "data folder.",
     )
     secret: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
         repr=False,
-        description="Keys of access tokens, 32 bytes or more each, separated by commas: the first signs, all "
-        "verify. If not set, one is made in the data folder; production requires it.",
+        description="Keys of access tokens, separated by commas, each of at least 32 bytes. The first signs, all "
+        "verify. If not set, a key is created in the data folder; production requires the setting.",
     )
     secret_file: Path | None = Field(
-        default=None, description="A file with such keys, one per line; use it instead of FANLINE_SECRET."
+        default=None, description="A file with these keys, one per line, instead of FANLINE_SECRET."
     )
     metrics_token: str | None = Field(
         default=None,
         repr=False,
-        description="The bearer token that `/metrics` requires; if not set, `/metrics` is not served in production.",
+        description="The bearer token that `/metrics` requires. If not set, `/metrics` is not served in production.",
     )
     env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
     timeline_mode: TimelineMode = Field(
         default=TimelineMode.HYBRID,
-        description="Home timelines are written on publishing (`push`), merged on reading (`pull`), or, by the "
-        "author's number of followers, the one or the other (`hybrid`).",
+        description="Posts are pushed to followers when published (`push`), merged when timelines are read "
+        "(`pull`), or either, by the author's number of followers (`hybrid`).",
     )
-    push_limit: Count = Field(default=10000, description="In `hybrid`: the most followers that are pushed to.")
-    home_size: Count = Field(default=800, description="Posts kept in a cached home timeline.")
-    hot_posts: Count = Field(default=1000, description="Newest posts of an author kept out of the archive.")
-    sync_followers: Count = Field(default=1000, description="Followers served before publishing answers.")
-    hibernate_after: Duration = Field(default=timedelta(days=7), description="Life of a home timeline not read.")
-    log_retention: Duration = Field(default=timedelta(hours=24), description="How far back the log can be replayed.")
-    max_following: Count = Field(default=5000, description="How many people one person can follow.")
+    push_limit: Count = Field(default=10000, description="In `hybrid`: authors with more followers are not pushed.")
+    home_size: Count = Field(default=800, description="Maximum posts in a home cache.")
+    hot_posts: Count = Field(default=1000, description="Newest posts of an author that stay in the store.")
+    sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
+    hibernate_after: Duration = Field(
+        default=timedelta(days=7), description="Lifetime of a home cache that is not read."
+    )
+    log_retention: Duration = Field(
+        default=timedelta(hours=24), description="How long the log keeps events for replay."
+    )
+    max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
     durability: Durability = Field(
         default=Durability.SAFE,
-        description="The embedded store: `safe` syncs before it answers, `relaxed` each second.",
+        description="When the embedded store writes to disk: before it answers (`safe`) or every second (`relaxed`).",
     )
-    session_ttl: Duration = Field(default=timedelta(days=30), description="Life of a session and its token.")
+    session_ttl: Duration = Field(default=timedelta(days=30), description="Lifetime of a session and its token.")
     worker: bool = Field(
-        default=True, description="Whether the API's process projects the log too; else run `fanline worker`."
+        default=True, description="Whether the API process also runs a worker. If not, run `fanline worker`."
     )
-    max_body: Count = Field(default=100_000, description="Bytes of a request's body, or of a WebSocket message.")
-    max_tokens: Count = Field(default=2000, description="Tokens of a document.")
-    max_depth: Count = Field(default=20, description="How deeply a document's selections may nest.")
-    max_selections: Count = Field(default=1000, description="Selections of a document, fragments counted where spread.")
-    max_aliases: Count = Field(default=100, description="Aliases of a document, fragments counted where spread.")
-    max_directives: Count = Field(default=100, description="Directives of a document, fragments counted where spread.")
-    max_cost: Count = Field(default=20000, description="Points that one operation may cost: objects and values.")
-    max_event_cost: Count = Field(default=500, description="Points that one event of a subscription may cost.")
-    max_response: Count = Field(default=5_000_000, description="Bytes that the data of one response may have.")
-    deadline: Duration = Field(default=timedelta(seconds=10), description="How long one operation may take.")
+    max_body: Count = Field(default=100_000, description="Maximum bytes of a request body or WebSocket message.")
+    max_tokens: Count = Field(default=2000, description="Maximum tokens of a document.")
+    max_depth: Count = Field(default=20, description="Maximum nesting of selections in a document.")
+    max_selections: Count = Field(
+        default=1000, description="Maximum selections of a document. Fragments count wherever they are spread."
+    )
+    max_aliases: Count = Field(default=100, description="Maximum aliases of a document, counted likewise.")
+    max_directives: Count = Field(default=100, description="Maximum directives of a document, counted likewise.")
+    max_cost: Count = Field(
+        default=20000, description="Maximum cost of an operation, in points for objects and values."
+    )
+    max_event_cost: Count = Field(default=500, description="Maximum cost of one event of a subscription, in points.")
+    max_response: Count = Field(default=5_000_000, description="Maximum bytes of the data in a response.")
+    deadline: Duration = Field(default=timedelta(seconds=10), description="Maximum duration of an operation.")
     rate_limits: bool | None = Field(
         default=None,
-        description="Whether the rates of viewers and addresses are limited; if not set, in production only.",
+        description="Whether the rates of viewers and addresses are limited. If not set: in production only.",
     )
     points_per_minute: Count = Field(
-        default=60_000, description="While rates are limited: points of a viewer, or of an anonymous address."
+        default=60_000, description="With rate limits: maximum points of a viewer or anonymous address per minute."
     )
     writes_per_minute: Count = Field(
-        default=60, description="While rates are limited: entries that a viewer writes, each followed user counted."
+        default=60,
+        description="With rate limits: maximum writes of a viewer per minute; each followed user counts as one.",
     )
-    log_ins_per_minute: Count = Field(default=10, description="While rates are limited: log-ins from one address.")
-    sign_ups_per_hour: Count = Field(default=5, description="While rates are limited: sign-ups from one address.")
+    log_ins_per_minute: Count = Field(
+        default=10, description="With rate limits: maximum log-ins of an address per minute."
+    )
+    sign_ups_per_hour: Count = Field(
+        default=5, description="With rate limits: maximum sign-ups of an address per hour."
+    )
     operations_at_once: Count = Field(
-        default=4, description="While rates are limited: operations of one viewer or address that run at once."
+        default=4, description="With rate limits: maximum concurrent operations of a viewer or address in a process."
     )
     max_anonymous_streams: Count = Field(
-        default=20, description="While rates are limited: live subscriptions of one anonymous address in a process."
+        default=20, description="With rate limits: maximum subscriptions of an anonymous address in a process."
     )
     max_streams: Count = Field(
         default=1000,
-        description="Live subscriptions of one viewer, or anonymous address, in a process, over all transports.",
+        description="Maximum subscriptions of a viewer or anonymous address in a process, over all transports.",
     )
     max_filter_terms: Count = Field(
         default=50_000,
-        description="Terms in the event filters of one viewer in a process; an anonymous address may hold a hundredth.",
+        description="Maximum terms in the event filters of a viewer in a process; a hundredth if anonymous.",
     )
     max_connections: Count = Field(
-        default=100, description="While rates are limited: connections of one address in a process."
+        default=100, description="With rate limits: maximum connections of an address in a process."
     )
     trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
-        description="Addresses or networks of proxies whose `X-Forwarded-For` and `-Proto` are believed; `unix` for a "
-        "unix socket.",
+        description="Addresses or networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; "
+        "`unix` for a unix socket.",
     )
     executor: bool = Field(
-        default=True, description="Whether operations are executed breadth first; else graphql-core does it."
+        default=True, description="Whether operations are executed breadth first. If not, graphql-core executes them."
     )
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
-        description="Web origins, besides the server's own, whose pages may use the API; `*` for all.",
+        description="Other web origins whose pages may use the API; `*` for all.",
     )
     introspection: bool | None = Field(
-        default=None, description="Whether the schema can be asked for; if not set, not in production."
+        default=None, description="Whether introspection is enabled. If not set: except in production."
     )
     playground: bool | None = Field(
-        default=None, description="Whether the playground is open; if not set, not in production."
+        default=None, description="Whether the playground is served. If not set: except in production."
     )
     trusted_documents: Path | None = Field(
         default=None,
-        description="A manifest of trusted documents, or a folder of manifests and of `.graphql` files.",
+        description="A manifest of trusted documents, or a folder of manifests and `.graphql` files.",
     )
     trusted_documents_mode: TrustedDocumentsMode | None = Field(
         default=None,
-        description="`only` executes trusted documents and no others, `allow` executes both, `off` ignores trusted "
-        "documents. If not set: `allow` with trusted documents, `off` without.",
+        description="`only` executes trusted documents alone, `allow` executes any, `off` ignores trusted documents. "
+        "If not set: `allow` if there are trusted documents, else `off`.",
     )
 
     @classmethod
@@ -205,12 +191,12 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take keywords only: `load` is what reads an environment."""
+        """Accept keywords only; `load` reads the environment."""
         return (init_settings,)
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, **given: Any) -> "Settings":
-        """Read the settings from an environment; keywords win over it. Raises SettingsError."""
+        """Return the settings of an environment, overridden by keywords. Raises SettingsError."""
         present = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value.strip()}
         _refuse_unknown(name.removeprefix(PREFIX) for name in present)
         source = EnvSettingsSource(cls)
@@ -248,14 +234,16 @@ class Settings(BaseSettings):
     @classmethod
     def _strong_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if found := next(filter(None, map(weakness, value)), None):
-            raise ValueError(f"each key {found}; `openssl rand -base64 48` makes one")
+            raise ValueError(f"each key {found}; create one with `openssl rand -base64 48`")
         return value
 
     @field_validator("metrics_token", mode="after")
     @classmethod
     def _long_token(cls, value: str | None) -> str | None:
         if value is not None and not re.fullmatch(rf"[!-~]{{{TOKEN_CHARACTERS},}}", value):
-            raise ValueError(f"must have {TOKEN_CHARACTERS} ASCII characters or more; `openssl rand -hex 32` makes one")
+            raise ValueError(
+                f"must have {TOKEN_CHARACTERS} ASCII characters or more; create one with `openssl rand -hex 32`"
+            )
         return value
 
     @field_validator("allowed_origins", mode="after")
@@ -272,7 +260,7 @@ class Settings(BaseSettings):
     @classmethod
     def _built(cls, value: object) -> object:
         if value == "strict":
-            raise ValueError(f"`{value}` belongs to a later version")
+            raise ValueError(f"`{value}` is not supported yet")
         return value.lower() if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -281,7 +269,7 @@ class Settings(BaseSettings):
             raise ValueError("Set FANLINE_SECRET or FANLINE_SECRET_FILE, not both")
         if self.production and not self.secret and not self.secret_file:
             raise ValueError(
-                "In production, set FANLINE_SECRET or FANLINE_SECRET_FILE; `openssl rand -base64 48` makes a key"
+                "In production, set FANLINE_SECRET or FANLINE_SECRET_FILE; create a key with `openssl rand -base64 48`"
             )
         if self.production and "*" in self.allowed_origins:
             raise ValueError("In production, FANLINE_ALLOWED_ORIGINS must name origins, not `*`")
@@ -299,7 +287,7 @@ class Settings(BaseSettings):
 
     @property
     def production(self) -> bool:
-        """Whether the world can reach this process."""
+        """Whether this process serves the public."""
         return self.env is Env.PRODUCTION
 
     @property
@@ -324,21 +312,21 @@ class Settings(BaseSettings):
 
     @property
     def document_limits(self) -> DocumentLimits:
-        """How large a document may be."""
+        """The limits on the size of a document."""
         return DocumentLimits(
             self.max_tokens, self.max_depth, self.max_selections, self.max_aliases, self.max_directives
         )
 
     @property
     def trust(self) -> TrustedDocumentsMode:
-        """Which documents clients may execute."""
+        """The mode of trusted documents: the setting, or `allow` if there are any."""
         if self.trusted_documents_mode is not None:
             return self.trusted_documents_mode
         return TrustedDocumentsMode.ALLOW if self.trusted_documents else TrustedDocumentsMode.OFF
 
     @property
     def archive(self) -> str:
-        """The URL of the archive: the setting's, or that of a file in the data folder."""
+        """The URL of the archive: the setting, or a SQLite file in the data folder."""
         if self.archive_url is not None:
             return self.archive_url
         file = str(self.data_dir / "archive.sqlite")
@@ -346,7 +334,7 @@ class Settings(BaseSettings):
 
     @property
     def tuning(self) -> Tuning:
-        """What of these settings concerns the social graph."""
+        """The settings that the graph uses."""
         return Tuning(
             home_size=self.home_size,
             hot_posts=self.hot_posts,
@@ -364,9 +352,10 @@ class Settings(BaseSettings):
         return limits[self.timeline_mode]
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of access tokens: the setting's, the secret file's, or the data folder's, made on first use.
+        """Return the keys of access tokens: from the setting, the secret file, or a file in the data folder.
 
-        A file holds one key a line; two processes that make it at once get the same. Raises SettingsError.
+        The file in the data folder is created on first use; processes that create it at the same time get the same
+        key. A file holds one key per line. Raises SettingsError.
         """
         if self.secret:
             return self.secret
@@ -378,14 +367,14 @@ class Settings(BaseSettings):
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The secret in {path} cannot be read or created: {error}.") from error
         if not keys:
-            raise SettingsError(f"{path} contains no key; `openssl rand -base64 48` makes one.")
+            raise SettingsError(f"{path} contains no key; create one with `openssl rand -base64 48`.")
         if found := next(filter(None, map(weakness, keys)), None):
-            raise SettingsError(f"{path}: each key {found}; `openssl rand -base64 48` makes one.")
+            raise SettingsError(f"{path}: each key {found}; create one with `openssl rand -base64 48`.")
         return keys
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
-    """Raise SettingsError for a setting that does not exist."""
+    """Raise SettingsError if one of these names is not a setting."""
     known = [name.upper() for name in Settings.model_fields]
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""The keys that sign access tokens: their ids, and which of them are too weak to use."""
+"""The keys that sign access tokens: their ids, and checks for weak keys."""
 
 import hashlib
 import os
@@ -11,16 +11,16 @@ MIN_TRIPLETS = 24
 
 
 def key_id(key: str) -> str:
-    """Return the public name of a key, which tokens carry as `kid`: eight hexadecimal digits that do not reveal it."""
+    """Return the public id of a key, the `kid` of its tokens: eight hexadecimal digits that do not reveal the key."""
     return hashlib.sha256(b"fanline token key id\0" + key.encode()).hexdigest()[:8]
 
 
 def weakness(key: str) -> str | None:
-    """Say what makes a key too weak, or return None.
+    """Return what makes a key too weak, or None for a strong key.
 
-    A strong key has at least 32 bytes, of them 8 different ones, and at least 24 different sequences of three bytes: a
-    random key of 32 hexadecimal digits has fewer less than once in a billion times. That finds placeholders and
-    repeated texts, not every phrase that can be guessed.
+    A strong key has at least 32 bytes, 8 different bytes, and 24 different sequences of three bytes. A random key of 32
+    hexadecimal digits fails this less than once in a billion times. The check finds placeholders and repeated texts,
+    not every phrase that can be guessed.
     """
     data = key.encode()
     if len(data) < MIN_BYTES:
@@ -33,7 +33,7 @@ def weakness(key: str) -> str | None:
 
 
 def make_key_file(path: Path) -> None:
-    """Write a new key under another name, then link it into place, unless another process was first."""
+    """Create a file with a new key, unless another process has just created it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"secret.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

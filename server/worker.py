@@ -1,4 +1,4 @@
-"""The worker as a process runs it: for ever, or until the log is drained."""
+"""The worker loop of a process."""
 
 import asyncio
 import logging
@@ -11,10 +11,10 @@ logger = logging.getLogger("fanline.worker")
 
 
 async def work(graph: Graph) -> None:
-    """Project the log until cancelled; whatever ends a worker is logged, and another takes its place."""
+    """Project the log until cancelled. A worker that fails is logged and replaced after a second."""
     while True:
         try:
             await graph.worker().run()
         except Exception:
-            logger.exception("The worker failed; another starts in a second")
+            logger.exception("The worker failed and is restarted in a second")
         await asyncio.sleep(RESTART_SECONDS)

@@ -11,7 +11,8 @@ from pathlib import Path
 from server.endpoint.requests import Asked
 from server.errors import Refused
 from server.operations.manifests import Entry, read_entries
-from server.settings import SettingsError, TrustedDocumentsMode
+from server.setting_values import TrustedDocumentsMode
+from server.settings import SettingsError
 
 OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
 HASHED = "sha256:"

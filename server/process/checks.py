@@ -1,7 +1,7 @@
-"""Safety checks at the start of `fanline serve` and `fanline worker`: pure functions of the settings and the process.
+"""Safety checks at the start of `fanline serve` and `fanline worker`, as pure functions of settings and process.
 
-A finding warns, or refuses the start if it cannot be intentional in production. Each is one sentence or two: what is
-wrong, and what to do.
+A finding is a warning, or refuses the start if it cannot be intentional in production. It says what is wrong and what
+to do.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ CLEAR_TEXT = ("valkey", "redis", "valkey+cluster", "redis+cluster")
 
 
 class Severity(Enum):
-    """Whether the process may start."""
+    """Whether a finding warns or refuses the start."""
 
     WARN = "warn"
     REFUSE = "refuse"
@@ -38,10 +38,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the checks need to know of the process.
+    """The facts about the process that the checks use.
 
-    `modes` has the permission bits of those data files and folders that exist, `keys` the keys of access tokens,
-    `host` the address to listen on, or None if the process does not listen.
+    `modes` are the permission bits of the data files and folders that exist, `keys` the keys of access tokens, and
+    `host` the address to listen on, or None.
     """
 
     uid: int
@@ -52,11 +52,11 @@ class Facts:
 
 
 class UnsafeStart(Exception):
-    """The process must not start; the message has one line for each reason."""
+    """The process must not start. The message has one line for each reason."""
 
 
 def check(settings: Settings, facts: Facts) -> list[Finding]:
-    """Return everything unsafe about starting a process with these settings, refusals first."""
+    """Return the findings about a process with these settings, refusals first."""
     found = [*_files(settings, facts)]
     if settings.production:
         found += [*_keys(settings, facts), *_store(settings), *_process(facts)]
@@ -81,19 +81,19 @@ def _refusal(text: str) -> Finding:
 
 
 def _keys(settings: Settings, facts: Facts) -> Iterator[Finding]:
-    """Find keys from examples. Settings refuses those that are short or repeat themselves."""
+    """Find keys that were copied from examples. Settings refuses short and repetitive keys."""
     name = "FANLINE_SECRET_FILE" if settings.secret_file else "FANLINE_SECRET"
     for key in facts.keys:
         if word := next((word for word in GUESSABLE if word in key.lower()), None):
             yield _refusal(
-                f"A key of {name} contains `{word}` and can be guessed. Make one with `openssl rand -base64 48`."
+                f"A key of {name} contains `{word}` and can be guessed. Create one with `openssl rand -base64 48`."
             )
 
 
 def _files(settings: Settings, facts: Facts) -> Iterator[Finding]:
     """Find data that other users of the machine can read or replace.
 
-    Others may read a secret file without a refusal: Docker and Kubernetes mount secrets so, and only one user exists.
+    A secret file that others can read is only a warning: Docker and Kubernetes mount secrets with such a mode.
     """
     unsafe = _refusal if settings.production else _warning
     for path, mode in facts.modes.items():
@@ -151,7 +151,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
 
 
 def _listening(settings: Settings, host: str) -> Iterator[Finding]:
-    """Find a missing proxy, or one that is not trusted: then all clients share one address and its limits."""
+    """Find a missing or untrusted proxy: then all clients share one address and its limits."""
     if settings.trusted_proxies:
         return
     if _is_loopback(host):

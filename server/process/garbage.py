@@ -1,4 +1,4 @@
-"""Garbage collection: rare while requests are served, and complete when the process has grown."""
+"""Garbage collection: rare during requests, and complete when the process has grown."""
 
 import asyncio
 import gc
@@ -14,9 +14,9 @@ LOOK_SECONDS = 10.0
 
 
 def freeze() -> None:
-    """Exempt what lives as long as the process, the code and the schema, from collection, and collect rarely.
+    """Freeze long-lived objects, the code and the schema, and raise the thresholds of the collector.
 
-    Thousands of sockets are millions of objects; to look through them again and again took a third of the time.
+    Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the time.
     """
     gc.collect()
     gc.freeze()
@@ -24,10 +24,10 @@ def freeze() -> None:
 
 
 async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH) -> None:
-    """Collect completely whenever the process has grown, until cancelled.
+    """Run a complete collection whenever the process has grown, until cancelled.
 
-    The thresholds alone postpone complete collections for longer the more objects live, and garbage with them. The
-    system does not get back what a collection frees, so the size alone would rise with each: blocks in use count too.
+    With raised thresholds alone, complete collections become rarer the more objects live. Freed memory is not returned
+    to the system, so the number of allocated blocks counts as well as the size of the process.
     """
     size, blocks = resident(), sys.getallocatedblocks()
     while True:
@@ -39,7 +39,7 @@ async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has; where the system does not tell, the most it ever had."""
+    """Return the resident memory of this process in bytes, or its peak where the system reports only that."""
     try:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
     except OSError:

@@ -1,4 +1,4 @@
-"""Logging: one line to stderr for each record, and no client can fill the disk with them."""
+"""Logging: one line to stderr per record, limited so that clients cannot fill the disk."""
 
 import logging
 import time
@@ -10,10 +10,9 @@ LONGEST = 8_000  # characters of a message, and of a traceback
 
 
 class Throttle(logging.Filter):
-    """Lets at most 30 records of one kind pass in a minute, and says how many it kept back.
+    """Passes at most 30 records of one kind per minute, and logs how many were suppressed.
 
-    Records are of one kind if the same statement of the code made them; those below the level of a warning always
-    pass.
+    Records are of one kind if the same statement logged them. Records below the level WARNING always pass.
     """
 
     def __init__(self, name: str = "", *, lines: int = LINES_A_MINUTE, clock: Any = time.monotonic) -> None:
@@ -38,7 +37,7 @@ class Throttle(logging.Filter):
 
 
 class Line(logging.Formatter):
-    """Formats a record, and cuts messages and tracebacks, which may quote clients."""
+    """Formats a record, and truncates messages and tracebacks, which may quote clients."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record's text, of bounded length."""

@@ -1,4 +1,4 @@
-"""Serving with uvicorn: one process or several, on a port that was found free first."""
+"""Serving with uvicorn, in one process or several."""
 
 import contextlib
 import errno
@@ -21,16 +21,16 @@ from server.transport.descriptors import raise_limit
 from server.transport.http import HttpProtocol
 from server.transport.websocket import SocketProtocol
 
-GRACE_SECONDS = 8  # for requests under way when the process is told to end: docker and others wait for ten
-PING_SECONDS = 20.0  # between pings of WebSockets: shorter than the patience of proxies
-PONG_SECONDS = 40.0  # that a client may take to answer one: phones sleep, networks change
-START_SECONDS = 60  # that one of several processes may take to start, or to answer, before another replaces it
-UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer takes nothing more: it is gone
+GRACE_SECONDS = 8  # for running requests after SIGTERM; Docker waits ten seconds
+PING_SECONDS = 20.0  # between pings of WebSockets; shorter than the idle timeouts of proxies
+PONG_SECONDS = 40.0  # that a client may take to answer a ping: phones sleep, networks change
+START_SECONDS = 60  # that a process may take to start, or to answer its supervisor, before it is replaced
+UNHEARD_SECONDS = 60  # after which a connection is dropped whose peer acknowledges nothing
 SECURITY_HEADERS = (("x-content-type-options", "nosniff"),)
 
 
 def from_environment() -> Starlette:
-    """Make the application as the environment has it; each of several processes calls this."""
+    """Return the application with the settings of the environment. Each of several processes calls this."""
     raise_limit()
     app = create_app(Settings.load())
     freeze()
@@ -38,16 +38,16 @@ def from_environment() -> Starlette:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take a port. Raises SettingsError if that is not possible."""
+    """Return a socket that listens on a port. Raises SettingsError if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"Port {port} of {host} is in use: choose another with --port.") from None
+            raise SettingsError(f"Port {port} of {host} is in use. Choose another with --port.") from None
         reason = (error.strerror or str(error)).partition(" (while attempting")[0]
         raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Check --host and --port.") from None
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it; elsewhere, the system's own patience counts
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit the option; other systems have timeouts of their own
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1000)
     return listening
 
@@ -84,7 +84,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
 
 
 def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:
-    """Tell uvicorn how to serve. Without compression: its state takes 45 KB for each WebSocket, events are small."""
+    """Return uvicorn's configuration. WebSocket messages are not compressed: that takes 45 KB for each connection."""
     return uvicorn.Config(
         app,
         http=HttpProtocol,

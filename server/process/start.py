@@ -1,4 +1,4 @@
-"""The process that runs a command: its limits, the modes of its files, and whether it may start."""
+"""The start of a process: its limits, the modes of its files, and the safety checks."""
 
 import contextlib
 import os
@@ -17,12 +17,12 @@ if sys.platform != "win32":
 
 
 def start_safely(settings: Settings, warn: Callable[[str], None], host: str | None = None) -> None:
-    """Prepare this process, and its future children, to run for long; `host` is where it will listen.
+    """Set the limits of this process and its children, and run the safety checks. `host` is the address to listen on.
 
     Calls `warn` with a sentence for each unsafe condition. Raises UnsafeStart for those that cannot be intentional.
     """
     set_limits(production=settings.production)
-    for path in withdraw_from_others(settings):
+    for path in make_files_private(settings):
         warn(f"Other users of this machine could open {path}; its mode is now 600.")
     findings = check(settings, observe(settings, host))
     for finding in findings:
@@ -34,16 +34,16 @@ def start_safely(settings: Settings, warn: Callable[[str], None], host: str | No
 
 
 def set_limits(*, production: bool) -> None:
-    """Allow as many open files as the system does; in production, write no core dumps: they contain keys."""
+    """Raise the limit of open files. In production, disable core dumps, which would contain keys."""
     raise_limit()
     if production and sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
-def withdraw_from_others(settings: Settings) -> Iterator[Path]:
-    """Set the mode of our data files to 600 where all users of the machine can open them; yield those changed.
+def make_files_private(settings: Settings) -> Iterator[Path]:
+    """Set the mode of data files to 600 if every user of the machine can open them. Yield the files changed.
 
-    Older versions created the archive so. A group's access remains: an operator may have given it to backups.
+    Older versions created the archive with such a mode. Access of a group stays: backups may use it.
     """
     for path in data_files(settings):
         with contextlib.suppress(OSError):  # missing, or owned by another user: the checks look at the mode
@@ -58,7 +58,7 @@ def withdraw_from_others(settings: Settings) -> Iterator[Path]:
 
 
 def data_files(settings: Settings) -> Iterator[Path]:
-    """Yield where Fanline keeps data in files of its own, besides the embedded store's folder, which is private."""
+    """Yield the data files outside the embedded store's folder, which is private."""
     if not settings.secret and not settings.secret_file:
         yield settings.data_dir / "secret"
     if archive := archive_file(settings):
@@ -72,7 +72,7 @@ def archive_file(settings: Settings) -> Path | None:
 
 
 def observe(settings: Settings, host: str | None = None) -> Facts:
-    """Return what the checks need to know. Raises SettingsError if the keys of production cannot be read."""
+    """Return the facts for the checks. Raises SettingsError if the keys cannot be read in production."""
     files = {*data_files(settings), *([settings.secret_file] if settings.secret_file else [])}
     if settings.store_url is None or any(file.parent == settings.data_dir for file in files):
         files.add(settings.data_dir)

@@ -130,7 +130,7 @@ def test_the_orphan_of_a_killed_process_is_adopted(tmp_path: Path) -> None:
 
 def test_an_orphan_that_cannot_be_reached_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server whose socket was deleted is ended and replaced, without losing what it had acknowledged."""
-    monkeypatch.setattr("server.embedded.PATIENCE", 0.5)
+    monkeypatch.setattr("server.embedded.HUNG_SECONDS", 0.5)
     killed = Holder(tmp_path)
     with client(EmbeddedStore(tmp_path)) as connection:
         connection.set("safe", "yes")
@@ -143,7 +143,7 @@ def test_an_orphan_that_cannot_be_reached_is_ended(tmp_path: Path, monkeypatch: 
 
 def test_a_server_in_use_that_is_silent_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process uses a server that does not answer, a second one says so and leaves it alone."""
-    monkeypatch.setattr("server.embedded.PATIENCE", 0.5)
+    monkeypatch.setattr("server.embedded.HUNG_SECONDS", 0.5)
     holder = Holder(tmp_path)
     os.kill(holder.server_pid, signal.SIGSTOP)
     try:

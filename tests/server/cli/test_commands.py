@@ -145,7 +145,7 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
         port = listening.getsockname()[1]
         done = fanline("demo", "--port", str(port), "--data", str(tmp_path / "new"))
     assert done.returncode == 1
-    assert f"Port {port} of 127.0.0.1 is in use: choose another with --port" in done.stderr
+    assert f"Port {port} of 127.0.0.1 is in use. Choose another with --port" in done.stderr
     assert not (tmp_path / "new").exists()
 
 
