@@ -131,13 +131,32 @@ def test_paths_that_are_mentioned_exist() -> None:
                 assert (ROOT / span).exists(), f"{page.name}: {span}"
 
 
-def test_every_decision_record_is_numbered_and_says_what_was_decided() -> None:
-    records = sorted((ROOT / "docs" / "adr").glob("*.md"))
-    assert [record.name[:4] for record in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
-    for record in records:
-        text = record.read_text("utf-8")
-        assert text.startswith(f"# {record.name[:4]}: "), record.name
-        assert "**Decision.**" in text, record.name
+RECORDS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+RECORD = r"""# (\d{4}): (.+)
+
+Status: ((?:Accepted|Superseded by \[ADR )[^#]*)
+
+Date: (\d{4}-\d\d-\d\d)
+
+## Context
+"""
+
+
+def test_every_decision_record_has_a_number_of_its_own() -> None:
+    assert len({record.name[:4] for record in RECORDS}) == len(RECORDS)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name[:4])
+def test_a_decision_record_has_a_status_a_date_and_three_sections(record: Path) -> None:
+    """And a row with its number, title, file name and date in the index."""
+    text = record.read_text("utf-8")
+    head = re.match(RECORD, text)
+    assert head, record.name
+    number, title, _, date = head.groups()
+    assert number == record.name[:4]
+    assert re.findall("^## (.+)$", text, re.M) == ["Context", "Decision", "Consequences"]
+    index = (record.parent / "README.md").read_text("utf-8")
+    assert re.search(rf"^\| {number} \| \[{re.escape(title)}\]\({record.name}\) \| .+ \| {date} \|$", index, re.M)
 
 
 async def test_the_readme_shows_what_the_demo_answers(graph: Graph) -> None:
