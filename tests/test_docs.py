@@ -21,6 +21,7 @@ from tests.support.worlds import settle_small_world
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text("utf-8")
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text("utf-8")
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 
@@ -129,6 +130,13 @@ def test_paths_that_are_mentioned_exist() -> None:
         for span in re.findall(r"`([\w./-]+/[\w./-]*)`", page.read_text("utf-8")):
             if not span.startswith("/"):
                 assert (ROOT / span).exists(), f"{page.name}: {span}"
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    """With every term in one row."""
+    terms = [term.lower() for term in re.findall(r"^\| \*\*(.+?)\*\* \|", GLOSSARY, re.M)]
+    assert len(terms) > 50
+    assert terms == sorted(set(terms))
 
 
 RECORDS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
