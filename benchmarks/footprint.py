@@ -31,8 +31,8 @@ def caches(authors: Authors, posts: Sequence[int], viewers: int) -> Table:
             marks = {f"a{authors.id(author)}": -1 for author in range(MARKED)}
             client.zadd(home, marks)
             rows.append([cached, encoding, alone, alone / cached, grown, bytes_of(client, home)])
-    columns = ("posts", "encoding", "bytes", "bytes/post", f"bytes, mean of {viewers:,}", f"bytes with {MARKED} marks")
-    note = "MEMORY USAGE of home:{v}; the mean is what used_memory grows by, the store's own table of keys included."
+    columns = ("posts", "encoding", "bytes", "bytes/post", f"mean of {viewers:,} caches", f"bytes with {MARKED} marks")
+    note = "MEMORY USAGE of home:{v}. The mean is the growth of used_memory, including the key table of the store."
     return Table("memory", "Memory of a cached home timeline", columns, rows, note)
 
 
@@ -48,5 +48,5 @@ def follows(counts: Sequence[int]) -> Table:
             taken = bytes_of(client, key)
             rows.append([count, client.object("encoding", key), taken, taken / count])
     columns = ("entries", "encoding", "bytes", "bytes/entry")
-    note = "A follow is an entry in following:{v} and one in followers:{a}."
+    note = "A follow is one entry in following:{v} and one in followers:{a}."
     return Table("follows", "Memory of following and followers", columns, rows, note)

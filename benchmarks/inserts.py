@@ -30,8 +30,8 @@ COLUMNS = (
     "workers µs/insert",
 )
 NOTE = (
-    f"One post of one author; from the event's append until it is drained; medians. Goal: {GOAL:,} inserts/s on one "
-    "store. With hibernated caches an 'insert' is a follower passed by."
+    f"One post of one author, from the append of the event until it is projected; medians. Goal: {GOAL:,} inserts/s on "
+    "one store. With caches 'none' (hibernated), an 'insert' is a follower who is skipped."
 )
 
 

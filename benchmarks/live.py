@@ -87,9 +87,9 @@ def draw_matching(table: Table, folder: Path) -> None:
 def draw_latency(table: Table, folder: Path) -> None:
     """Draw how long a post takes, by sockets, if all are told of it and if some are."""
     all_told = [row for row in table.rows if row[0] == row[1]]
-    some = [row for row in table.rows if row[1] == min(float(told) for told in table.column("told of each post"))]
+    some = [row for row in table.rows if row[1] == min(float(told) for told in table.column("receivers per post"))]
     lines: Lines = {
-        f"{rank}, {name} told": (part.column("sockets"), part.column(f"{rank} ms"))
+        f"{rank}, {name} receive": (part.column("sockets"), part.column(f"{rank} ms"))
         for name, rows in (("all", all_told), (f"{some[0][1]}", some))
         for part in [Table(table.key, table.title, table.columns, rows)]
         for rank in ("p50", "p99")

@@ -23,18 +23,38 @@ from benchmarks.report import Cell, Table
 
 MIB, KIB = 1024 * 1024, 1024
 WARM = 200
-MEMORY_COLUMNS = ("state", "sockets", "streams", "tasks", "fds", "objects", "RSS MB", "KB a socket more", "CPU %")
-MEMORY_NOTE = (
-    "One server process. Garbage is collected before each look. 'KB a socket more' is beyond the row above. A viewer "
-    "follows 21 authors. CPU is what the process takes while nothing happens but pings, checks of sessions and "
-    "checkpoints. Goals: 20 KB a subscription beyond its socket; 600 MB for 10,000 sockets in all."
+MEMORY_COLUMNS = (
+    "state",
+    "sockets",
+    "streams",
+    "tasks",
+    "fds",
+    "objects",
+    "RSS MB",
+    "additional KB per socket",
+    "CPU %",
 )
-CHURN_COLUMNS = ("after", "connects", "seconds", "streams", "tasks", "fds", "objects", "RSS MB", "KB a connect more")
+MEMORY_NOTE = (
+    "One server process. Garbage is collected before each measurement. 'Additional KB per socket' is relative to the "
+    "row above. Each viewer follows 21 authors. CPU is the load of pings, session checks and checkpoints alone. Goals: "
+    "20 KB per subscription, without its socket; 600 MB for 10,000 sockets in all."
+)
+CHURN_COLUMNS = (
+    "after",
+    "connections",
+    "seconds",
+    "streams",
+    "tasks",
+    "fds",
+    "objects",
+    "RSS MB",
+    "additional KB per connection",
+)
 CHURN_NOTE = (
-    "A third of the sockets subscribe and close in good order; a third subscribe and are reset; a third are reset in "
-    "the middle: of the handshake, before the first message, before its answer, before that to the subscription. "
-    "{at_once} at once. Garbage is collected before each look; 'KB a connect more' is beyond the row above. The start "
-    "is after a few sockets; the first round still fills pools. Goal: no later one leaves anything behind."
+    "A third of the sockets subscribe and close cleanly; a third subscribe and are reset; a third are reset during the "
+    "handshake, before the first message, before its reply, or before the reply to the subscription. {at_once} at "
+    "once. Garbage is collected before each measurement; 'additional KB per connection' is relative to the row above. "
+    "The first row is after a few sockets; the first round still fills pools. Goal: later rounds leave nothing behind."
 )
 
 
@@ -54,18 +74,18 @@ async def idle(stage: Stage, seconds: float) -> Table:
     async def look(state: str, sockets: int, streams: int, cpu: float = 0.0) -> None:
         seen.append((state, sockets, await stage.quiet(streams=streams), cpu))
 
-    await look(f"after the first {min(WARM, viewers)} have come and gone", 0, 0)
+    await look(f"after {min(WARM, viewers)} sockets were opened and closed", 0, 0)
     subscribers = await open_all(stage.server.port, stage.tokens, noted.durations)
     await look("acknowledged", viewers, 0)
     await subscribe_all(subscribers)
-    await look("with a subscription each", viewers, viewers)
+    await look("each with a subscription", viewers, viewers)
     before = await stage.server.look()
     await asyncio.sleep(seconds)
     cpu = (await stage.server.look()).cpu - before.cpu
     await look(f"the same, {seconds:,.0f} s later", viewers, viewers, 100 * cpu / seconds)
     await stage.publish([stage.audiences[0].author], 1, 1)
     await until(lambda: noted.count >= viewers)
-    await look("all were told of a post", viewers, viewers)
+    await look("after one event for all", viewers, viewers)
     await leave_all(subscribers)
     await look("closed", 0, 0)
     return Table("memory", "Memory of idle sockets", MEMORY_COLUMNS, _memory_rows(seen, viewers), MEMORY_NOTE)
@@ -97,7 +117,7 @@ async def churn(stage: Stage, rounds: int, connects: int, at_once: int) -> Table
         state = f"round {number}" if number else "the start"
         rows.append([state, connects * number, lasted, *counts, now.rss / MIB, more])
         last = now
-    return Table("churn", "What sockets leave behind", CHURN_COLUMNS, rows, CHURN_NOTE.format(at_once=at_once))
+    return Table("churn", "Resources after closed connections", CHURN_COLUMNS, rows, CHURN_NOTE.format(at_once=at_once))
 
 
 async def come_and_go(stage: Stage, index: int) -> None:

@@ -11,7 +11,7 @@ from benchmarks.report import Cell, Table
 
 COLUMNS = (
     "sockets",
-    "told of each post",
+    "receivers per post",
     "posts/s",
     "deliveries/s",
     "deliveries",
@@ -22,11 +22,11 @@ COLUMNS = (
     "÷ first",
 )
 NOTE = (
-    "A socket is a viewer who follows 21 authors and has a homeTimeline subscription (cursor, edge, node, id, text, "
-    "author, login). Posts come at a steady rate, with as many deliveries a second in all rows. From the call "
-    "of `publish`, in the clients' process, until the frame has come; 'server' is CPU time of the API's process, its "
-    "worker included. Store: appendfsync always. Where all sockets are told of each post, p99 is about what telling "
-    "them takes."
+    "Each socket belongs to a viewer who follows 21 authors and has a homeTimeline subscription (cursor, edge, node, "
+    "id, text, author, login). Posts are published at a constant rate, with the same number of deliveries per second "
+    "in all rows. Latency is from the call of `publish` in the client process until the frame arrives. 'server' is CPU "
+    "time of the API process, including its worker. Store: appendfsync always. Where all sockets receive each post, "
+    "p99 is roughly the time of one delivery to all of them."
 )
 GROUP = 100
 
@@ -53,7 +53,7 @@ async def by_sockets(stage: Stage, crowds: Crowds) -> Table:
         everybody = stage.audiences[place]
         groups = stage.audiences[len(crowds.sockets) :][: count // crowds.group]  # of these viewers alone
         rows += await _rows(stage, crowds, count, [[everybody], groups] if len(groups) > 1 else [[everybody]])
-    return Table("latency", "From publishing to receiving, by sockets", COLUMNS, with_ratios(rows), NOTE)
+    return Table("latency", "Delivery latency by number of sockets", COLUMNS, with_ratios(rows), NOTE)
 
 
 async def _rows(stage: Stage, crowds: Crowds, count: int, choices: Sequence[Sequence[Audience]]) -> list[list[Cell]]:

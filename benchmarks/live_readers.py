@@ -20,15 +20,15 @@ COLUMNS = (
     "others' p99 ms",
     "server CPU s",
     "cut off",
-    "told of a Gap",
-    "server MB more",
+    "received a Gap",
+    "additional server MB",
     "p99 ÷ none stalled",
 )
 NOTE = (
-    "All are told of each post, of {size:,} characters. Those that stall stop to read, are cut off while the posts "
-    "come, and read again at the end. The two states take turns; the last rows are of medians. 'server MB more' is "
-    "what the server's memory has grown by at the end of the posts, without garbage, whoever it is for. Goal: p99 of "
-    "the others moves by 20% at most."
+    "Every reader receives each post, of {size:,} characters. Stalled readers stop reading, are cut off while posts "
+    "are published, and read again at the end. The two states alternate; the last rows are medians. 'additional server "
+    "MB' is the growth of the server's memory at the end of the posts, without garbage. Goal: the p99 of the others "
+    "changes by at most 20%."
 )
 MAX_LAG = 20  # posts
 LARGE = ("今天下雨，路上的人很少，只有店里的灯还亮着。" * 50)[:960] + "☔😀"
@@ -103,7 +103,7 @@ async def by_stalled(stage: Stage, readers: Readers) -> Table:
     ]
     await leave_all(subscribers)
     await stage.quiet()
-    return Table("readers", "Readers that stall", COLUMNS, _with_ratios(pairs), NOTE.format(size=len(LARGE) + 30))
+    return Table("readers", "Stalled readers", COLUMNS, _with_ratios(pairs), NOTE.format(size=len(LARGE) + 30))
 
 
 def _with_ratios(pairs: Sequence[tuple[list[Cell], list[Cell]]]) -> list[list[Cell]]:

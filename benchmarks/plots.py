@@ -80,19 +80,19 @@ def plot_inserts(table: Table, folder: Path) -> None:
     axes = ("followers", "inserts per second")
     goal = ("goal: 100,000/s", 100_000.0)
     plot(folder / "inserts.svg", table.title, axes, by(named, "line", "followers", "inserts/s"), goal)
-    title = "Fan-out: time until drained"
+    title = "Fan-out: time until projected"
     lines = by(named, "line", "followers", "seconds")
     plot(folder / "fanout-time.svg", title, ("followers", "seconds"), lines, ("goal for 1,000,000: 60 s", 60.0))
 
 
 def plot_publish(table: Table, folder: Path) -> None:
     """Draw how long a publish takes, by followers."""
-    push = table.where(model="push", store="in memory")
-    alone, beside = push.where(**{"beside it": "nothing"}), push.where(**{"beside it": "a worker process"})
-    merged, disk = table.where(model="hybrid"), table.where(store="appendfsync always")
+    push = table.where(mode="push", store="in memory")
+    alone, beside = push.where(**{"also running": "nothing"}), push.where(**{"also running": "a worker process"})
+    merged, disk = table.where(mode="hybrid"), table.where(store="appendfsync always")
     lines: Lines = {
         f"{name}, {rank}": (rows.column("followers"), rows.column(f"{rank} ms"))
-        for name, rows in {"alone": alone, "a worker beside": beside, "hybrid": merged, "on disk": disk}.items()
+        for name, rows in {"alone": alone, "with a worker": beside, "hybrid": merged, "on disk": disk}.items()
         for rank in ("p50", "p99")
     }
     plot(folder / "publish.svg", table.title, ("followers", "ms"), lines, ("goal: p99 of 50 ms", 50.0))
@@ -100,20 +100,20 @@ def plot_publish(table: Table, folder: Path) -> None:
 
 def plot_served(table: Table, folder: Path) -> None:
     """Draw when everybody sees a post, by followers, for the models; with one worker process."""
-    lines = by(table.where(workers=1), "model", "followers", "seconds until all see it")
+    lines = by(table.where(workers=1), "mode", "followers", "seconds until visible to all")
     axes = ("followers", "seconds")
     plot(folder / "served.svg", table.title, axes, lines, ("goal for 1,000,000: 60 s", 60.0))
 
 
 def plot_models(table: Table, folder: Path) -> None:
     """Draw how long a page takes, by followed authors, for each model."""
-    lines = by(table, "model", "followed", "p50 ms")
+    lines = by(table, "mode", "followed", "p50 ms")
     plot(folder / "pages.svg", table.title, ("followed authors", "p50, ms"), lines)
 
 
 def plot_depth(table: Table, folder: Path) -> None:
     """Draw how long a page takes, by the posts above it, for each model."""
-    lines = by(table, "model", "posts above", "p50 ms")
+    lines = by(table, "mode", "depth in posts", "p50 ms")
     plot(folder / f"{table.key}.svg", table.title, ("posts above the page", "p50, ms"), lines)
 
 

@@ -13,20 +13,21 @@ from benchmarks.workers import workers
 from graph import Graph, Tuning
 from graph.paging import Window
 
-COLUMNS = ("followers", "model", "beside it", "store", "publishes", "p50 ms", "p99 ms", "max ms", "CPU ms here")
+COLUMNS = ("followers", "mode", "also running", "store", "publishes", "p50 ms", "p99 ms", "max ms", "process CPU ms")
 NOTE = (
-    "One client, one request after the other, authors taking turns. Beside a worker process that keeps up, each waits "
-    "until the log is drained. Goal: p99 within 50 ms with 1,000 followers, and no more with the most."
+    "One client sends one request after the other, for alternating authors. With a worker process that keeps up, each "
+    "request waits until the whole log is projected. Goal: p99 within 50 ms with 1,000 followers, and no more with "
+    "more followers."
 )
-SERVED_COLUMNS = ("followers", "model", "workers", "publish ms", "seconds until all see it", "store ms", "checked")
+SERVED_COLUMNS = ("followers", "mode", "workers", "publish ms", "seconds until visible to all", "store ms", "checked")
 SERVED_NOTE = (
-    "One post by `publish`, until the log is drained. Where reads merge the author, nobody needs to be served. "
+    "One post by `publish`, until the whole log is projected. Where reads merge the author, no fan-out is needed. "
     "'store ms' is CPU time of the store for the post. Goal: 60 s for 1,000,000 followers."
 )
 PAUSE = 0.002
 ALONE = "nothing"
 WORKER = "a worker process"
-BEHIND = "a worker process, ever further behind"
+BEHIND = "a worker process that falls behind"
 
 
 async def publish_in_turns(
@@ -67,13 +68,13 @@ async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample:
 
 
 async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, publishes: int) -> list[list[list[Cell]]]:
-    """Measure authors over the limit of the hybrid model: becoming large, then publishing. Rows of both tables."""
+    """Measure authors over the limit of the hybrid model: the promotion, then publishing. Rows of both tables."""
     graph = await Graph.open(fans.url, Tuning(push_limit=limit))
     served: list[list[Cell]] = []
     try:
         with workers(fans.url, 1, limit) as ids:
             for audience in audiences:
-                for model in ("hybrid, becoming large", "hybrid"):
+                for model in ("hybrid, promoting", "hybrid"):
                     meter = Meter(fans.client, ids)
                     meter.start()
                     start = time.perf_counter()
@@ -108,4 +109,4 @@ def publish_table(rows: Sequence[Sequence[Cell]]) -> Table:
 
 def served_table(rows: Sequence[Sequence[Cell]]) -> Table:
     """Make the table of when everybody is served."""
-    return Table("served", "Publish: until everybody sees the post", SERVED_COLUMNS, rows, SERVED_NOTE)
+    return Table("served", "Publish: time until all followers see the post", SERVED_COLUMNS, rows, SERVED_NOTE)

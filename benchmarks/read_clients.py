@@ -44,11 +44,11 @@ COLUMNS = (
 )
 RATIOS = ("reads", "client", "CPU", "CPU lowest", "CPU highest", "event loop CPU", "store CPU", "p50", "p99")
 NOTE = (
-    "CPU ms: this process with all its threads, for one operation, median of the rounds; 'event loop' is the thread "
-    "that runs Python, 'store' the Valkey process. 'store reads' is how often the store read from a socket for one "
-    "operation. 'gathered': the reads of three event-loop iterations leave as one batch, which is Fanline's rule. "
-    "'commands': each command is sent on its own; the library shares a connection. Replies of valkey-glide are bytes, "
-    "all others are decoded."
+    "CPU ms: this process with all its threads, per operation, median of the rounds; 'event loop' is the thread that "
+    "runs Python, 'store' the Valkey process. 'store reads' is how often the store read from a socket per operation. "
+    "'gathered': the reads of three event-loop iterations are sent as one batch, as Fanline does. 'commands': each "
+    "command is sent separately; the library shares a connection. Replies of valkey-glide are bytes, all others are "
+    "decoded."
 )
 
 

@@ -15,14 +15,18 @@ from graph.paging import Window
 
 MODELS = ("push", "hybrid", "pull", "hibernated")
 MOST_MARKED = 50
-COLUMNS = ("followed", "model", "marked", "reads", "p50 ms", "p99 ms", "CPU ms here", "trips", "p50 ÷ push")
+COLUMNS = ("followed", "mode", "marked", "reads", "p50 ms", "p99 ms", "process CPU ms", "round trips", "p50 ÷ push")
 NOTE = (
-    f"First page of {PAGE} posts, read by one client. push: settled cache. hybrid: a tenth of the authors, at most "
-    f"{MOST_MARKED}, merged at read. pull: all merged at read. hibernated: no cache, all merged, and the cache rebuilt "
-    "behind the answer. Variants alternate in short slices of one run."
+    f"First page of {PAGE} posts, read by one client. push: complete cache. hybrid: a tenth of the authors, at most "
+    f"{MOST_MARKED}, are merged when the page is read ('marked'). pull: all authors are merged. hibernated: no cache; "
+    "all authors are merged, and the cache is rebuilt after the response. Variants alternate in short slices of one "
+    "run."
 )
-DEPTH_COLUMNS = ("posts above", "where", "model", "reads", "p50 ms", "p99 ms", "CPU ms here", "trips")
-DEPTH_NOTE = f"Pages of {PAGE} posts after a cursor that deep, by viewers who follow {{}} authors; a cache holds {{}}."
+DEPTH_COLUMNS = ("depth in posts", "where", "mode", "reads", "p50 ms", "p99 ms", "process CPU ms", "round trips")
+DEPTH_NOTE = (
+    f"Pages of {PAGE} posts after a cursor at this depth, read by viewers who follow {{}} authors; a cache holds {{}} "
+    "posts."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ async def by_model(library: Library, reads: int, budget: float) -> Table:
     await alternate(library.graph, variants, reads, budget)
     push = {variant.label[0]: variant.noted.p50 for variant in variants if variant.label[1] == "push"}
     rows = [[*v.label, *figures(v), v.noted.p50 / push[v.label[0]]] for v in variants]
-    return Table("models", "Home page by model and number of followed authors", COLUMNS, rows, NOTE)
+    return Table("models", "Home page by timeline mode and number of followed authors", COLUMNS, rows, NOTE)
 
 
 def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reader], skip: int = 0) -> Variant:
@@ -194,8 +198,8 @@ async def by_depth(
     note = DEPTH_NOTE.format(f"{followed:,}", size)
     if hot is None:
         return Table("depth", "Home page by depth", DEPTH_COLUMNS, rows, note)
-    note += f" The store holds the newest {hot} posts of each author, an SQLite file the others."
-    return Table("archive", "Home page by depth, down into the archive", DEPTH_COLUMNS, rows, note)
+    note += f" The store holds the newest {hot} posts of each author, an SQLite archive the others."
+    return Table("archive", "Home page by depth, including the archive", DEPTH_COLUMNS, rows, note)
 
 
 async def rebuilds(library: Library, times: int) -> Table:
@@ -216,6 +220,9 @@ async def rebuilds(library: Library, times: int) -> Table:
             settled.cpu += time.process_time() - cpu
             assert library.client.zscore(keys.home(reader.id), "f") is not None, "the cache did not settle"
         rows.append([followed, times, answered.p50, settled.p50, settled.percentile(1), settled.cpu_ms])
-    columns = ("followed", "times", "answer p50 ms", "settled p50 ms", "settled max ms", "CPU ms here")
-    note = "One read without a cache; the cache is rebuilt behind the answer. Counted from the request."
+    columns = ("followed", "runs", "response p50 ms", "rebuilt p50 ms", "rebuilt max ms", "process CPU ms")
+    note = (
+        "One read without a cache; the cache is rebuilt after the response. All times are from the start of the "
+        "request."
+    )
     return Table("rebuild", "Rebuilding a cache", columns, rows, note)

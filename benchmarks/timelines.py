@@ -100,8 +100,8 @@ async def following(library: Library, reader: Reader, posts: Sequence[int], time
     forget_log(library.client)
     for count, (follow, read, unfollow) in zip(posts, noted.values(), strict=True):
         rows.append([count, times, follow.p50, follow.p99, read.p50, unfollow.p50])
-    columns = ("author's posts", "times", "follow p50 ms", "follow p99 ms", "next read p50 ms", "unfollow p50 ms")
-    note = f"By a viewer who follows {len(reader.followed):,} authors; the next read finds no cache and merges."
+    columns = ("author's posts", "runs", "follow p50 ms", "follow p99 ms", "next read p50 ms", "unfollow p50 ms")
+    note = f"The viewer follows {len(reader.followed):,} authors; the next read finds no cache and merges."
     return Table("following", "Following an author with few and with many posts", columns, rows, note)
 
 

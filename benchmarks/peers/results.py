@@ -133,7 +133,16 @@ def ratios(found: Sequence[Row]) -> dict[str, dict[str, dict[str, float]]]:
 
 def tables(found: Sequence[Row], connections: int) -> list[Table]:
     """Make the tables: figures, and ratios if Fanline was measured."""
-    columns: tuple[str, ...] = ("query", "variant", "requests/s", "CPU ms", "p50 ms", "p99 ms", "trips", "commands")
+    columns: tuple[str, ...] = (
+        "query",
+        "variant",
+        "requests/s",
+        "CPU ms",
+        "p50 ms",
+        "p99 ms",
+        "round trips",
+        "commands",
+    )
     columns = (*columns, "server %", "store %", "load %", "limit")
     note = NOTE.format(rounds=max((len(row.slices) for row in found), default=0), connections=connections)
     figures = Table("peers", "Requests of each kind, by each variant", columns, [row.cells() for row in found], note)
@@ -144,9 +153,9 @@ def tables(found: Sequence[Row], connections: int) -> list[Table]:
     ]
     if not compared:
         return [figures]
-    columns = ("query", "fanline beside", "requests/s: fanline ÷", "CPU: ÷ fanline", "p99: fanline ÷")
+    columns = ("query", "other variant", "requests/s: fanline ÷", "CPU: ÷ fanline", "p99: fanline ÷")
     compared.sort(key=lambda row: [each.query for each in found].index(str(row[0])))
-    return [figures, Table("ratios", "Fanline beside each other variant", columns, compared, RATIOS_NOTE)]
+    return [figures, Table("ratios", "Ratios: Fanline and each other variant", columns, compared, RATIOS_NOTE)]
 
 
 def document(machine: str, measured: Measured, found: Sequence[Row]) -> dict[str, Any]:
