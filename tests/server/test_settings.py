@@ -89,7 +89,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("SESSION_TTL", "0s", "FANLINE_SESSION_TTL must be longer than zero"),
         ("TIMELINE_MODE", "guess", "FANLINE_TIMELINE_MODE must be 'push', 'pull' or 'hybrid'"),
         ("PUSH_LIMIT", "0", "FANLINE_PUSH_LIMIT must be greater than 0"),
-        ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` belongs to a later version"),
+        ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` is not supported yet"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
         ("ARCHIVE_URL", "oracle://u:short@h/d", "FANLINE_ARCHIVE_URL must begin with sqlite:///, postgresql:// or"),
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL is not a URL like mysql://user:password@"),

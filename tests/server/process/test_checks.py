@@ -14,7 +14,7 @@ import pytest
 
 from graph import Graph
 from server.process.checks import Facts, Severity, check
-from server.process.start import set_limits, withdraw_from_others
+from server.process.start import make_files_private, set_limits
 from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.server.cli.test_commands import fanline, free_port, serving
@@ -199,8 +199,8 @@ def test_data_files_are_withdrawn_from_others_but_not_from_a_group(tmp_path: Pat
     elsewhere.chmod(0o644)
 
     settings = Settings(data_dir=data)
-    assert list(withdraw_from_others(settings)) == [data / "archive.sqlite"]
-    assert list(withdraw_from_others(settings)) == []
+    assert list(make_files_private(settings)) == [data / "archive.sqlite"]
+    assert list(make_files_private(settings)) == []
     modes = [stat.S_IMODE((data / name).stat().st_mode) for name in ("archive.sqlite", "archive.sqlite-wal")]
     assert modes == [0o600, 0o640]
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o644

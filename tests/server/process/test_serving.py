@@ -24,7 +24,7 @@ def test_a_port_in_use_is_said() -> None:
     """In one sentence."""
     with (
         closing(bind("127.0.0.1", 0)) as listening,
-        pytest.raises(SettingsError, match="is in use. Choose another"),
+        pytest.raises(SettingsError, match=r"is in use\. Choose another"),
     ):
         bind("127.0.0.1", listening.getsockname()[1])
 
