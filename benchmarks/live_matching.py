@@ -13,9 +13,9 @@ from graph.feed.filters import Box, EventFilter, Traits
 from graph.feed.matching import FilterIndex
 from graph.log.events import Event, PostPublished
 from graph.terms import terms_of
-from server.demo.chatter import somewhere
-from server.demo.crowd import CITIES, character
+from server.demo.characters import CITIES, character
 from server.demo.phrases import compose
+from server.demo.posts import place_near
 
 SEED = 7
 KINDS, WEIGHTS = ("users", "keywords", "users and keywords", "box", "sample"), (40, 30, 10, 15, 5)
@@ -67,7 +67,7 @@ class Texts:
         draw = self._random
         who = character(random.Random(author))
         voice = draw.choice(who.voices)
-        place = somewhere(who, draw) if draw.random() < PLACED else (None, None)
+        place = place_near(who, draw) if draw.random() < PLACED else (None, None)
         text = compose(voice, draw.choice(voice.topics), draw)
         return PostPublished(FIRST_AUTHOR + author * STEP, text, None, *place)
 

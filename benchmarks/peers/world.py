@@ -10,7 +10,7 @@ from graph.log.events import Event, EventBody, Followed, PostPublished
 from graph.model import number_at
 from graph.paging import Window
 from server.auth import Tokens
-from server.demo.world import MILLISECOND, Person, dice
+from server.demo.world import MILLISECOND, Person, random_numbers
 from server.seeding.load import Source, load
 
 KEY = "a key for benchmarks that is long enough"
@@ -78,7 +78,7 @@ class Cast:
 
     def follows(self, ids: Sequence[int]) -> Iterator[EventBody]:
         """Let everybody follow some, readers many; the famous person's followers come in an order of their own."""
-        random, size = dice("follows", SEED), self.size
+        random, size = random_numbers("follows", SEED), self.size
         others = range(self.writers.start, size.people)
         for place in range(1, size.people):
             is_reader = place in self.readers
@@ -93,7 +93,7 @@ class Cast:
     def posts(self, ids: Sequence[int] | None = None) -> Iterator[EventBody]:
         """Let everybody publish, in an order as if by chance."""
         ids = ids or [0] * self.size.people
-        random = dice("posts", SEED)
+        random = random_numbers("posts", SEED)
         places = [place for place in range(self.size.people) for _ in range(self.size.posts_each)]
         random.shuffle(places)
         for nth, place in enumerate(places):

@@ -1,8 +1,8 @@
-"""The demo world: seven people with a password, a crowd around them, and some weeks of what they said and did.
+"""The demo world: seven users with a password, generated users around them, and some weeks of posts and follows.
 
-Pure data, the same for the same seed and base time: the demo loads all of it, tests a small cut of the same people.
-What the seven are to one another is settled here, so that examples and tests can rely on it: seen from alice, the
-newest followers of bob show every state that a relationship can have.
+The events are the same for the same seed and base time. The demo loads all of them, tests a small part. The follows
+among the seven are fixed, so that examples and tests can rely on them: seen by alice, the newest followers of bob have
+every state of a relationship.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from random import Random
 
 from graph.log.events import Event, Followed, Unfollowed
 from graph.model import number_at
-from server.demo.chatter import Planned, Resident, chatter, deletions
-from server.demo.crowd import CITIES, Character, appetite, character, popular, stranger
+from server.demo.characters import CITIES, Character, character, following_count, generated_profile, rank_by_popularity
 from server.demo.phrases.chinese import CHINESE
 from server.demo.phrases.english import ENGLISH
-from server.demo.world import Person, World, apart, dice
+from server.demo.posts import Planned, Resident, deletions, plan_posts
+from server.demo.world import Person, World, random_numbers, spread_apart
 
 PASSWORD = "fanline-demo"  # noqa: S105 - printed by the demo on purpose
 PEOPLE = 300
@@ -34,7 +34,7 @@ SEVEN_FOLLOW = 30
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One of the seven: who they are, how popular (their rank in the crowd), and their share of the posts."""
+    """One of the seven: profile, rank by popularity, and share of the posts."""
 
     person: Person
     who: Character
@@ -100,31 +100,31 @@ JOINING, FOLLOWING, PUBLISHING, UNDOING, LANES = range(5)
 
 
 def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed: int = SEED) -> World:
-    """Make the world as it stands at a base time: the seven, `people` − 7 others, and `posts` posts.
+    """Return the world at a base time: the seven, `people` − 7 other users, and `posts` posts.
 
-    A smaller world is a cut: its people are the first of the larger one's. Raises ValueError for fewer than 7 people.
+    The users of a smaller world are the first users of a larger one. Raises ValueError for fewer than 7 users.
     """
     if people < len(SEVEN):
-        raise ValueError(f"The demo world has at least {len(SEVEN)} people.")
-    residents = settle(base, people, seed)
-    follows, unfollows = befriend(base, residents, seed)
-    published = numbered(chatter(base, residents, follows, posts, dice("posting", seed)), PUBLISHING)
-    second_thoughts = by_time([*unfollows, *deletions(published, base, dice("deleting", seed))])
+        raise ValueError(f"The demo world has at least {len(SEVEN)} users.")
+    residents = sign_up_all(base, people, seed)
+    follows, unfollows = plan_follows(base, residents, seed)
+    published = numbered(plan_posts(base, residents, follows, posts, random_numbers("posting", seed)), PUBLISHING)
+    second_thoughts = by_time([*unfollows, *deletions(published, base, random_numbers("deleting", seed))])
     events = [Event(resident.id, resident.person.joins()) for resident in residents]
     events += [*numbered(follows, FOLLOWING), *published, *numbered(second_thoughts, UNDOING)]
     return World(tuple(sorted(events, key=lambda event: event.number)), {role.person.login: PASSWORD for role in SEVEN})
 
 
-def cast(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
-    """Name everybody: the seven first, then the crowd, whose logins get a digit where one is taken."""
+def profiles(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
+    """Return the profiles, the seven first. Generated logins that are taken get a digit."""
     taken: set[str] = set()
     for role in SEVEN:
         taken.add(role.person.login)
         yield role.person, role.who
     for index in range(len(SEVEN), people):
-        random = dice(f"person {index}", seed)
+        random = random_numbers(f"person {index}", seed)
         who = character(random)
-        person = stranger(who, random)
+        person = generated_profile(who, random)
         login, again = person.login, 1
         while login in taken:
             again += 1
@@ -133,27 +133,29 @@ def cast(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
         yield Person(login, person.name, person.bio), who
 
 
-def settle(base: datetime, people: int, seed: int) -> list[Resident]:
-    """Let everybody join within a month, in random order; the list keeps the order of the cast."""
-    random = dice("joining", seed)
+def sign_up_all(base: datetime, people: int, seed: int) -> list[Resident]:
+    """Return the users, who sign up in random order within a month, in the order of their profiles."""
+    random = random_numbers("joining", seed)
     starts = list(
-        apart((base - OPENING + (OPENING - ALL_HERE) * place / people for place in range(people)), JOINING, LANES)
+        spread_apart(
+            (base - OPENING + (OPENING - ALL_HERE) * place / people for place in range(people)), JOINING, LANES
+        )
     )
     random.shuffle(starts)
     shares = {role.person.login: role.share for role in SEVEN}
     return [
         Resident(number_at(start), person, who, shares.get(person.login))
-        for start, (person, who) in zip(starts, cast(people, seed), strict=True)
+        for start, (person, who) in zip(starts, profiles(people, seed), strict=True)
     ]
 
 
-def befriend(base: datetime, residents: Sequence[Resident], seed: int) -> tuple[list[Planned], list[Planned]]:
-    """Decide who follows whom and when, and who thinks better of it: follows and unfollows, each in order of time.
+def plan_follows(base: datetime, residents: Sequence[Resident], seed: int) -> tuple[list[Planned], list[Planned]]:
+    """Return follows and unfollows, each in order of time.
 
-    The popular are followed most, those with a language in common more often, and some follow back. Among the seven
-    only what is settled above happens.
+    Popular users and users with a common language are followed more often, and some follow back. Among the seven, only
+    the fixed follows happen.
     """
-    random = dice("following", seed)
+    random = random_numbers("following", seed)
     ranking = ranked(len(residents))
     pairs = dict.fromkeys(
         pair for place in range(len(residents)) for pair in choices(place, residents, ranking, random)
@@ -175,12 +177,12 @@ def befriend(base: datetime, residents: Sequence[Resident], seed: int) -> tuple[
 def choices(
     place: int, residents: Sequence[Resident], ranking: Sequence[int], random: Random
 ) -> Iterator[tuple[int, int]]:
-    """Pick whom one resident follows, and who of them follows back, as pairs of places in the list."""
-    wanted = appetite(random, MEAN_FOLLOWING, len(residents) // 2)
+    """Return the follows of one user, and those of users who follow back, as pairs of positions in the list."""
+    wanted = following_count(random, MEAN_FOLLOWING, len(residents) // 2)
     if place < len(SEVEN):
         wanted = max(wanted, min(SEVEN_FOLLOW, len(residents) // 2))
     for _ in range(wanted):
-        other = ranking[popular(random, len(residents))]
+        other = ranking[rank_by_popularity(random, len(residents))]
         common = set(residents[place].who.voices) & set(residents[other].who.voices)
         if other == place or max(other, place) < len(SEVEN) or (not common and random.random() < 0.7):
             continue
@@ -190,7 +192,7 @@ def choices(
 
 
 def ranked(people: int) -> list[int]:
-    """Order places in the list by popularity: the seven stand at their ranks, or last in a small cut."""
+    """Return positions in the list by popularity. The seven have their ranks, or come last in a small world."""
     ranking = list(range(len(SEVEN), people))
     for place, role in sorted(enumerate(SEVEN), key=lambda pair: pair[1].rank):
         ranking.insert(role.rank, place)
@@ -198,11 +200,11 @@ def ranked(people: int) -> list[int]:
 
 
 def by_time(plans: Sequence[Planned]) -> list[Planned]:
-    """Sort what is planned by time."""
+    """Return planned events in order of time."""
     return sorted(plans, key=lambda plan: plan[0])
 
 
 def numbered(plans: Sequence[Planned], lane: int) -> list[Event]:
-    """Give what is planned, in order of time, the numbers that the log will give it."""
-    times = apart((at for at, _ in plans), lane, LANES)
+    """Return planned events, in order of time, with the numbers that the log will give them."""
+    times = spread_apart((at for at, _ in plans), lane, LANES)
     return [Event(number_at(at), body) for at, (_, body) in zip(times, plans, strict=True)]

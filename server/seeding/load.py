@@ -1,7 +1,7 @@
-"""Seeding: made-up worlds, brought into an empty store through the same log and projections as what the API writes.
+"""Seeding: load generated or imported data into an empty store, through the same log and projections as the API.
 
-A seeding that breaks off goes on where it stopped when it is started again; one that is complete is never repeated;
-and a store that holds anything else is left alone.
+An interrupted seeding resumes where it stopped when it is started again. A complete one is not repeated, and a store
+that holds anything else is not changed.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ BATCH = 5000
 DEMO = "the demo world"
 
 Advance = Callable[[int, int], None]
-"""Is told how far a seeding has come: events done, events in total. The first call is what was there beforehand."""
+"""Called with the events done and the events in total. The first call reports what an earlier run had done."""
 
 
 class SeedRefused(Exception):
-    """Seeding is not possible like this; the message is one sentence for people."""
+    """The store cannot be seeded. The message says why, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to seed: events for a base time, in order of number, and the password that some logins get.
+    """The data to seed: events for a base time, in order of number, and the password of some logins.
 
-    `what` says it to people; with `version` it tells whether a broken-off seeding was of the same events. `count` works
-    out how many there are.
+    `what` describes the data. An interrupted seeding resumes only if `what` and `version` are the same. `count` returns
+    the number of events.
     """
 
     what: str
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the store remembers of a seeding: what, for which base time (a log number), and whether it is complete."""
+    """The store's note of a seeding: the data, the base time as a log number, and whether it is complete."""
 
     what: str
     version: str
@@ -55,20 +55,20 @@ class Note:
     complete: bool = False
 
     def written(self) -> str:
-        """Give the note's form in the store."""
+        """Return the note as it is stored."""
         return json.dumps([self.what, self.version, self.base, self.complete], ensure_ascii=False)
 
     @classmethod
     def read(cls, text: str) -> "Note":
-        """Read a note from the store."""
+        """Return the note in a stored text."""
         what, version, base, complete = json.loads(text)
         return cls(what, version, base, complete)
 
 
 def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
-    """Give the demo world, or a small cut of it, as something to seed."""
+    """Return the demo world, or a small part of it, as a source."""
     return Source(
-        f"{DEMO} of {people} people and {posts} posts",
+        f"{DEMO} of {people} users and {posts} posts",
         "2",
         lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).events),
         lambda base: demo_world(base, people=people, posts=posts).events,
@@ -78,17 +78,16 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
 
 
 async def holds_demo(graph: Graph) -> bool:
-    """Return whether the store was seeded with the demo world, whose users have a public password. One round trip."""
+    """Return whether the store holds the demo world, whose users have a public password. One round trip."""
     text = await graph.imports.note()
     return text is not None and Note.read(text).what.startswith(DEMO)
 
 
 async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:
-    """Seed a store; False if the same was complete already. Afterwards every event is projected.
+    """Seed a store, and project every event. Return False if the store held the same data already.
 
-    The events' base time is now, or when the seeding was first begun. Raises SeedRefused if the store holds anything
-    else, or is written to meanwhile. Memory is bounded by three batches of 5,000 events, unless the source itself needs
-    more.
+    The base time is now, or the time at which the seeding first began. Memory holds three batches of 5,000 events, and
+    what the source needs. Raises SeedRefused if the store holds anything else, or is written to meanwhile.
     """
     note = await begin(graph, source, now or datetime.now(UTC))
     if note.complete:
@@ -97,9 +96,9 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
     total = await asyncio.to_thread(source.count) if advance else 0
     last, done, started = await graph.log.last(), 0, False
     if last >= note.base:
-        raise written_to(source)
+        raise store_written_to(source)
     in_place = last == 0
-    async with aclosing(made_ahead(batches(source.events(time_of(note.base))))) as made:
+    async with aclosing(prefetched(batches(source.events(time_of(note.base))))) as made:
         async for batch in made:
             if batch[-1].number >= last:
                 if not in_place and batch[-1].number != last:
@@ -115,33 +114,33 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
             if last >= note.base:
                 break
     if not in_place:
-        raise written_to(source)
+        raise store_written_to(source)
     await graph.imports.end(Note(note.what, note.version, note.base, complete=True).written())
     return True
 
 
 async def begin(graph: Graph, source: Source, now: datetime) -> Note:
-    """Find the note of this very seeding, or leave one. Raises SeedRefused if the store holds anything else."""
+    """Return the note of this seeding, and write it if it is missing. Raises SeedRefused if the store is not empty."""
     text = await graph.imports.note()
     if text is None:
         if await graph.log.last():
-            raise SeedRefused("The store already holds people of its own; only an empty one can be seeded.")
+            raise SeedRefused("The store already holds users; only an empty store can be seeded.")
         base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
         text = await graph.imports.begin(Note(source.what, source.version, number_at(base)).written())
     note = Note.read(text)
     if (note.what, note.version) != (source.what, source.version):
         raise SeedRefused(
             f"The store holds {note.what}{'' if note.complete else ', not yet complete'}; "
-            "only an empty one can be seeded with anything else."
+            "only an empty store can be seeded with other data."
         )
     return note
 
 
 async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[str, str]) -> int:
-    """Claim the logins of a batch and bring its events in; give the last number in the log.
+    """Claim the logins of a batch and load its events. Return the last number in the log.
 
-    That is beyond the batch if another process that seeds the same is ahead, or if somebody else has written. Raises
-    SeedRefused if somebody else has one of the logins.
+    The number is beyond the batch if another process seeds the same data and is ahead, or if another client has
+    written. Raises SeedRefused if a login is taken.
     """
     people = [(event.number, event.body) for event in batch if isinstance(event.body, UserCreated)]
     if people:
@@ -150,7 +149,7 @@ async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[
         taken = [one for one, fresh in zip(people, claimed, strict=True) if not fresh]
         held = await graph.users.ids_of_logins([person.login for _, person in taken])
         if any(holder != id for holder, (id, _) in zip(held, taken, strict=True)):
-            raise written_to(source)
+            raise store_written_to(source)
     try:
         await graph.imports.bring(batch)
     except OutOfStep:
@@ -158,8 +157,8 @@ async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[
     return batch[-1].number
 
 
-async def made_ahead(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Event]]:
-    """Yield batches; a thread makes the next one while the store works on the one before."""
+async def prefetched(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Event]]:
+    """Yield batches. A thread prepares the next one while the store processes the previous one."""
     upcoming = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
     try:
         while batch := await upcoming:
@@ -170,14 +169,14 @@ async def made_ahead(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Even
 
 
 def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Cut events into batches. The cuts depend on the events alone, so that a resumed seeding finds them again."""
+    """Split events into batches, which depend on the events alone: a resumed seeding has the same ones."""
     iterator = iter(events)
     while batch := list(islice(iterator, BATCH)):
         yield batch
 
 
-def written_to(source: Source) -> SeedRefused:
-    """Say that a seeding cannot go on."""
+def store_written_to(source: Source) -> SeedRefused:
+    """Return the error for a store that another client has written to."""
     return SeedRefused(
-        f"Something else was written to the store before {source.what} was complete; begin again with an empty one."
+        f"Another client wrote to the store before {source.what} was complete. Start again with an empty store."
     )

@@ -1,7 +1,7 @@
-"""Large worlds to seed: people by the thousand, their follows from a formula or a real graph, their texts likewise.
+"""Sources of large data: generated users, with generated follows and texts or those of files.
 
-Everything is a stream; memory does not grow with the number of people, follows or posts. First everybody joins, then
-they follow, then they post, each within a month. How many events there will be is known beforehand.
+Everything is streamed; memory does not grow with the number of users, follows or posts. First all users sign up, then
+they follow, then they post, each within a month. The number of events is known in advance.
 """
 
 import gzip
@@ -20,9 +20,9 @@ from graph.errors import Rejected
 from graph.log.events import Event, Followed, PostPublished
 from graph.model import SEQUENCE_BITS, number_at
 from graph.validation import Check
-from server.demo.crowd import Character, appetite, character, popular, stranger
+from server.demo.characters import Character, character, following_count, generated_profile, rank_by_popularity
 from server.demo.phrases import compose
-from server.demo.world import Person, dice
+from server.demo.world import Person, random_numbers
 from server.seeding.load import SeedRefused, Source
 
 MONTH = timedelta(days=30)
@@ -39,40 +39,38 @@ KINDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Thirty days in which `count` things happen, evenly, each in a millisecond of its own; `first` is their start."""
+    """Thirty days with `count` evenly distributed events, each in its own millisecond, from `first` on."""
 
     first: int
     count: int
 
     @classmethod
     def before(cls, base: datetime, months: int, count: int) -> "Month":
-        """Give the month that starts so many months before the base time."""
+        """Return the month that starts so many months before the base time."""
         return cls(number_at(base - months * MONTH) >> SEQUENCE_BITS, max(1, count))
 
     def number(self, index: int) -> int:
-        """Give the log number of the thing at this index, from 0."""
+        """Return the log number of the event with this index, from 0."""
         return (self.first + index * MONTH_MS // self.count) << SEQUENCE_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeList:
-    """A file of who follows whom, gzipped or not, checked beforehand.
+    """A file of follows, gzipped or not, validated in advance.
 
-    The first line is `# name people pairs`; every other one a pair `a b` of numbers below `people`: a follows b, and b
-    follows a too if a + b is divisible by 3.
+    The first line is `# name users pairs`. Every other line is a pair `a b` of numbers below `users`: a follows b.
     """
 
     path: Path
     people: int
     pairs: int
-    follows: int
 
     @classmethod
     def check(cls, path: Path) -> "EdgeList":
-        """Read the whole file once and count. Raises SeedRefused, naming the line, if it is not such a file."""
+        """Read the whole file once and count. Raises SeedRefused, naming the line, if the file is invalid."""
         with opened(path) as lines:
             people = cls._people(path, lines.readline())
-            pairs = follows = 0
+            pairs = 0
             for number, line in enumerate(lines, start=2):
                 pair = pair_of(line)
                 if pair is None or max(pair) >= people or pair[0] == pair[1]:
@@ -80,40 +78,37 @@ class EdgeList:
                         f"{path}, line {number}: must be two different numbers below {people}, as in '0 1'."
                     )
                 pairs += 1
-                follows += 1 + mutual(*pair)
-        return cls(path, people, pairs, follows)
+        return cls(path, people, pairs)
 
     @staticmethod
     def _people(path: Path, header: str) -> int:
         match = re.match(r"#\s*\S+\s+([0-9]{1,9})\b", header)
         if match is None:
             raise SeedRefused(
-                f"{path}, line 1: must be a header with the number of people, as in '# name 75877 405739'."
+                f"{path}, line 1: must be a header with the number of users, as in '# name 75877 405739'."
             )
         return int(match[1])
 
     def read(self) -> Iterator[tuple[int, int]]:
-        """Yield who follows whom, by the file's numbers, in the file's order."""
+        """Yield (follower, followee) by the file's numbers, in the file's order."""
         with opened(self.path) as lines:
             lines.readline()
             for line in lines:
                 pair = pair_of(line)
                 if pair is not None:
                     yield pair
-                    if mutual(*pair):
-                        yield pair[1], pair[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A file of texts to post, one a line, gzipped or not, checked beforehand."""
+    """A file of post texts, one per line, gzipped or not, validated in advance."""
 
     path: Path
     count: int
 
     @classmethod
     def check(cls, path: Path) -> "Texts":
-        """Read the whole file once. Raises SeedRefused, naming the line, if one could not be posted."""
+        """Read the whole file once. Raises SeedRefused, naming the line, if a text could not be posted."""
         count = 0
         with opened(path) as lines:
             for number, line in enumerate(lines, start=1):
@@ -124,11 +119,11 @@ class Texts:
                         raise SeedRefused(f"{path}, line {number}: {rejected}") from None
                     count += 1
         if not count:
-            raise SeedRefused(f"{path}: has no text in it.")
+            raise SeedRefused(f"{path} contains no text.")
         return cls(path, count)
 
     def read(self) -> Iterator[str]:
-        """Yield the texts in order, from the beginning again when they end, without end."""
+        """Yield the texts in order, endlessly: after the last comes the first."""
         while True:
             with opened(self.path) as lines:
                 yield from (text_of(line) for line in lines if line.strip())
@@ -141,13 +136,13 @@ def seed_source(
     follows: Path | None = None,
     texts: Path | None = None,
 ) -> Source:
-    """Give a large world as something to seed; what is not given is made up.
+    """Return a source of users, follows and posts. What is not given is generated.
 
-    `following` is how many people each follows on average; with a file of `follows`, that and the number of users
-    are the file's. The login of the person with number n is `p<n>`. Raises SeedRefused if that makes no sense.
+    `following` is the average number of follows of a user. A file of `follows` determines the follows and the number of
+    users, and the login of the user with number n is `p<n>`. Raises SeedRefused for contradictory options.
     """
     if follows and (users is not None or following is not None):
-        raise SeedRefused("--users and --following cannot be given beside --follows: the file says both.")
+        raise SeedRefused("--users and --following cannot be combined with --follows: the file determines both.")
     edges = EdgeList.check(follows) if follows else None
     people = edges.people if edges else USERS if users is None else users
     mean = FOLLOWING if following is None else following
@@ -156,9 +151,9 @@ def seed_source(
     for option, number, least in (("--users", people, 1), ("--posts", published, 0), ("--following", mean, 0)):
         if not least <= number <= MONTH_MS // 10:
             raise SeedRefused(f"{option} must be from {least} to {MONTH_MS // 10}, not {number}.")
-    followed = edges.follows if edges else min(mean, people - 1) * people
+    followed = edges.pairs if edges else min(mean, people - 1) * people
     files = [path for path in (follows, texts) if path]
-    what = f"{people} people, {'' if edges else 'about '}{followed} follows and {published} posts"
+    what = f"{people} users, {'' if edges else 'about '}{followed} follows and {published} posts"
     if files:
         what += f" from {' and '.join(path.name for path in files)}"
     plan = Plan(people, mean, published, edges, lines)
@@ -167,7 +162,7 @@ def seed_source(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a large world is made from. Without a file of edges, people follow `following` others on average."""
+    """What the events are generated from. Without a file of follows, users follow `following` others on average."""
 
     people: int
     following: int
@@ -176,76 +171,76 @@ class Plan:
     texts: Texts | None
 
     def count(self) -> int:
-        """Work out how many events there will be. A second for every million people."""
-        return self.people + (self.edges.follows if self.edges else sum(self._appetites())) + self.posts
+        """Return the number of events. A second for every million users."""
+        return self.people + (self.edges.pairs if self.edges else sum(self._following_counts())) + self.posts
 
     def events(self, base: datetime) -> Iterator[Event]:
-        """Yield the world's events for a base time."""
+        """Yield the events for a base time."""
         joins = Month.before(base, 3, self.people)
-        for index, person in enumerate(crowd(self.people)):
+        for index, person in enumerate(generated_profiles(self.people)):
             yield Event(joins.number(index), person.joins())
         if self.edges:
-            month = Month.before(base, 2, self.edges.follows)
+            month = Month.before(base, 2, self.edges.pairs)
             for index, (follower, followee) in enumerate(self.edges.read()):
                 yield Event(month.number(index), Followed(joins.number(follower), joins.number(followee)))
         else:
-            yield from made_up_follows(joins, Month.before(base, 2, self.people), self._appetites())
-        yield from made_up_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
+            yield from generated_follows(joins, Month.before(base, 2, self.people), self._following_counts())
+        yield from generated_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
 
-    def _appetites(self) -> Iterator[int]:
-        """Yield how many people each person follows: never more than there are, or than there are milliseconds."""
-        random = dice("appetites", SEED)
+    def _following_counts(self) -> Iterator[int]:
+        """Yield each user's number of follows, at most that of the other users and of milliseconds in a month."""
+        random = random_numbers("appetites", SEED)
         most = min(self.people, MONTH_MS // self.people) - 1
-        return (appetite(random, self.following, most) for _ in range(self.people if self.following else 0))
+        return (following_count(random, self.following, most) for _ in range(self.people if self.following else 0))
 
 
-def crowd(people: int) -> Iterator[Person]:
-    """Make up people, one after the other."""
-    random = dice("people", SEED)
+def generated_profiles(people: int) -> Iterator[Person]:
+    """Yield generated profiles."""
+    random = random_numbers("people", SEED)
     kinds = characters()
     for index in range(people):
-        made_up = stranger(kinds[index % KINDS], random)
+        made_up = generated_profile(kinds[index % KINDS], random)
         yield Person(f"p{index}", made_up.name, made_up.bio)
 
 
 def characters() -> list[Character]:
-    """Make up all kinds of people."""
-    return [character(dice(f"character {kind}", SEED)) for kind in range(KINDS)]
+    """Return generated characters."""
+    return [character(random_numbers(f"character {kind}", SEED)) for kind in range(KINDS)]
 
 
-def made_up_follows(joins: Month, month: Month, appetites: Iterable[int]) -> Iterator[Event]:
-    """Let one person after the other follow others, the popular ones most: those with low numbers."""
-    random = dice("follows", SEED)
-    for follower, wanted in enumerate(appetites):
+def generated_follows(joins: Month, month: Month, following_counts: Iterable[int]) -> Iterator[Event]:
+    """Yield generated follows, user by user. Users with low numbers are the most popular."""
+    random = random_numbers("follows", SEED)
+    for follower, wanted in enumerate(following_counts):
         own, first = joins.number(follower), month.number(follower)
         chosen = {follower}
         for place in range(wanted):
-            followee = popular(random, joins.count)
+            followee = rank_by_popularity(random, joins.count)
             while followee in chosen:
                 followee = (followee + 1) % joins.count
             chosen.add(followee)
             yield Event(first + (place << SEQUENCE_BITS), Followed(own, joins.number(followee)))
 
 
-def made_up_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Event]:
-    """Let people post, the popular ones most."""
-    random = dice("posts", SEED)
+def generated_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Event]:
+    """Yield generated posts. Popular users post most."""
+    random = random_numbers("posts", SEED)
     lines = texts.read() if texts else None
     kinds = characters()
     for index in range(posts):
-        author = popular(random, joins.count)
-        text = next(lines) if lines else made_up_text(kinds[author % KINDS], random)
+        author = rank_by_popularity(random, joins.count)
+        text = next(lines) if lines else generated_text(kinds[author % KINDS], random)
         yield Event(month.number(index), PostPublished(joins.number(author), text))
 
 
-def made_up_text(who: Character, random: Random) -> str:
-    """Let somebody say something."""
+def generated_text(who: Character, random: Random) -> str:
+    """Return a generated text."""
     return compose(who.voices[0], random.choice(who.topics), random)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """Open a text file, gzipped if its name ends in .gz. Raises SeedRefused if it cannot be read to its end."""
+    """Open a text file, gzipped if its name ends in .gz. Raises SeedRefused if the file cannot be read."""
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -258,18 +253,13 @@ def opened(path: Path) -> Iterator[TextIO]:
 
 
 def pair_of(line: str) -> tuple[int, int] | None:
-    """Read a line of an edge list, or None if it is not one."""
+    """Return the pair in a line of a file of follows, or None for an invalid line."""
     match = re.fullmatch(r"\s*([0-9]{1,12})\s+([0-9]{1,12})\s*", line)
     return (int(match[1]), int(match[2])) if match else None
 
 
-def mutual(a: int, b: int) -> bool:
-    """Whether b follows a as well."""
-    return (a + b) % 3 == 0
-
-
 def text_of(line: str) -> str:
-    """Read a line as a post's text. Raises Rejected if it could not be posted."""
+    """Return the post text of a line. Raises Rejected if it could not be posted."""
     check = Check()
     text = check.text(line)
     check.done()
@@ -277,7 +267,7 @@ def text_of(line: str) -> str:
 
 
 def version_of(files: list[Path]) -> str:
-    """Sum up the files' content, so that a seeding is resumed from the same ones only."""
+    """Return a digest of the files, so that a seeding resumes with the same files only."""
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

@@ -1,8 +1,7 @@
-"""Texts that read like a living micro-blog, composed from phrases of the project's own.
+"""Texts that read like posts of a micro-blog, composed from phrases.
 
-A language is a `Voice`: sentences with `{slots}` by topic, and what can fill the slots. `compose` picks a
-sentence, fills it, and now and then puts a mood, an emoji or a hashtag behind it. The same random numbers
-give the same text.
+A language is a `Voice`: sentences with `{slots}` by topic, and what can fill the slots. `compose` picks a sentence,
+fills it, and sometimes appends a mood, an emoji or a hashtag. The same random numbers give the same text.
 """
 
 import re
@@ -16,9 +15,9 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Voice:
-    """One language: what can be said, by topic, and what can be put behind it.
+    """One language: its sentences by topic, and what can follow them.
 
-    `gap` stands between two sentences; `tags` are the hashtags of a topic.
+    `gap` separates two sentences; `tags` are the hashtags of a topic.
     """
 
     gap: str
@@ -31,12 +30,12 @@ class Voice:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What this language can talk about."""
+        """The topics of this language."""
         return tuple(self.sentences)
 
 
 def compose(voice: Voice, topic: str, random: Random) -> str:
-    """Write one post about a topic: never empty, far below 1000 characters."""
+    """Return a post about a topic: not empty, and far below 1,000 characters."""
     text = fill(random.choice(voice.sentences[topic]), voice.slots, random)
     text = text[0].upper() + text[1:]
     if random.random() < 0.28:
@@ -49,12 +48,12 @@ def compose(voice: Voice, topic: str, random: Random) -> str:
 
 
 def reply(voice: Voice, login: str, random: Random) -> str:
-    """Write one post that addresses another person by login."""
+    """Return a post that addresses another user by login."""
     return f"@{login} {fill(random.choice(voice.replies), voice.slots, random)}"
 
 
 def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) -> str:
-    """Replace each `{slot}` by one of its fillings, which may have slots of their own."""
+    """Replace each `{slot}` by one of its fillings, which may contain slots."""
     parts = parts_of(sentence)
     if len(parts) == 1:
         return sentence
@@ -65,5 +64,5 @@ def fill(sentence: str, slots: Mapping[str, tuple[str, ...]], random: Random) ->
 
 @cache
 def parts_of(sentence: str) -> list[str]:
-    """Split a sentence into text and names of slots, by turns."""
+    """Split a sentence into alternating text and slot names."""
     return SLOT.split(sentence)

@@ -1,4 +1,4 @@
-"""What the demo people say in Chinese."""
+"""Phrases of the demo users in Chinese."""
 
 from server.demo.phrases import Voice
 

@@ -1,4 +1,4 @@
-"""What the demo people say in English."""
+"""Phrases of the demo users in English."""
 
 from server.demo.phrases import Voice
 

@@ -353,8 +353,8 @@ def test_seeding_is_done_once(tmp_path: Path) -> None:
     """The same again changes nothing; anything else is refused, since the store is not empty."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
     sizes = ("--users", "30", "--posts", "50", "--following", "3")
-    assert "Seeded 30 people" in fanline("seed", *sizes, **environment).stderr
-    assert "already holds 30 people" in fanline("seed", *sizes, **environment).stderr
+    assert "Seeded 30 users" in fanline("seed", *sizes, **environment).stderr
+    assert "already holds 30 users" in fanline("seed", *sizes, **environment).stderr
     refused = fanline("seed", "--users", "31", **environment)
     assert refused.returncode == 1
     assert "only an empty one can be seeded" in refused.stderr.replace("\n", " ")

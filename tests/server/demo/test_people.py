@@ -42,7 +42,7 @@ def test_a_small_cut_has_the_first_of_the_same_people(world: World) -> None:
 
 
 def test_fewer_people_than_the_seven_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least 7 people"):
+    with pytest.raises(ValueError, match="at least 7 users"):
         demo_world(BASE, people=6)
 
 

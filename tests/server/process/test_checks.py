@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
+from server.embedded import EmbeddedStore
 from server.process.checks import Facts, Severity, check
 from server.process.start import make_files_private, set_limits
 from server.seeding.load import demo_source, load
@@ -303,7 +304,8 @@ def test_an_archive_of_an_older_version_becomes_private(tmp_path: Path) -> None:
     archive = tmp_path / "archive.sqlite"
     archive.touch()
     archive.chmod(0o644)
-    done = fanline("worker", "--once", FANLINE_DATA_DIR=str(tmp_path))
+    with EmbeddedStore(tmp_path):
+        done = fanline("worker", "--once", FANLINE_DATA_DIR=str(tmp_path))
     assert done.returncode == 0
     assert f"Other users of this machine could open {archive}; its mode is now 600." in done.stderr
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600

@@ -49,10 +49,10 @@ async def test_the_seven_can_log_in_and_nobody_else(graph: Graph) -> None:
     world = await settle_small_world(graph)
     for role in SEVEN:
         assert (await graph.users.check_password(role.person.login, PASSWORD)).name == role.person.name
-    stranger = next(login for login in world.people() if login not in world.passwords)
+    generated_profile = next(login for login in world.people() if login not in world.passwords)
     for password in (PASSWORD, ""):
         with pytest.raises(Rejected):
-            await graph.users.check_password(stranger, password)
+            await graph.users.check_password(generated_profile, password)
 
 
 async def test_nothing_is_seeded_twice(graph: Graph) -> None:
@@ -247,14 +247,14 @@ async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: 
 async def test_a_store_with_people_of_its_own_is_left_alone(graph: Graph) -> None:
     await graph.users.sign_up("somebody", "correct horse")
     last = await graph.log.last()
-    with pytest.raises(SeedRefused, match="already holds people"):
+    with pytest.raises(SeedRefused, match="already holds users"):
         await load(graph, SMALL)
     assert await graph.log.last() == last
 
 
 async def test_a_store_with_another_seeding_is_left_alone(graph: Graph) -> None:
     await load(graph, SMALL, now=BASE)
-    with pytest.raises(SeedRefused, match="holds the demo world of 16 people and 40 posts; only"):
+    with pytest.raises(SeedRefused, match="holds the demo world of 16 users and 40 posts; only"):
         await load(graph, demo_source(people=17, posts=40))
 
 
@@ -268,5 +268,5 @@ async def test_a_half_seeded_store_that_was_written_to_is_left_alone(
         await load(dying, SMALL, now=BASE)
     await dying.close()
     await graph.users.sign_up("somebody", "correct horse")
-    with pytest.raises(SeedRefused, match="Something else was written"):
+    with pytest.raises(SeedRefused, match="Another client wrote"):
         await load(graph, SMALL)

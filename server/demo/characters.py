@@ -1,7 +1,7 @@
-"""Strangers by the thousand: names, bios, cities, and how popularity and activity are spread among them.
+"""Generated profiles: names, bios, cities, and the distributions of popularity and activity.
 
-Popularity follows a power law with exponent 3, the one that preferential attachment leads to (Barabási and
-Albert, 1999), drawn directly from a person's rank, so that a crowd of any size needs no memory.
+Popularity follows a power law with exponent 3, as preferential attachment leads to (Barabási and Albert, 1999). It is
+drawn from a user's rank, so that any number of users needs no memory.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from server.demo.world import Person
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """Where somebody lives: a point in degrees, and how many hours its clocks are ahead of UTC."""
+    """A city: latitude and longitude in degrees, and its offset from UTC in hours."""
 
     latitude: float
     longitude: float
@@ -24,7 +24,7 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """What somebody is like as a writer: the voices, the topics of the first one, the city."""
+    """How a user writes: languages, topics of the first language, and city."""
 
     voices: tuple[Voice, ...]
     topics: tuple[str, ...]
@@ -99,15 +99,15 @@ CHINESE_WORDS = {
 
 
 def character(random: Random) -> Character:
-    """Make up a writer: half of them write Chinese, some both languages."""
+    """Return a random character. Half of them write Chinese, some both languages."""
     home, other = (CHINESE, ENGLISH) if random.random() < 0.5 else (ENGLISH, CHINESE)
     city = random.choice(CHINESE_CITIES if home is CHINESE else ENGLISH_CITIES)
     topics = tuple(random.sample(home.topics, random.randint(2, 4)))
     return Character((home, other) if random.random() < 0.12 else (home,), topics, CITIES[city])
 
 
-def stranger(who: Character, random: Random) -> Person:
-    """Make up somebody's name, bio, and a login that others may have thought of as well."""
+def generated_profile(who: Character, random: Random) -> Person:
+    """Return a random profile. Its login may not be unique."""
     first, second = who.topics[:2]
     if who.voices[0] is CHINESE:
         surname, given = random.choice(SURNAMES), random.choice(GIVEN_NAMES)
@@ -120,11 +120,11 @@ def stranger(who: Character, random: Random) -> Person:
     return Person(login.lower(), f"{name} {surname_}", bio[:1].upper() + bio[1:])
 
 
-def popular(random: Random, size: int) -> int:
-    """Pick somebody by popularity: the rank (from 0, the most popular) out of `size`."""
+def rank_by_popularity(random: Random, size: int) -> int:
+    """Return a random rank out of `size`, by popularity; 0 is the most popular."""
     return int(size * random.random() ** 2)
 
 
-def appetite(random: Random, mean: float, most: int) -> int:
-    """Pick how many people somebody follows: many a few, some a lot, `mean` on average."""
+def following_count(random: Random, mean: float, most: int) -> int:
+    """Return how many users someone follows: mostly few, sometimes many, `mean` on average."""
     return min(most, int(mean / 2 * random.paretovariate(2) + 0.5))

@@ -1,7 +1,7 @@
-"""Who of a crowd says what, when and where: the posts of some weeks, and which of them are taken back.
+"""Generated posts: authors, times, places and texts, and which posts are deleted.
 
-Some write a lot and most a little; everybody writes in the waking hours of their own city, more of late than long
-ago, and sometimes to somebody they follow.
+Some users write a lot and most a little. They write in the waking hours of their city, more often recently than long
+ago, and sometimes to users they follow.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from random import Random
 from typing import TypeAlias
 
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished
-from server.demo.crowd import Character
+from server.demo.characters import Character
 from server.demo.phrases import compose, reply
 from server.demo.world import Person
 
@@ -33,7 +33,7 @@ Planned: TypeAlias = tuple[datetime, EventBody]
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A person who has joined: the id, the profile, what they are like, their share of all posts if settled."""
+    """A user who has signed up: id, profile, character, and share of all posts, if fixed."""
 
     id: int
     person: Person
@@ -41,42 +41,42 @@ class Resident:
     share: float | None = None
 
 
-def chatter(
+def plan_posts(
     base: datetime, residents: Sequence[Resident], follows: Sequence[Planned], posts: int, random: Random
 ) -> list[Planned]:
-    """Plan posts, in order of time."""
+    """Return planned posts in order of time."""
     logins = {resident.id: resident.person.login for resident in residents}
     friends: defaultdict[int, list[str]] = defaultdict(list)
     for _, body in follows:
         if isinstance(body, Followed):
             friends[body.follower].append(logins[body.followee])
-    activity = list(accumulate(activities(residents, random)))
+    activity = list(accumulate(author_weights(residents, random)))
     habits = {resident.id: random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0] for resident in residents}
     planned: list[Planned] = []
     for _ in range(posts):
         [author] = random.choices(residents, cum_weights=activity)
-        text = say(author.who, friends[author.id], random)
+        text = write_text(author.who, friends[author.id], random)
         platform = habits[author.id] if random.random() < 0.85 else random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0]
-        latitude, longitude = somewhere(author.who, random) if random.random() < 0.12 else (None, None)
+        latitude, longitude = place_near(author.who, random) if random.random() < 0.12 else (None, None)
         planned.append(
-            (moment(base, author.who, random), PostPublished(author.id, text, platform, latitude, longitude))
+            (posting_time(base, author.who, random), PostPublished(author.id, text, platform, latitude, longitude))
         )
     return sorted(planned, key=lambda plan: plan[0])
 
 
-def activities(residents: Sequence[Resident], random: Random) -> list[float]:
-    """Give everybody's weight among the authors: settled shares hold, the others follow a power law."""
+def author_weights(residents: Sequence[Resident], random: Random) -> list[float]:
+    """Return each user's weight as an author. Fixed shares hold, the others follow a power law."""
     weights = [random.paretovariate(1.7) if resident.share is None else 0.0 for resident in residents]
-    crowd = sum(weights) or 1.0
+    generated_profiles = sum(weights) or 1.0
     rest = 1 - sum(resident.share or 0 for resident in residents)
     return [
-        weight * rest / crowd if resident.share is None else resident.share
+        weight * rest / generated_profiles if resident.share is None else resident.share
         for resident, weight in zip(residents, weights, strict=True)
     ]
 
 
-def say(who: Character, friends: Sequence[str], random: Random) -> str:
-    """Write one post as this character, now and then to a friend, now and then about anything at all."""
+def write_text(who: Character, friends: Sequence[str], random: Random) -> str:
+    """Return the text of a post, sometimes addressed to a friend, sometimes about any topic."""
     voice = who.voices[0] if len(who.voices) == 1 or random.random() < 0.6 else who.voices[1]
     if friends and random.random() < 0.08:
         return reply(voice, random.choice(friends), random)
@@ -85,8 +85,8 @@ def say(who: Character, friends: Sequence[str], random: Random) -> str:
     return compose(voice, topic, random)
 
 
-def somewhere(who: Character, random: Random) -> tuple[float, float]:
-    """Give a place within some kilometres of the character's city: latitude and longitude."""
+def place_near(who: Character, random: Random) -> tuple[float, float]:
+    """Return latitude and longitude within some kilometres of the character's city."""
     city = who.city
     return (
         round(city.latitude + random.uniform(-0.05, 0.05), 4),
@@ -94,8 +94,8 @@ def somewhere(who: Character, random: Random) -> tuple[float, float]:
     )
 
 
-def moment(base: datetime, who: Character, random: Random) -> datetime:
-    """Pick when a character posts: an hour of their day, on a day that is more likely a late one."""
+def posting_time(base: datetime, who: Character, random: Random) -> datetime:
+    """Return a time of posting: in waking hours, more likely on a recent day."""
     [hour] = random.choices(range(24), HOURS)
     midnight = base.replace(hour=0, minute=0, second=0, microsecond=0)
     back = int((WEEKS.days - 1) * random.random() ** 1.25)
@@ -106,7 +106,7 @@ def moment(base: datetime, who: Character, random: Random) -> datetime:
 
 
 def deletions(published: Sequence[Event], base: datetime, random: Random) -> list[Planned]:
-    """Plan to delete one post in a hundred, some minutes to some hours after it was published."""
+    """Return planned deletions of one post in a hundred, minutes to hours after it was published."""
     planned: list[Planned] = []
     for event in published:
         if isinstance(event.body, PostPublished) and random.random() < 0.01:
