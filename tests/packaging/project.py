@@ -1,0 +1,27 @@
+"""What pyproject.toml says, and the `uv` command that reads it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import need
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+CONSTRAINTS: list[str] = PROJECT["tool"]["uv"]["constraint-dependencies"]
+
+
+def uv(*arguments: str, cwd: Path) -> None:
+    """Run uv, which has to succeed. `uv run` names itself in the variable UV."""
+    command = os.environ.get("UV") or shutil.which("uv") or shutil.which("uv", path=Path(sys.executable).parent)
+    need(bool(command), "uv")
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    done = subprocess.run(
+        [str(command), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
