@@ -17,7 +17,8 @@ from server.playground.visitor import Visitor
 
 HERE = Path(__file__).parent
 FIRST = ("home", "followers-with-relations", "publish", "follow", "live")
-EXAMPLES = HERE.parents[1] / "examples"
+PACKAGED = HERE / "examples"  # in a wheel
+EXAMPLES = PACKAGED if PACKAGED.is_dir() else HERE.parents[1] / "examples"  # else in the checkout
 CDN = "https://cdn.jsdelivr.net/npm"
 ASSETS = {
     "react@18.3.1/umd/react.production.min.js": (
