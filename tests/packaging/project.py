@@ -16,11 +16,11 @@ PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["pac
 CONSTRAINTS: list[str] = PROJECT["tool"]["uv"]["constraint-dependencies"]
 
 
-def uv(*arguments: str, cwd: Path) -> None:
+def uv(*arguments: str, cwd: Path, **variables: str) -> None:
     """Run uv, which has to succeed. `uv run` names itself in the variable UV."""
     command = os.environ.get("UV") or shutil.which("uv") or shutil.which("uv", path=Path(sys.executable).parent)
     need(bool(command), "uv")
-    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | variables
     done = subprocess.run(
         [str(command), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
