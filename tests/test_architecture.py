@@ -2,10 +2,12 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -33,6 +35,15 @@ def files(*tops: str) -> Iterator[Path]:
 def shown(path: Path) -> str:
     """Name a file as a reader would."""
     return path.relative_to(ROOT).as_posix()
+
+
+def test_every_top_level_entry_has_a_reason() -> None:
+    """It stands in the table of ADR 0033; what Git ignores does not count."""
+    [record] = (ROOT / "docs" / "adr").glob("0033-*.md")
+    allowed = re.findall(r"^\| `([^`]+)` \|", record.read_text("utf-8"), re.M)
+    ignored = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines())]
+    present = {path.name for path in ROOT.iterdir() if not any(fnmatch(path.name, each) for each in ignored)}
+    assert present == set(allowed)
 
 
 def test_no_file_is_too_long() -> None:
