@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, get_args, get_origin
 import strawberry
 from strawberry import UNSET
 
-from executor.loader import Loader
+from executor.loader import DataLoader
 
 BatchResolver: TypeAlias = Callable[..., Awaitable[Sequence[Any]] | Sequence[Any]]
 References: TypeAlias = Callable[..., Any]
@@ -54,7 +54,7 @@ class Batches:
     """
 
     def __init__(self) -> None:
-        self._loaders: dict[Hashable, Loader[Any, Any]] = {}
+        self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     def load(self, resolver: BatchResolver, parent: object, context: object, arguments: Arguments) -> Awaitable[Any]:
         """Ask for one parent's value together with the others of this layer."""
@@ -62,7 +62,7 @@ class Batches:
         loader = self._loaders.get(key)
         if loader is None:
             answer = partial(_answer, resolver, context, arguments)
-            loader = self._loaders[key] = Loader(answer, get_cache_key=freeze_parent)
+            loader = self._loaders[key] = DataLoader(answer, get_cache_key=freeze_parent)
         return loader.load(ROOT if parent is None else parent)
 
 

@@ -1,82 +1,236 @@
-"""A dataloader whose waiters cannot hurt one another: aiodataloader, with its traps closed.
+"""A dataloader with cheap list look-ups, which extends the one of aiodataloader.
 
-In aiodataloader all waiters of a key share one future. So a cancelled waiter cancels the others, a
-cancelled or failed future stays in the cache and poisons later loads, and a cancelled batch leaves its
-waiters hanging.
+aiodataloader creates one future for each key, even when a caller asks for a list. `DataLoader.load_many` creates one
+future for the whole list and starts the look-up immediately.
+
+In aiodataloader all callers of a key share one future: a cancelled caller cancels the others, a failed future stays in
+the cache, and a cancelled batch leaves its callers waiting forever. Here every caller has its own future, and only
+values are cached.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from aiodataloader import DataLoader, dispatch_queue_batch
-from aiodataloader import Loader as Queued
+import aiodataloader
+
+from executor.futures import LookUpCancelled, derive
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-
-class BatchCancelledError(Exception):
-    """A batch was cancelled while it ran, so its keys have no values; a later load asks again."""
+Queued: TypeAlias = tuple[Any, aiodataloader.Loader]
 
 
-class Loader(DataLoader[K, V], Generic[K, V]):
-    """Collect the keys asked for in one go of the event loop, and ask for them in one call.
+class LookUp:
+    """One call of the batch function: its keys by cache key, and a future of their values in the same order."""
 
-    `batch(keys)` answers in the order of the keys, which are distinct; a value that is an exception is
-    raised for that key alone. What is found is kept for the life of the loader; what failed is forgotten.
-    Waiters are independent: cancelling one neither cancels the look-up nor the others. Build it inside a
-    running loop.
+    __slots__ = ("_found", "keys", "values")
+
+    def __init__(self, keys: dict[Any, Any], values: "asyncio.Future[Any]") -> None:
+        self.keys = keys
+        self.values = values
+        self._found: dict[Any, Any] | None = None
+
+    def found(self) -> dict[Any, Any]:
+        """Return the values by cache key, once the look-up has finished.
+
+        Raises the error of a failed look-up, or TypeError if the batch function returned too few or too many values.
+        """
+        if self._found is None:
+            values = self.values.result()
+            if len(values) != len(self.keys):
+                raise TypeError(f"The batch function returned {len(values)} values for {len(self.keys)} keys.")
+            self._found = dict(zip(self.keys, values, strict=True))
+        return self._found
+
+    def outcome(self) -> Mapping[Any, Any]:
+        """Return what `found` returns; if the look-up failed, return the error for each cache key instead."""
+        try:
+            return self.found()
+        except asyncio.CancelledError:
+            return dict.fromkeys(self.keys, LookUpCancelled())
+        except Exception as error:
+            return dict.fromkeys(self.keys, error)
+
+    def pick(self, cache_key: Any, values: Sequence[Any]) -> Any:
+        """Return the value of one cache key. Raises the value if it is an exception."""
+        value = self.found()[cache_key]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    def select(self, wanted: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """Return the values of the wanted cache keys, among which are all of this look-up in the same order."""
+        if len(wanted) == len(self.keys) == len(values):
+            return list(values)
+        found = self.found()
+        return [found[key] for key in wanted]
+
+    def without(self, cache_key: Any) -> "LookUp":
+        """Return the same look-up with a placeholder in place of one cache key."""
+        return LookUp({object() if each == cache_key else each: key for each, key in self.keys.items()}, self.values)
+
+
+class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
+    """Batch, deduplicate and cache look-ups.
+
+    `batch_load_fn(keys)` takes distinct keys and returns an awaitable of their values in the same order; a value that
+    is an exception fails its key only. `load_many` calls the function immediately. `load` calls it in the next
+    event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not requested
+    again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
+
+    Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
 
     def __init__(
         self,
-        batch: Callable[[list[K]], Awaitable[Sequence[V | Exception]]],
+        batch_load_fn: Callable[[list[K]], Awaitable[Sequence[V | Exception]]],
         *,
         get_cache_key: Callable[[K], Hashable] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._batch = batch
-        self._running: set[asyncio.Task[None]] = set()
-        super().__init__(self._load, get_cache_key=get_cache_key, loop=asyncio.get_running_loop())
+        self._request = batch_load_fn
+        self._has_cache_keys = get_cache_key is not None
+        self._values: dict[Any, V] = {}
+        self._pending: list[LookUp] = []
+        super().__init__(get_cache_key=get_cache_key or _same, loop=loop or asyncio.get_running_loop())
 
     def load(self, key: K) -> "asyncio.Future[V]":
-        """Give a future of the key's value that belongs to this caller alone."""
-        held = self._cache.get(self.get_cache_key(key))
-        if held is not None and held.done() and (held.cancelled() or held.exception() is not None):
-            self.clear(key)
-        waiter = asyncio.shield(super().load(key))
-        waiter.add_done_callback(_retrieve)
-        return waiter
+        """Return a future of the value of one key. It fails if the value is an exception."""
+        self._cache_finished()
+        cache_key = self.get_cache_key(key)
+        if cache_key in self._values:
+            return self._done(self._values[cache_key])
+        for look_up in self._pending:
+            if cache_key in look_up.keys:
+                return derive(look_up.values, partial(look_up.pick, cache_key))
+        return derive(super().load(key), _same)
+
+    def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
+        """Return one future of the values of all keys, in their order.
+
+        The exception of a failed key takes the place of its value. The future fails only if a look-up fails as a whole.
+        """
+        keys = list(keys)
+        wanted = self._cache_keys(keys)
+        self._cache_finished()
+        if not self._values and not self._pending:
+            look_up = self._start(dict(zip(wanted, keys, strict=True)))
+            return derive(look_up.values, partial(look_up.select, wanted))
+        look_ups = self._look_up(wanted, keys)
+        cached = {key: self._values[key] for key in wanted if key in self._values}
+        if not look_ups:
+            return self._done([cached[key] for key in wanted])
+        return derive(asyncio.gather(*(each.values for each in look_ups)), partial(_merge, wanted, cached, look_ups))
+
+    def prime(self, key: K, value: V) -> "DataLoader[K, V]":
+        """Cache a value, unless the key has one already or the value is an exception."""
+        if not isinstance(value, Exception):
+            self._values.setdefault(self.get_cache_key(key), value)
+        return self
+
+    def prime_many(self, values: Mapping[K, V]) -> None:
+        """Cache the values of several keys, except for keys that have one already."""
+        if self._has_cache_keys:
+            self._values = {self.get_cache_key(key): value for key, value in values.items()} | self._values
+        else:
+            self._values = {**values, **self._values}
+
+    def clear(self, key: K) -> "DataLoader[K, V]":
+        """Forget the value of a key, so that the next call looks it up again."""
+        self._cache_finished()
+        cache_key = self.get_cache_key(key)
+        self._values.pop(cache_key, None)
+        self._pending = [look_up.without(cache_key) for look_up in self._pending]
+        return super().clear(key)
+
+    def clear_all(self) -> "DataLoader[K, V]":
+        """Forget all values."""
+        self._values.clear()
+        self._pending.clear()
+        return super().clear_all()
+
+    async def batch_load_fn(self, keys: list[K]) -> list[V]:
+        """Return the values of keys. aiodataloader requires this method to be a coroutine function."""
+        return await self.load_many(keys)
 
     def do_resolve_reject(self, key: K, future: "asyncio.Future[V]") -> None:
-        """Queue a key; the queue leaves in the loop's next go, with all that was asked for in this one."""
-        future.add_done_callback(partial(self._forget_failure, key))
-        self._queue.append(Queued(key, future))
+        """Queue a key for the next event-loop iteration; aiodataloader would take three iterations and two tasks."""
+        self._queue.append(aiodataloader.Loader(key, future))
         if len(self._queue) == 1:
             self.loop.call_soon(self._dispatch)
 
     def _dispatch(self) -> None:
         queue, self._queue = self._queue, []
-        task = self.loop.create_task(dispatch_queue_batch(self, queue))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        keys = [each.key for each in queue]
+        wanted = self._cache_keys(keys)
+        self._cache_finished()
+        look_ups = self._look_up(wanted, keys)
+        queued = list(zip(wanted, queue, strict=True))
+        self._deliver([each for each in queued if each[0] in self._values], self._values)
+        for look_up in look_ups:
+            waiting = [each for each in queued if each[0] in look_up.keys]
+            look_up.values.add_done_callback(partial(self._deliver_outcome, waiting, look_up))
 
-    async def _load(self, keys: list[K]) -> list[Any]:
+    def _deliver_outcome(self, queued: list[Queued], look_up: LookUp, done: "asyncio.Future[Any]") -> None:
+        self._deliver(queued, look_up.outcome())
+
+    def _deliver(self, queued: list[Queued], values: Mapping[Any, Any]) -> None:
+        """Settle the futures of single keys and remove them from aiodataloader's cache, which holds pending ones."""
+        for cache_key, (_, future) in queued:
+            if self._cache.get(cache_key) is future:
+                del self._cache[cache_key]
+            value = values[cache_key]
+            if isinstance(value, Exception):
+                future.set_exception(value)
+            else:
+                future.set_result(value)
+
+    def _look_up(self, wanted: list[Any], keys: list[K]) -> list[LookUp]:
+        """Start a look-up of the keys that are neither cached nor pending. Return all look-ups to wait for."""
+        known = self._values.keys() | {key for look_up in self._pending for key in look_up.keys}
+        missing = {cache_key: key for cache_key, key in zip(wanted, keys, strict=True) if cache_key not in known}
+        if missing:
+            self._start(missing)
+        needed = {key for key in wanted if key not in self._values}
+        return [look_up for look_up in self._pending if not needed.isdisjoint(look_up.keys)]
+
+    def _start(self, missing: dict[Any, K]) -> LookUp:
+        values: asyncio.Future[Any]
         try:
-            return list(await self._batch(keys))
-        except asyncio.CancelledError as error:
-            raise BatchCancelledError("The look-up was cancelled.") from error
+            values = asyncio.ensure_future(self._request(list(missing.values())), loop=self.loop)
+        except Exception as error:
+            values = self.loop.create_future()
+            values.set_exception(error)
+        look_up = LookUp(missing, values)
+        self._pending.append(look_up)
+        return look_up
 
-    def _forget_failure(self, key: K, future: "asyncio.Future[V]") -> None:
-        if not future.cancelled() and future.exception() is None:
-            return
-        cache_key = self.get_cache_key(key)
-        if self._cache.get(cache_key) is future:
-            del self._cache[cache_key]
+    def _cache_keys(self, keys: list[K]) -> list[Any]:
+        return [self.get_cache_key(key) for key in keys] if self._has_cache_keys else keys
+
+    def _cache_finished(self) -> None:
+        if self._pending:
+            for look_up in self._pending:
+                if look_up.values.done():
+                    found = look_up.outcome().items()
+                    self._values.update({key: value for key, value in found if not isinstance(value, Exception)})
+            self._pending = [each for each in self._pending if not each.values.done()]
+
+    def _done(self, value: Any) -> "asyncio.Future[Any]":
+        future = self.loop.create_future()
+        future.set_result(value)
+        return future
 
 
-def _retrieve(future: "asyncio.Future[V]") -> None:
-    """Mark the exception as retrieved: whoever asked for the key may have been cancelled before it failed."""
-    if not future.cancelled():
-        future.exception()
+def _same(value: Any) -> Any:
+    return value
+
+
+def _merge(wanted: list[Any], cached: dict[Any, Any], look_ups: list[LookUp], results: list[Any]) -> list[Any]:
+    found = dict(cached)
+    for look_up in look_ups:
+        found.update(look_up.found())
+    return [found[key] for key in wanted]

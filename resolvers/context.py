@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from executor.fields import Batches
+from executor.futures import derive
 from graph import Graph
 from graph.model import Session
-from resolvers.bulk import answer
 from resolvers.errors import Unauthenticated
 from resolvers.loaders import Loaders
 
@@ -118,7 +118,7 @@ class Context:
         """
         if self._drained is None:
             self._drained = self.graph.log.watermark()
-        return answer(self._drained, int)
+        return derive(self._drained, int)
 
     def forget(self) -> None:
         """Drop all that was loaded: after a write, and before each event of a subscription."""

@@ -1,8 +1,7 @@
-"""The dataloaders of one request: every look-up in the social graph goes through one of these.
+"""The dataloaders of one request. Every look-up in the social graph goes through one of them.
 
-Each is fresh with its `Context`. A list of keys is one call of the graph, which sends the calls of a few goes of the
-event loop in one round trip. All resolvers go through a loader, so that what one has found or begun to look up, no
-other asks for again.
+A loader looks each key up at most once per request. A list of keys is one call of the graph, and the store sends the
+calls of a few event-loop iterations in one round trip.
 """
 
 import asyncio
@@ -10,20 +9,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from executor.loader import DataLoader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.model import Follow, Page, Post, Relationship, User
 from graph.paging import Window
-from resolvers.bulk import BulkLoader
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-Asked: TypeAlias = tuple[int, Window]
+PageKey: TypeAlias = tuple[int, Window]
 
 
-class lazy(Generic[V]):  # noqa: N801 - it is used like a property
-    """A property that is made when it is first asked for, without the lock that the library's takes each time."""
+class lazy(Generic[V]):  # noqa: N801 - used like a property
+    """A cached property without the lock that `functools.cached_property` takes in Python 3.11."""
 
     def __init__(self, make: Callable[[Any], V]) -> None:
         self._make = make
@@ -37,123 +36,129 @@ class lazy(Generic[V]):  # noqa: N801 - it is used like a property
 
 
 class Loaders:
-    """One loader for each kind of look-up. `viewer` is the id of the one who asks, None if anonymous."""
+    """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous."""
 
     def __init__(self, graph: Graph, viewer: int | None) -> None:
         self._graph = graph
         self._viewer = viewer
 
-    @lazy
-    def users(self) -> BulkLoader[int, User | None]:
-        """People by id."""
-        return BulkLoader(self._graph.users.get_many)
+    def _loader(self, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
+        return DataLoader(get_many, loop=self._graph.store.running_loop())
 
     @lazy
-    def logins(self) -> BulkLoader[str, int | None]:
-        """Ids of people by login, in any case of letters."""
-        return BulkLoader(self._graph.users.ids_of_logins)
+    def users(self) -> DataLoader[int, User | None]:
+        """Users by id; None if there is none."""
+        return self._loader(self._graph.users.get_many)
 
     @lazy
-    def followers_counts(self) -> BulkLoader[int, int]:
-        """How many followers people have, by id."""
-        return BulkLoader(self._graph.users.followers_counts)
+    def logins(self) -> DataLoader[str, int | None]:
+        """User ids by login, ignoring case; None if there is none."""
+        return self._loader(self._graph.users.ids_of_logins)
 
     @lazy
-    def following_counts(self) -> BulkLoader[int, int]:
-        """How many people follow, by id."""
-        return BulkLoader(self._graph.users.following_counts)
+    def followers_counts(self) -> DataLoader[int, int]:
+        """Numbers of followers by user id."""
+        return self._loader(self._graph.users.followers_counts)
 
     @lazy
-    def posts_counts(self) -> BulkLoader[int, int]:
-        """How many posts people have, by id."""
-        return BulkLoader(self._graph.users.posts_counts)
+    def following_counts(self) -> DataLoader[int, int]:
+        """Numbers of followed users by user id."""
+        return self._loader(self._graph.users.following_counts)
 
     @lazy
-    def posts(self) -> BulkLoader[int, Post | None]:
-        """Find posts by id; None for those that never were or are deleted."""
-        return BulkLoader(Apart(self._graph.posts.get_many))
+    def posts_counts(self) -> DataLoader[int, int]:
+        """Numbers of posts by user id."""
+        return self._loader(self._graph.users.posts_counts)
 
     @lazy
-    def relationships(self) -> BulkLoader[int, Relationship]:
-        """How the viewer and others stand to each other, by the others' ids. Raises ValueError without a viewer."""
+    def posts(self) -> DataLoader[int, Post | None]:
+        """Undeleted posts by id; None if there is none."""
+        return self._loader(IsolatedFailures(self._graph.posts.get_many))
+
+    @lazy
+    def relationships(self) -> DataLoader[int, Relationship]:
+        """Relationships between the viewer and other users, by the other user's id. Raises ValueError if anonymous."""
         if self._viewer is None:
-            raise ValueError("There is no viewer to relate to.")
-        return BulkLoader(partial(self._graph.relationships.between, self._viewer))
+            raise ValueError("Relationships need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._loader(partial(self._graph.relationships.between, self._viewer))
 
     @lazy
-    def followers(self) -> BulkLoader[Asked, Page[Follow]]:
-        """Pages of followers, by person and window."""
-        return BulkLoader(partial(by_window, self._graph.follows.followers), self._graph.store.running_loop())
+    def followers(self) -> DataLoader[PageKey, Page[Follow]]:
+        """Pages of followers by user id and window."""
+        return self._loader(partial(pages_by_window, self._graph.follows.followers))
 
     @lazy
-    def following(self) -> BulkLoader[Asked, Page[Follow]]:
-        """Pages of those whom people follow, by person and window."""
-        return BulkLoader(partial(by_window, self._graph.follows.following), self._graph.store.running_loop())
+    def following(self) -> DataLoader[PageKey, Page[Follow]]:
+        """Pages of followed users by user id and window."""
+        return self._loader(partial(pages_by_window, self._graph.follows.following))
 
     @lazy
-    def home_timelines(self) -> BulkLoader[Asked, Page[Post]]:
-        """Pages of home timelines, by owner and window; their posts are primed."""
-        return BulkLoader(Apart(partial(home_pages, self._graph, self.posts)), self._graph.store.running_loop())
+    def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
+        return self._loader(IsolatedFailures(partial(home_pages, self._graph, self.posts)))
 
     @lazy
-    def user_timelines(self) -> BulkLoader[Asked, Page[Post]]:
-        """Pages of people's own posts, by author and window; the posts are primed."""
-        return BulkLoader(Apart(partial(user_pages, self._graph, self.posts)), self._graph.store.running_loop())
+    def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
+        return self._loader(IsolatedFailures(partial(user_pages, self._graph, self.posts)))
 
 
-async def home_pages(graph: Graph, posts: BulkLoader[int, Post | None], asked: Sequence[Asked]) -> list[Page[Post]]:
-    """Read pages of home timelines."""
+async def home_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:
+    """Return pages of home timelines and prime their posts."""
     read = graph.timelines.home
-    if len(asked) == 1:
-        return primed(posts, [await read(*asked[0])])
-    return primed(posts, await asyncio.gather(*(read(*each) for each in asked)))
+    if len(keys) == 1:
+        return prime_posts(posts, [await read(*keys[0])])
+    return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
 
 
-async def user_pages(graph: Graph, posts: BulkLoader[int, Post | None], asked: Sequence[Asked]) -> list[Page[Post]]:
-    """Read pages of people's own posts."""
-    return primed(posts, await by_window(graph.timelines.user, asked))
+async def user_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:
+    """Return pages of users' own posts and prime the posts."""
+    return prime_posts(posts, await pages_by_window(graph.timelines.user, keys))
 
 
-def primed(posts: BulkLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
-    """Take note of the posts of pages."""
+def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
+    """Add the posts of pages to the loader of posts, and return the pages."""
     for page in pages:
-        posts.prime({post.id: post for post in page.items})
+        posts.prime_many({post.id: post for post in page.items})
     return pages
 
 
-async def by_window(
-    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]], asked: Sequence[Asked]
+async def pages_by_window(
+    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]], keys: Sequence[PageKey]
 ) -> list[Page[V]]:
-    """Look up people's pages of any windows: with a call for each window."""
-    people: dict[Window, list[int]] = {}
-    for person, window in asked:
-        people.setdefault(window, []).append(person)
-    if len(people) == 1:
-        [(window, everybody)] = people.items()
-        return await load(everybody, window)
-    answers = await asyncio.gather(*(load(ids, window) for window, ids in people.items()))
+    """Return pages of different windows, with one call of `load` for each window."""
+    users: dict[Window, list[int]] = {}
+    for user, window in keys:
+        users.setdefault(window, []).append(user)
+    if len(users) == 1:
+        [(window, all_users)] = users.items()
+        return await load(all_users, window)
+    answers = await asyncio.gather(*(load(ids, window) for window, ids in users.items()))
     pages = {
-        (person, window): page
-        for (window, ids), found in zip(people.items(), answers, strict=True)
-        for person, page in zip(ids, found, strict=True)
+        (user, window): page
+        for (window, ids), found in zip(users.items(), answers, strict=True)
+        for user, page in zip(ids, found, strict=True)
     }
-    return [pages[key] for key in asked]
+    return [pages[key] for key in keys]
 
 
-class Apart(Generic[K, V]):
-    """A look-up that asks for each key alone while the archive is down, so that none fails for another's old posts."""
+class IsolatedFailures(Generic[K, V]):
+    """A batch function that retries each key alone if the archive is down.
+
+    So only the keys that need the archive fail.
+    """
 
     def __init__(self, load: Callable[[Sequence[K]], Awaitable[Sequence[V]]]) -> None:
         self._load = load
 
     async def __call__(self, keys: Sequence[K]) -> Sequence[V | Exception]:
-        """Look keys up together, or apart."""
+        """Return the values of keys, or ArchiveUnavailable for each key that needs the archive."""
         try:
             return await self._load(keys)
         except ArchiveUnavailable as outage:
-            return [outage] if len(keys) == 1 else await asyncio.gather(*map(self._alone, keys))
+            return [outage] if len(keys) == 1 else await asyncio.gather(*map(self._load_alone, keys))
 
-    async def _alone(self, key: K) -> V | Exception:
+    async def _load_alone(self, key: K) -> V | Exception:
         try:
             return (await self._load([key]))[0]
         except ArchiveUnavailable as outage:

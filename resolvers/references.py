@@ -1,19 +1,19 @@
-"""References: stand-ins for people who have not been looked up yet, good for all that needs no more than their id."""
+"""References to users: stand-ins that have the user's id before the user is looked up."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class Identified(Protocol):
-    """A person, or a reference to one."""
+    """A user, or a reference to one."""
 
     @property
     def id(self) -> int:
-        """The person's id."""
+        """The user's id."""
 
 
 class Reference:
-    """A stand-in for the person with this id, who may not exist."""
+    """A stand-in for the user with this id, who may not exist."""
 
     __slots__ = ("id",)
 
@@ -22,6 +22,6 @@ class Reference:
 
 
 def refer(ids: Sequence[int]) -> list[Reference]:
-    """Refer to people: with one reference to each, wherever an id stands."""
-    made = {id_: Reference(id_) for id_ in ids}
-    return [made[id_] for id_ in ids]
+    """Return a reference for each id. Equal ids share one reference."""
+    references = {id_: Reference(id_) for id_ in ids}
+    return [references[id_] for id_ in ids]

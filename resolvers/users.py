@@ -6,14 +6,14 @@ from typing import Annotated
 
 import strawberry
 
+from executor.loader import DataLoader
 from graph.model import Follow, Page, User
 from graph.paging import CursorKind, Window
 from resolvers import ids
-from resolvers.bulk import BulkLoader
 from resolvers.connections import After, Before, First, FollowPage, Last
 from resolvers.context import Context
 from resolvers.inputs import UserBy
-from resolvers.loaders import Asked
+from resolvers.loaders import PageKey
 from resolvers.references import Identified, Reference, refer
 from resolvers.times import Moment, moments
 
@@ -108,7 +108,7 @@ def following(
 
 
 async def pages_of(
-    loader: BulkLoader[Asked, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
+    loader: DataLoader[PageKey, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
 ) -> list[FollowPage]:
     """Read a page of each person's list."""
     pages = await loader.load_many([(user.id, window) for user in users])

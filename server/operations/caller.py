@@ -8,8 +8,8 @@ from functools import partial
 from graphql import GraphQLError
 from starlette.types import Receive
 
+from executor.futures import retrieve_exception
 from graph import Graph
-from resolvers.bulk import look_at
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import RATE_LIMITED
@@ -144,7 +144,7 @@ class Caller:
         watermark = None
         if not self.graph.store.in_order:
             watermark = self.graph.log.watermark()
-            watermark.add_done_callback(look_at)
+            watermark.add_done_callback(retrieve_exception)
         after = resumption.after if resumption else None
         context = Context(
             self.graph,

@@ -8,7 +8,7 @@ import pytest
 from graphql import GraphQLInt, GraphQLList, parse
 
 from executor import Executor
-from executor.loader import Loader
+from executor.loader import DataLoader
 from tests.executor.endless import Endless, cancel_when_begun
 from tests.executor.tiny import ask, in_batches, numbered, resolved, schema_of
 from tests.support.graph_worlds import PATIENCE
@@ -130,10 +130,10 @@ async def test_the_context_of_a_cancelled_execution_can_be_used_again() -> None:
         await may_end.wait()
         return [key * 10 for key in keys]
 
-    async def tens(parents: Sequence[int], context: "Loader[int, int]") -> list[int]:
+    async def tens(parents: Sequence[int], context: "DataLoader[int, int]") -> list[int]:
         return await context.load_many(parents)
 
-    loader: Loader[int, int] = Loader(look_up)
+    loader: DataLoader[int, int] = DataLoader(look_up)
     executor = Executor(numbered({"tens": in_batches(GraphQLInt, tens)}))
     document = parse("{ items { tens } }")
     await cancel_when_begun(executor.execute(document, context_value=loader), begun)
