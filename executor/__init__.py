@@ -1,16 +1,18 @@
-"""Breadth-first execution of GraphQL schemas, and batch-resolved fields that ordinary execution drives as well.
+"""Breadth-first execution of GraphQL schemas.
 
-A field is declared once, with a resolver that answers for all its parents at once (`executor.fields`). `Executor`
-calls it once for each layer of a query; ordinary execution drives it through dataloaders (`executor.loader`). The
-package knows nothing of the schema it serves: any project with Strawberry, or with graphql-core, can use it.
+A field is declared once, with a resolver that returns the values of all parents at once (`fields`). `Executor` calls
+the resolver once per layer of a query. Ordinary execution calls it through dataloaders (`batches`, `loader`).
 
-A document becomes a plan once (`planner`, `plan`), which is then run layer by layer (`run`): sources give columns of
-values (`sources`), outputs complete them (`outputs`). Only if anything failed, a last pass puts errors and nulls
-where the specification wants them (`propagation`).
+`execution` executes operations and keeps their plans (`plan_cache`). The `planner` makes a plan from a document
+(`document_info`) and the declarations of the schema's fields (`declarations`). `run` executes a plan layer by layer:
+sources return columns of raw values (`sources`, `arguments`), outputs complete them (`outputs`,
+`awaitable_columns`), and fields that need only a reference to their parent are prefetched (`references`). If anything
+failed, `propagation` adds error paths and propagates nulls.
 """
 
-from executor.execution import Executor, Operation
-from executor.extension import BreadthFirst
-from executor.fields import batched, live, single
+from .batches import Batches
+from .execution import Executor, Operation
+from .extension import BreadthFirst
+from .fields import batched, live, single
 
-__all__ = ["BreadthFirst", "Executor", "Operation", "batched", "live", "single"]
+__all__ = ["Batches", "BreadthFirst", "Executor", "Operation", "batched", "live", "single"]

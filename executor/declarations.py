@@ -1,4 +1,4 @@
-"""How the fields of a schema are declared: what the executor can make of each, by its definition alone."""
+"""Declarations: how each field of a schema is resolved, as its definition says."""
 
 import inspect
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ import graphql as core
 from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
-from executor.arguments import Convert
-from executor.fields import OfRecord, waits
+from .arguments import Convert
+from .fields import OfRecord, is_async
 
 STRAWBERRY = "strawberry-definition"
 OWN = ("batch", "single", "live")
@@ -19,10 +19,10 @@ OWN = ("batch", "single", "live")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a field's definition says of itself.
+    """The declaration of one field.
 
-    `attribute` is the name of a plain attribute; `own` what `batched`, `single` or `live` have noted down. A field with
-    neither is resolved by an ordinary resolver. `convert` makes Strawberry's arguments of graphql-core's.
+    `attribute` is the name of the Python attribute with the value. `own` is the metadata of `batched`, `single` or
+    `live`. A field with neither has an ordinary resolver. `convert` turns graphql-core's arguments into Strawberry's.
     """
 
     own: Mapping[str, Any]
@@ -30,18 +30,18 @@ class Declaration:
     convert: Convert | None = None
 
     @property
-    def waits(self) -> bool:
-        """Whether the batch resolver looks anything up."""
-        return waits(self.own["batch"])
+    def is_async(self) -> bool:
+        """True if the batch resolver returns an awaitable."""
+        return is_async(self.own["batch"])
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether the field has a resolver that is called for each parent, and told of its place."""
+        """True if the field has a resolver that is called for each parent with its path."""
         return self.attribute is None and not any(kind in self.own for kind in OWN)
 
 
 class Declarations:
-    """The declarations of one schema, read as they are needed. `planned_fields` counts what its planners have made."""
+    """The declarations of one schema, read on first use. `planned_fields` counts the fields of all plans made."""
 
     def __init__(self, schema: core.GraphQLSchema) -> None:
         self.planned_fields = 0
@@ -49,7 +49,7 @@ class Declarations:
         self._known: dict[int, Declaration] = {}
 
     def of(self, definition: core.GraphQLField) -> Declaration:
-        """Read a field's declaration."""
+        """Return a field's declaration."""
         known = self._known.get(id(definition))
         if known is None:
             known = self._known[id(definition)] = self._read(definition)
@@ -76,15 +76,15 @@ class Declarations:
         return self._schema.extensions[STRAWBERRY]
 
     def record_of(self, type_: core.GraphQLObjectType) -> type | None:
-        """Give the Python type whose instances are of an object type, if that alone decides."""
+        """Return the Python class whose instances form an object type, or None if values must be checked."""
         definition = (type_.extensions or {}).get(STRAWBERRY)
         origin = getattr(definition, "origin", None)
-        if isinstance(origin, type) and issubclass(origin, OfRecord) and _decides_by_record(origin):
+        if isinstance(origin, type) and issubclass(origin, OfRecord) and _has_record_check(origin):
             return origin.record
         return None
 
     def records_of(self, type_: core.GraphQLAbstractType) -> dict[type, core.GraphQLObjectType]:
-        """Give the object types of an interface or a union by their records: of those that have one."""
+        """Return the object types of an interface or a union by record class, for those that have one."""
         found: dict[type, core.GraphQLObjectType] = {}
         for possible in self._schema.get_possible_types(type_):
             record = self.record_of(possible)
@@ -92,8 +92,8 @@ class Declarations:
                 found.setdefault(record, possible)
         return found
 
-    def asks_for_place(self, type_: Any) -> bool:
-        """Tell whether it takes more than a value's Python type to know that it is of a type."""
+    def type_needs_paths(self, type_: Any) -> bool:
+        """Return True if values of a type must be checked with their `info`, which has the path."""
         if isinstance(type_, core.GraphQLObjectType):
             return type_.is_type_of is not None and self.record_of(type_) is None
         if isinstance(type_, core.GraphQLInterfaceType | core.GraphQLUnionType):
@@ -101,21 +101,21 @@ class Declarations:
         return False
 
     @cached_property
-    def any_test_is_async(self) -> bool:
-        """Whether any type of the schema is recognised by a coroutine function, which the executor leaves to others."""
+    def has_async_type_checks(self) -> bool:
+        """True if a type check of the schema is a coroutine function, which the executor does not support."""
         types = self._schema.type_map.values()
         tests = [getattr(each, test, None) for each in types for test in ("is_type_of", "resolve_type")]
         return any(map(inspect.iscoroutinefunction, tests))
 
     @cached_property
-    def any_asks_for_place(self) -> bool:
-        """Whether any field of the schema has to be told of its place in the response, or any type of a value's."""
+    def any_field_needs_paths(self) -> bool:
+        """True if a field or a type check of the schema needs paths."""
         objects = [type_ for type_ in self._schema.type_map.values() if isinstance(type_, core.GraphQLObjectType)]
         fields = [field for type_ in objects if not type_.name.startswith("__") for field in type_.fields.values()]
         return any(
-            self.of(field).is_ordinary or self.asks_for_place(core.get_named_type(field.type)) for field in fields
+            self.of(field).is_ordinary or self.type_needs_paths(core.get_named_type(field.type)) for field in fields
         )
 
 
-def _decides_by_record(origin: type[OfRecord]) -> bool:
+def _has_record_check(origin: type[OfRecord]) -> bool:
     return getattr(origin.is_type_of, "__func__", None) is OfRecord.is_type_of.__func__  # type: ignore[attr-defined]

@@ -1,36 +1,23 @@
-"""The executor of a schema: keeps plans, runs them, and hands to graphql-core what it does not cover, as a whole."""
+"""The executor of a schema: plans operations, runs the plans, and passes unsupported operations to graphql-core."""
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from inspect import isawaitable
 from typing import Any
 
 import graphql as core
 from graphql.execution.values import VariableValues, get_variable_values
 
-from executor.arguments import NO_VARIABLES
-from executor.declarations import Declarations
-from executor.plan import Plan, Row
-from executor.planner import Planner, Uncovered, only
-from executor.propagation import Propagation
-from executor.run import Run
-from executor.survey import Survey
-
-KEPT_DOCUMENTS = 1000
-KEPT_FIELDS = 20_000  # of all plans: a field takes nearly 2 KB, and a document has a plan for each choice of conditions
-
-
-class Kept:
-    """A document that stays planned: the reference to it keeps its identity from being given to another."""
-
-    def __init__(self, document: core.DocumentNode) -> None:
-        self.document = document
-        self.survey = Survey.of(document)
-        self.plans: dict[Hashable, Plan | None] = {}
+from .arguments import NO_VARIABLES
+from .declarations import Declarations
+from .plan import Plan, Row
+from .plan_cache import PlanCache, PlannedDocument
+from .planner import Planner, Unsupported, restrict
+from .propagation import Propagation
+from .run import PlanRun
 
 
 class Operation:
-    """One operation with its variables, ready to be run: once, or for each event of a subscription."""
+    """One operation with its variables, ready to run: once, or for each event of a subscription."""
 
     __slots__ = ("_executor", "_plan", "_variables")
 
@@ -47,10 +34,11 @@ class Operation:
 class Executor:
     """Executes validated documents of one schema, breadth first.
 
-    `planned` counts the runs of plans, `slow` those of them that needed the pass over errors, and `fallen_back` the
-    operations that were handed to graphql-core. Only the first `max_errors` errors are reported, since each takes time
-    and memory. Documents are known by identity: keep what is parsed, so that its plan is found again. The last thousand
-    stay planned, as long as their plans are not too large in all.
+    Only the first `max_errors` errors are reported, because each costs time and memory. Plans are cached by the
+    identity of the document, so cache parsed documents.
+
+    `planned` counts operations that were run by a plan, `slow` those of them that needed null propagation, and
+    `fallen_back` operations that were passed to graphql-core.
     """
 
     def __init__(
@@ -61,7 +49,7 @@ class Executor:
         self._declarations = Declarations(schema)
         self._hide_suggestions = hide_suggestions
         self._max_errors = max_errors
-        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._plan_cache = PlanCache(self._declarations)
         self.planned = 0
         self.slow = 0
         self.fallen_back = 0
@@ -75,10 +63,10 @@ class Executor:
         variable_values: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
     ) -> core.ExecutionResult:
-        """Execute one operation of a document: data and errors are those of graphql-core.
+        """Execute one operation of a document and return the result that graphql-core would return.
 
-        Of a subscription, the root value is the event. Rows of a parent that stands at several places are one
-        dictionary, so the data is for reading. If it is cancelled, all that it began is.
+        For a subscription, the root value is the event. Do not change the data: an object that occurs several times
+        is one dictionary. Cancelling the call cancels everything that it started.
         """
         operation = self.prepare(document, variable_values, operation_name)
         if isinstance(operation, Operation):
@@ -100,10 +88,13 @@ class Executor:
     def prepare(
         self, document: core.DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
     ) -> Operation | list[core.GraphQLError] | None:
-        """Plan an operation and coerce its variables, or say what is wrong with these; None if it is not covered."""
-        kept = self._keep(document)
-        chosen = kept.survey.operation(operation_name)
-        if chosen is None or not kept.survey.covered:
+        """Plan an operation and coerce its variables.
+
+        Return errors if the variables are invalid, or None if the operation must be passed to graphql-core.
+        """
+        planned = self._plan_cache.document(document)
+        chosen = planned.info.operation(operation_name)
+        if chosen is None or not planned.info.supported:
             return None
         variables: VariableValues = NO_VARIABLES
         if chosen.variable_definitions:
@@ -117,55 +108,50 @@ class Executor:
             if isinstance(coerced, list):
                 return coerced
             variables = coerced
-        plan = self._plan(kept, chosen, operation_name, variables)
-        if plan is not None and chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.located:
-            variables = only(variables, kept.survey.beneath_roots(chosen))  # a filter may be large, and live for days
-        return None if plan is None else Operation(self, plan, variables)
+        plan = self._plan(planned, chosen, operation_name, variables)
+        if plan is None:
+            return None
+        if chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.needs_paths:
+            # Root-field arguments can be large and are not needed for events; a subscription can last for days.
+            variables = restrict(variables, planned.info.variables_below_roots(chosen))
+        return Operation(self, plan, variables)
 
     def forget(self, document: core.DocumentNode) -> None:
         """Drop the plans of a document that will not be executed again."""
-        self._kept.pop(id(document), None)
-
-    def _keep(self, document: core.DocumentNode) -> Kept:
-        kept = self._kept.get(id(document))
-        if kept is None:
-            kept = self._kept[id(document)] = Kept(document)
-            if len(self._kept) > KEPT_DOCUMENTS:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(id(document))
-        return kept
+        self._plan_cache.drop(document)
 
     def _plan(
-        self, kept: Kept, operation: core.OperationDefinitionNode, operation_name: str | None, variables: VariableValues
+        self,
+        planned: PlannedDocument,
+        operation: core.OperationDefinitionNode,
+        operation_name: str | None,
+        variables: VariableValues,
     ) -> Plan | None:
-        """Find or make the plan for these conditions; None if it asks for what is not covered."""
-        choice = operation_name, tuple(variables.coerced.get(name, core.Undefined) for name in kept.survey.conditions)
-        if choice in kept.plans:
-            return kept.plans[choice]
-        if any(value is None for value in choice[1]):
-            return None  # where such a condition stands, there is an error for each object
+        """Return the plan for these conditions, or None if the operation is not supported."""
+        conditions = tuple(variables.coerced.get(name, core.Undefined) for name in planned.info.conditions)
+        key = operation_name, conditions
+        if key in planned.plans:
+            return planned.plans[key]
+        if any(value is None for value in conditions):
+            return None  # graphql-core reports an error for each object with such a condition
         planner = Planner(
             self._schema,
             self._declarations,
-            kept.survey,
+            planned.info,
             operation,
             variables,
             hide_suggestions=self._hide_suggestions,
         )
         try:
             plan = planner.plan()
-        except (Uncovered, core.GraphQLError):  # the latter is an error at the places where fields are collected
+        except (Unsupported, core.GraphQLError):  # a GraphQLError belongs to the places where fields are collected
             plan = None
-        kept.plans[choice] = plan
-        if self._declarations.planned_fields > KEPT_FIELDS:
-            self._declarations.planned_fields = 0
-            self._kept.clear()
+        self._plan_cache.add(planned, key, plan)
         return plan
 
     async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> core.ExecutionResult:
         self.planned += 1
-        run = Run(self._schema, plan, context, root, variables)
+        run = PlanRun(self._schema, plan, context, root, variables)
         if plan.parts:
             return await self._run_serially(plan, run)
         [row] = run.select(plan.root, [run.root], None)
@@ -176,16 +162,16 @@ class Executor:
         propagation = Propagation(run, self._max_errors)
         return core.ExecutionResult(propagation.data(plan.root, row), propagation.errors or None)
 
-    async def _run_serially(self, plan: Plan, run: Run) -> core.ExecutionResult:
-        """Run root fields one after another, each with all that is beneath it, until one fails the whole."""
+    async def _run_serially(self, plan: Plan, run: PlanRun) -> core.ExecutionResult:
+        """Run root fields one after another, each with everything below, until a null propagates to the root."""
         row: Row = {}
         propagation = Propagation(run, self._max_errors)
-        for alone in plan.parts:
-            [part] = run.select(alone, [run.root], None)
+        for part in plan.parts:
+            [part_row] = run.select(part, [run.root], None)
             await run.finish()
-            data: Any = part
+            data: Any = part_row
             if run.failed:
-                data = propagation.data(alone, part)
+                data = propagation.data(part, part_row)
                 if data is None:
                     self.slow += 1
                     return core.ExecutionResult(None, propagation.errors)

@@ -1,4 +1,4 @@
-"""The hook for Strawberry: `strawberry.Schema(query=Query, extensions=[BreadthFirst])`."""
+"""The Strawberry extension: `strawberry.Schema(query=Query, extensions=[BreadthFirst])`."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,13 +7,13 @@ from weakref import WeakKeyDictionary
 from strawberry.extensions import SchemaExtension
 from strawberry.types.graphql import OperationType
 
-from executor.execution import Executor
+from .execution import Executor
 
 _executors: "WeakKeyDictionary[Any, Executor]" = WeakKeyDictionary()
 
 
 def executor_of(schema: Any) -> Executor:
-    """Give the executor of a Strawberry schema, always the same one."""
+    """Return the executor of a Strawberry schema, creating it on first use."""
     executor = _executors.get(schema)
     if executor is None:
         executor = _executors[schema] = Executor(schema._schema)
@@ -23,15 +23,15 @@ def executor_of(schema: Any) -> Executor:
 class BreadthFirst(SchemaExtension):
     """Executes queries and mutations breadth first.
 
-    Where another extension of the schema hooks into resolving, everything is left to ordinary execution, so that
-    nothing passes it by. Parsed documents should be kept (Strawberry's `ParserCache`), or each is planned anew.
+    If another extension of the schema wraps resolvers, all operations use ordinary execution, so that the extension
+    sees every field. Cache parsed documents (Strawberry's `ParserCache`): otherwise each operation is planned anew.
     """
 
     async def on_execute(self) -> AsyncIterator[None]:
-        """Set the result, which keeps ordinary execution from running."""
+        """Set the result, so that Strawberry does not execute the operation."""
         execution = self.execution_context
-        document, hooked = execution.graphql_document, _hooked(execution.schema)
-        if document is not None and not hooked and execution.operation_type is not OperationType.SUBSCRIPTION:
+        document, wrapped = execution.graphql_document, _wraps_resolvers(execution.schema)
+        if document is not None and not wrapped and execution.operation_type is not OperationType.SUBSCRIPTION:
             execution.result = await executor_of(execution.schema).execute(
                 document,
                 root_value=execution.root_value,
@@ -42,7 +42,7 @@ class BreadthFirst(SchemaExtension):
         yield
 
 
-def _hooked(schema: Any) -> bool:
-    """Tell whether an extension hooks into resolving, or may: what a factory makes is not known."""
+def _wraps_resolvers(schema: Any) -> bool:
+    """Return True if an extension wraps resolvers, or is created by a factory, so that its class is unknown."""
     classes = [each if isinstance(each, type) else type(each) for each in schema.extensions]
     return any(not issubclass(each, SchemaExtension) or each._implements_resolve() for each in classes)

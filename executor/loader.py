@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import aiodataloader
 
-from executor.futures import LookUpCancelled, derive
+from .futures import LookUpCancelled, derive
 
 K = TypeVar("K")
 V = TypeVar("V")

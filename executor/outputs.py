@@ -1,14 +1,14 @@
-"""How a column of raw values becomes a column of the response, by the type of the field.
+"""Outputs: the conversion of a column of raw values into a column of the response, by the type of the field.
 
-A column is looked at by the set of its values' Python types: if these are what the type expects, which is nearly
-always so, nothing is looked at one by one.
+A column is checked by the set of its values' Python types. If they are the expected ones, which is the usual case,
+values are not checked one by one.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from enum import Enum
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import graphql as core
 from graphql.execution import Executor as CoreExecutor
@@ -16,11 +16,8 @@ from graphql.execution import default_type_resolver
 from graphql.execution.executor import invalid_return_type_error
 from graphql.pyutils import Path, Undefined, is_iterable
 
-from executor.plan import Column, Field, Output, Paths, Row, Selection
-from executor.settling import Unsettled, drained, is_plain, must_wait, streams
-
-if TYPE_CHECKING:
-    from executor.run import Run
+from .awaitable_columns import AwaitableColumn, has_awaitables, is_async_iterable, is_plain, items_of
+from .plan import Column, Field, Output, Paths, Row, Run, Selection
 
 NULL = type(None)
 INT_RANGE = 2**31
@@ -34,7 +31,7 @@ EXACT: dict[core.GraphQLLeafType, type] = {
 
 
 class Failure:
-    """An error as the value of a cell, until the last pass over the response."""
+    """An error as the value of a cell, until `Propagation` replaces it."""
 
     __slots__ = ("error",)
 
@@ -42,14 +39,17 @@ class Failure:
         self.error = error
 
 
-def fail(run: "Run", error: Exception) -> Failure:
-    """Make a failure of an error, and let the run know. The error is not raised again: it may stand at many places."""
+def fail(run: Run, error: Exception) -> Failure:
+    """Return a failure for an error and mark the run as failed.
+
+    The error is not raised again, because it may be the value of many cells and its traceback would grow each time.
+    """
     run.failed = True
     return Failure(error)
 
 
 class Leaf:
-    """Completes scalars and enums. What their Python type vouches for passes as it is."""
+    """Completes scalars and enums. Values of the exact Python type are passed through."""
 
     def __init__(self, type_: core.GraphQLLeafType, *, nullable: bool) -> None:
         self._type = type_
@@ -59,19 +59,19 @@ class Leaf:
         self._check = _CHECKS.get(exact) if exact else None
         self._names: dict[int, tuple[Enum, str]] = {}
 
-    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
-        """Complete a column: see `Output`."""
+    def complete(self, run: Run, values: Column, paths: Paths) -> Column:
+        """Return the completed column: see `Output`."""
         kinds = set(map(type, values))
         if kinds <= self._exact and (self._check is None or self._check(values)):
             return values
-        if must_wait(values, kinds):
-            raise Unsettled(values)
+        if has_awaitables(values, kinds):
+            raise AwaitableColumn(values)
         if len(kinds) == 1 and isinstance(self._type, core.GraphQLEnumType):
-            return self._name(run, values, *kinds)
+            return self._member_names(run, values, *kinds)
         return [self._coerce(run, value) for value in values]
 
-    def _name(self, run: "Run", values: Column, kind: type) -> Column:
-        """Name the members of an enum, whose identities are known once one of each was coerced."""
+    def _member_names(self, run: Run, values: Column, kind: type) -> Column:
+        """Return the names of enum members, coercing each member once per plan."""
         if not issubclass(kind, Enum):
             return [self._coerce(run, value) for value in values]
         names = self._names
@@ -82,7 +82,7 @@ class Leaf:
             names[id(member)] = (member, name)
         return [names[id(value)][1] for value in values]
 
-    def _coerce(self, run: "Run", value: Any) -> Any:
+    def _coerce(self, run: Run, value: Any) -> Any:
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
@@ -95,20 +95,20 @@ class Leaf:
 
 
 class List:
-    """Completes lists, by completing the items of all of them in one column."""
+    """Completes lists: the items of all lists are completed as one column."""
 
     def __init__(self, field: Field, item: Output, *, nullable: bool) -> None:
         self._field = field
         self._item = item
         self._nullable = nullable
 
-    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
-        """Complete a column: see `Output`."""
+    def complete(self, run: Run, values: Column, paths: Paths) -> Column:
+        """Return the completed column: see `Output`."""
         if len(values) == 1 and type(values[0]) in (list, tuple):
-            return [self._items(run, values[0], paths[0] if paths else None)]
+            return [self._complete_only(run, values[0], paths[0] if paths else None)]
         kinds = set(map(type, values))
-        if must_wait(values, kinds) or any(map(streams, kinds)):
-            raise Unsettled(values)
+        if has_awaitables(values, kinds) or any(map(is_async_iterable, kinds)):
+            raise AwaitableColumn(values)
         lists = [value if type(value) is list else self._as_list(run, value) for value in values]
         present = [items for items in lists if type(items) is list]
         where = None
@@ -121,38 +121,38 @@ class List:
             ]
         try:
             done = iter(self._item.complete(run, list(chain.from_iterable(present)), where))
-        except Unsettled as unsettled:
+        except AwaitableColumn as column:
             raw = [each.error if isinstance(each, Failure) else each for each in lists]
-            raise Unsettled(_nest(raw, unsettled.values)) from None
+            raise AwaitableColumn(_nest(raw, column.values)) from None
         return _nest(lists, done)
 
-    def _items(self, run: "Run", items: Column, path: Path | None) -> Column:
-        """Complete the only list there is."""
+    def _complete_only(self, run: Run, items: Column, path: Path | None) -> Column:
+        """Complete the items of the only list of a column."""
         paths = None if path is None else [path.add_key(index) for index in range(len(items))]
         try:
             done = self._item.complete(run, items, paths)
-        except Unsettled as unsettled:
-            raise Unsettled([unsettled.values]) from None
+        except AwaitableColumn as column:
+            raise AwaitableColumn([column.values]) from None
         return list(done) if done is items else done
 
-    def _as_list(self, run: "Run", value: Any) -> Any:
-        """Give the list that a value is, None, or the failure that it is not one."""
+    def _as_list(self, run: Run, value: Any) -> Any:
+        """Return the items of a value, None, or a failure if the value is not iterable."""
         if value is None or value is Undefined:
             run.failed |= not self._nullable
             return None
         if isinstance(value, Exception):
             return fail(run, value)
         if is_iterable(value):
-            return drained(value)
+            return items_of(value)
         return fail(
-            run, core.GraphQLError(f"Expected Iterable, but did not find one for field '{place(self._field)}'.")
+            run, core.GraphQLError(f"Expected Iterable, but did not find one for field '{name_of(self._field)}'.")
         )
 
 
 class Object:
-    """Completes objects of one type. Parents that stand at several places become one row, which is shared.
+    """Completes objects of one type. An object that occurs several times becomes one row, which is shared.
 
-    `record` is the Python type whose instances are of this type, and nothing else is; None if that must be asked.
+    `record` is the only Python class whose instances belong to the type. None means that values must be checked.
     """
 
     def __init__(self, field: Field, selection: Selection, record: type | None, *, nullable: bool) -> None:
@@ -161,11 +161,11 @@ class Object:
         self._record = record
         self._nullable = nullable
 
-    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
-        """Complete a column: see `Output`."""
-        if self.takes_all(values):
+    def complete(self, run: Run, values: Column, paths: Paths) -> Column:
+        """Return the completed column: see `Output`."""
+        if self.accepts_all(values):
             return self._rows(run, values, paths)
-        cells, present = self.admit(run, values, paths)
+        cells, present = self.check_each(run, values, paths)
         if len(present) == len(values):
             return self._rows(run, values, paths)
         rows = self._rows(run, [values[i] for i in present], None if paths is None else [paths[i] for i in present])
@@ -173,42 +173,42 @@ class Object:
             cells[index] = row
         return cells
 
-    def takes_all(self, values: Column) -> bool:
-        """Tell, without a look at each, whether all values are objects of the type. Raises Unsettled."""
+    def accepts_all(self, values: Column) -> bool:
+        """Return True if the Python types show that all values belong to the type. Raises AwaitableColumn."""
         kinds = set(map(type, values))
         if len(kinds) == 1 and self._record in kinds:
             return True
-        if must_wait(values, kinds):
-            raise Unsettled(values)
+        if has_awaitables(values, kinds):
+            raise AwaitableColumn(values)
         return self._record is None and self.selection.type.is_type_of is None and all(map(is_plain, kinds))
 
-    def admit(self, run: "Run", values: Column, paths: Paths) -> tuple[Column, list[int]]:
-        """Tell which values are objects of the type; the cells hold what has become of the others."""
+    def check_each(self, run: Run, values: Column, paths: Paths) -> tuple[Column, list[int]]:
+        """Return cells with nulls and failures, and the indexes of the values that belong to the type."""
         cells: Column = [None] * len(values)
         present = []
         for index, value in enumerate(values):
             if value is None or value is Undefined:
                 run.failed |= not self._nullable
-            elif error := self._refusal(run, value, paths[index] if paths else None):
+            elif error := self._type_error(run, value, paths[index] if paths else None):
                 cells[index] = fail(run, error)
             else:
                 present.append(index)
         return cells, present
 
-    def _refusal(self, run: "Run", value: Any, path: Path | None) -> Exception | None:
+    def _type_error(self, run: Run, value: Any, path: Path | None) -> Exception | None:
         if isinstance(value, Exception):
             return value
-        return refusal(run, self._field, self.selection.type, self._record, value, path)
+        return type_error(run, self._field, self.selection.type, self._record, value, path)
 
-    def _rows(self, run: "Run", parents: Column, paths: Paths) -> list[Row]:
-        return share(run, self.selection, parents, paths)
+    def _rows(self, run: Run, parents: Column, paths: Paths) -> list[Row]:
+        return shared_rows(run, self.selection, parents, paths)
 
 
 class Abstract:
-    """Completes objects of an interface or a union, type by type.
+    """Completes objects of an interface or a union, grouped by their types.
 
-    `records` gives the object type by the Python type of a value, if that is all it takes to know; `select` plans the
-    selection of a type when its first value is met.
+    `records` maps Python classes to object types, where the class determines the type. `select` plans the selection
+    of a type when the first value of the type occurs.
     """
 
     def __init__(
@@ -227,10 +227,10 @@ class Abstract:
         self._nullable = nullable
         self._selections: dict[str, Selection] = {}
 
-    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
-        """Complete a column: see `Output`."""
-        if must_wait(values, set(map(type, values))):
-            raise Unsettled(values)
+    def complete(self, run: Run, values: Column, paths: Paths) -> Column:
+        """Return the completed column: see `Output`."""
+        if has_awaitables(values, set(map(type, values))):
+            raise AwaitableColumn(values)
         cells: Column = [None] * len(values)
         groups: dict[str, list[int]] = {}
         for index, value in enumerate(values):
@@ -247,36 +247,38 @@ class Abstract:
         for name, members in groups.items():
             selection = self._selections[name]
             where = None if paths is None else [paths[index] for index in members]
-            for index, row in zip(members, share(run, selection, [values[i] for i in members], where), strict=True):
+            for index, row in zip(
+                members, shared_rows(run, selection, [values[i] for i in members], where), strict=True
+            ):
                 cells[index] = row
                 run.selections[id(row)] = (row, selection)
         return cells
 
-    def _type_of(self, run: "Run", value: Any, path: Path | None) -> core.GraphQLObjectType:
+    def _type_of(self, run: Run, value: Any, path: Path | None) -> core.GraphQLObjectType:
         found = self._records.get(type(value)) or self._resolve_type(run, value, path)
         if found.name not in self._selections:
             self._selections[found.name] = self._select(found)
         return found
 
-    def _resolve_type(self, run: "Run", value: Any, path: Path | None) -> core.GraphQLObjectType:
+    def _resolve_type(self, run: Run, value: Any, path: Path | None) -> core.GraphQLObjectType:
         field = self._field
         info = run.info(field, path or Path(None, field.key, field.parent_type.name))
         name = (self._type.resolve_type or default_type_resolver)(value, info, self._type)
         found = run.core.ensure_valid_runtime_type(name, self._type, field.details, info, value)
-        if error := refusal(run, field, found, None, value, path):
+        if error := type_error(run, field, found, None, value, path):
             raise error
         return found
 
 
-def place(field: Field) -> str:
-    """Name a field with its type, as errors do."""
+def name_of(field: Field) -> str:
+    """Return the name of a field with its type, for error messages."""
     return f"{field.parent_type}.{field.nodes[0].name.value}"
 
 
-def refusal(
-    run: "Run", field: Field, type_: core.GraphQLObjectType, record: type | None, value: Any, path: Path | None
+def type_error(
+    run: Run, field: Field, type_: core.GraphQLObjectType, record: type | None, value: Any, path: Path | None
 ) -> Exception | None:
-    """Say why a value is not of an object type, or None if it is."""
+    """Return the error of a value that does not belong to an object type, or None if it does."""
     if record is not None:
         return None if type(value) is record else invalid_return_type_error(type_, value, field.details)
     if type_.is_type_of is None:
@@ -288,9 +290,9 @@ def refusal(
     return None if accepted else invalid_return_type_error(type_, value, field.details)
 
 
-def share(run: "Run", selection: Selection, parents: Column, paths: Paths) -> list[Row]:
-    """Make the rows of parents: one for each, or, where nobody asks for paths, one for each that is distinct."""
-    if selection.located or len(parents) == 1:
+def shared_rows(run: Run, selection: Selection, parents: Column, paths: Paths) -> list[Row]:
+    """Return the rows of parents. Unless paths are needed, a parent that occurs several times has one row."""
+    if selection.needs_paths or len(parents) == 1:
         return run.select(selection, parents, paths)
     distinct = {id(parent): parent for parent in parents}
     if len(distinct) == len(parents):
@@ -300,7 +302,7 @@ def share(run: "Run", selection: Selection, parents: Column, paths: Paths) -> li
 
 
 def _nest(lists: Column, items: Iterable[Any]) -> Column:
-    """Put the items of a flat column back where its lists had them."""
+    """Return the lists with their items replaced by those of a flat column."""
     rest = iter(items)
     return [list(islice(rest, len(each))) if type(each) is list else each for each in lists]
 

@@ -1,21 +1,29 @@
-"""What an operation will do: selections of fields, each with a source of values and an output that completes them.
+"""Plans: selections of fields, each with a source of raw values and an output that completes them.
 
-A *column* holds one value for each parent, in their order. A field's source makes the raw column for all parents
-of a selection at once; its output makes the column of the response from it. A *row* is the response object of one
-parent, and has a cell for each field of the selection.
+A column holds one value for each parent, in the order of the parents. A source returns the raw column of a field for
+all parents of a selection; an output turns it into the column of the response. A row is the response object of one
+parent, with a cell for each field of the selection.
+
+`Run` is the interface of a running plan that sources and outputs use.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from graphql import FieldNode, GraphQLField, GraphQLObjectType, GraphQLOutputType, OperationDefinitionNode
+from graphql import (
+    FieldNode,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    OperationDefinitionNode,
+)
+from graphql.execution import Executor as CoreExecutor
 from graphql.execution.collect_fields import FieldDetailsList, FragmentDetails
+from graphql.execution.values import VariableValues
 from graphql.pyutils import Path
-
-if TYPE_CHECKING:
-    from executor.run import Run
 
 Column: TypeAlias = list[Any]
 Row: TypeAlias = dict[str, Any]
@@ -23,30 +31,60 @@ Paths: TypeAlias = Sequence[Path] | None
 RowMaker: TypeAlias = Callable[[Sequence[Column]], list[Row]]
 
 
+class Run(Protocol):
+    """The execution of a plan.
+
+    `failed` is True if a row holds a failure or a null that must be propagated. `arguments` caches the arguments of
+    this run. `selections` has the selection of each row whose type is known only at run time, by the row's id.
+    """
+
+    context: Any
+    variables: VariableValues
+    failed: bool
+    arguments: dict[Any, Mapping[str, Any]]
+    selections: dict[int, "tuple[Row, Selection]"]
+
+    def select(self, selection: "Selection", parents: Sequence[Any], paths: Paths) -> list[Row]:
+        """Start all fields of a selection and return a row for each parent, which may be completed later."""
+        ...
+
+    def info(self, field: "Field", path: Path) -> "GraphQLResolveInfo[Any]":
+        """Return the `info` argument of an ordinary resolver."""
+        ...
+
+    @property
+    def core(self) -> "CoreExecutor[Any]":
+        """graphql-core's executor of the same operation."""
+        ...
+
+
 class Source(Protocol):
-    """Where a field's values come from. `lone` says that there is one parent, and the value comes without a list."""
+    """The origin of a field's values. If `is_root_value`, the source returns one value for one parent, not a column."""
 
-    lone: bool
+    is_root_value: bool
 
-    def values(self, run: "Run", field: "Field", parents: Sequence[Any], paths: Paths) -> Any:
-        """Give a column of raw values, or an awaitable of one; a value may be an exception."""
+    def values(self, run: Run, field: "Field", parents: Sequence[Any], paths: Paths) -> Any:
+        """Return a column of raw values, or an awaitable of one. A value may be an exception."""
         ...
 
 
 class Output(Protocol):
-    """How raw values become what the response holds."""
+    """The conversion of raw values into values of the response."""
 
-    def complete(self, run: "Run", values: Column, paths: Paths) -> Column:
-        """Complete a column. Failures are cells too; `run.failed` tells that there are some, or misplaced nulls.
+    def complete(self, run: Run, values: Column, paths: Paths) -> Column:
+        """Return the completed column, with failures as cells. Sets `run.failed` if nulls or errors must propagate.
 
-        Raises Unsettled if values have to be awaited first.
+        Raises AwaitableColumn if values have to be awaited first.
         """
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """One field of a selection: all nodes of the document that ask for it under one key."""
+    """One field of a selection: all nodes of the document with the same response key.
+
+    `needs_only_reference` is True if the field can be resolved for a reference to its parent.
+    """
 
     key: str
     details: FieldDetailsList
@@ -54,42 +92,42 @@ class Field:
     parent_type: GraphQLObjectType
     source: Source
     output: Output = dataclass_field(init=False)
-    ahead: "Ahead | None" = None
+    prefetch: "Prefetch | None" = None
     selection: "Selection | None" = None
-    early: bool = False
+    needs_only_reference: bool = False
 
     @property
     def type(self) -> GraphQLOutputType:
-        """The type of the field, as the schema has it."""
+        """The type of the field in the schema."""
         return self.definition.type
 
     @property
     def nodes(self) -> list[FieldNode]:
-        """The nodes that an error of the field points to."""
+        """The nodes that an error of the field refers to."""
         return [detail.node for detail in self.details]
 
 
 @dataclass(slots=True, eq=False)
-class Ahead:
-    """What of a field's selection can begin before the field's own values are there.
+class Prefetch:
+    """The fields of a selection that can start before the parents are there, given references to the parents.
 
-    `references` gives a stand-in for each value, or nothing at all. Fields that need no more are `early`.
+    `references(run, parents)` returns one reference (or None) for each value of the field, or None for all of them.
     """
 
-    references: Callable[["Run", Sequence[Any]], Sequence[Any] | None]
+    references: Callable[[Run, Sequence[Any]], Sequence[Any] | None]
     selection: "Selection"
 
 
 @dataclass(slots=True, eq=False)
 class Selection:
-    """The fields asked for of objects of one type.
+    """The fields selected from objects of one type.
 
-    `located`: somebody beneath wants to know paths, so that a parent that stands at two places cannot be shared.
+    `needs_paths` is True if a field below needs its path, so that equal parents at two paths cannot share a row.
     """
 
     type: GraphQLObjectType
     fields: list[Field]
-    located: bool = False
+    needs_paths: bool = False
     make_rows: RowMaker = dataclass_field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +136,9 @@ class Selection:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """How one operation of a document is executed, for one choice of what `@skip` and `@include` leave in.
+    """The plan of one operation, for one combination of `@skip` and `@include` conditions.
 
-    A mutation has `parts`, one for each root field, which run one after another.
+    A mutation has `parts`, one for each root field, which are executed one after another.
     """
 
     operation: OperationDefinitionNode
@@ -110,9 +148,10 @@ class Plan:
 
 
 def row_maker(keys: tuple[str, ...]) -> RowMaker:
-    """Make a function from columns to rows: one comprehension, which builds a dictionary faster than any loop.
+    """Return a function that turns columns into rows.
 
-    Keys are names of GraphQL, which have nothing in them that could be code.
+    The function is a generated comprehension with dictionary displays, which is faster than a loop. Keys are GraphQL
+    names, so they cannot contain code.
     """
     if not keys:
         return lambda columns: []

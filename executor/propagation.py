@@ -1,8 +1,8 @@
-"""The last pass over a response in which anything failed: errors get their paths, and nulls go up.
+"""Null propagation: the last pass over the response of a run in which something failed.
 
-It walks the rows in the order of the document and does what the specification says of null in a non-null place, so
-that its outcome is what depth-first execution would have given. Rows that are shared, because one parent stands at
-several places, are walked once for each place. Nothing of this costs a run in which nothing failed.
+The pass walks the rows in document order, adds paths to errors and propagates nulls as the specification says, so
+the result equals that of depth-first execution. A row that is shared by several paths is walked once for each path.
+Runs without failures skip the pass.
 """
 
 import math
@@ -11,16 +11,15 @@ from typing import Any
 from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType
 from graphql.error import located_error
 
-from executor.outputs import Failure, place
-from executor.plan import Column, Field, Row, Selection
-from executor.run import Run
-from executor.settling import BrokenOff
+from .awaitable_columns import IterationError
+from .outputs import Failure, name_of
+from .plan import Column, Field, Row, Run, Selection
 
 Key = str | int
 
 
 class Failed(Exception):
-    """Carries an error up. The error itself is not raised: it may stand at many places, and remembers each raising."""
+    """Carries an error up. The error itself is not raised, because its traceback would grow at every path."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -28,7 +27,7 @@ class Failed(Exception):
 
 
 class Propagation:
-    """Turns rows into a response. `errors` are in the order of the document, the first `max_errors` of them."""
+    """Turns rows into a response. `errors` holds at most `max_errors` errors, in document order."""
 
     def __init__(self, run: Run, max_errors: int | None = None) -> None:
         self._run = run
@@ -36,7 +35,7 @@ class Propagation:
         self.errors: list[GraphQLError] = []
 
     def data(self, selection: Selection, row: Row) -> dict[str, Any] | None:
-        """Give the data of an operation; None if a null went up to its root."""
+        """Return the data of an operation, or None if a null propagated to the root."""
         try:
             return self._object(selection, row, [])
         except Failed as failed:
@@ -51,11 +50,11 @@ class Propagation:
         }
 
     def _nullable(self, field: Field, type_: GraphQLOutputType, cell: Any, path: list[Key]) -> Any:
-        """Complete the cell at a place; what fails there is null there, unless it must go up."""
+        """Return the value of the cell at a path. A failure becomes null here, unless the type is non-null."""
         try:
             return self._cell(field, type_, cell, path)
         except Failed as failed:
-            if isinstance(failed.error, BrokenOff):
+            if isinstance(failed.error, IterationError):
                 raise
             if len(self.errors) >= self._max_errors:
                 if isinstance(type_, GraphQLNonNull):
@@ -73,7 +72,7 @@ class Propagation:
         if isinstance(type_, GraphQLNonNull):
             cell = self._cell(field, type_.of_type, cell, path)
             if cell is None:
-                raise Failed(TypeError(f"Cannot return null for non-nullable field {place(field)}."))
+                raise Failed(TypeError(f"Cannot return null for non-nullable field {name_of(field)}."))
             return cell
         if cell is None:
             return None
@@ -86,12 +85,12 @@ class Propagation:
         try:
             return [self._nullable(field, type_, item, [*path, index]) for index, item in enumerate(items)]
         except Failed as failed:
-            if isinstance(failed.error, BrokenOff):
+            if isinstance(failed.error, IterationError):
                 raise Failed(failed.error.error) from None
             raise
 
     def _selection_of(self, field: Field, cell: Any) -> Selection | None:
-        """Find what was selected of a row; None for a leaf."""
+        """Return the selection of a row, or None for a leaf."""
         if field.selection is not None:
             return field.selection
         known = self._run.selections.get(id(cell))

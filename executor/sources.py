@@ -1,109 +1,107 @@
-"""Where the values of a field come from: attributes, batch resolvers, single resolvers, or a call for each parent."""
+"""Sources of field values: type names, attributes, batch resolvers, root resolvers, events, ordinary resolvers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphql.execution import default_field_resolver
 
-from executor.fields import BatchResolver, SingleResolver
-from executor.plan import Column, Field, Paths
-
-if TYPE_CHECKING:
-    from executor.arguments import Arguments
-    from executor.run import Run
+from .arguments import Arguments
+from .batches import BatchResolver
+from .fields import SingleResolver
+from .plan import Column, Field, Paths, Run
 
 
 class TypeName:
-    """`__typename`: the same for all."""
+    """`__typename`: the same name for all parents."""
 
-    lone = False
+    is_root_value = False
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Give the name of the parents' type."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
+        """Return the name of the parents' type for each parent."""
         return [self._name] * len(parents)
 
 
 class Attribute:
     """An attribute of each parent."""
 
-    lone = False
+    is_root_value = False
 
     def __init__(self, name: str) -> None:
         self._get = attrgetter(name)
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Read the attribute of all parents; a property that raises fails its parent alone."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
+        """Return the attribute of each parent. A property that raises fails its parent only."""
         try:
             return list(map(self._get, parents))
         except Exception:
-            return [_attempt(self._get, parent) for parent in parents]
+            return [_result_or_error(self._get, parent) for parent in parents]
 
 
 class Batch:
     """A batch resolver, called once for all parents."""
 
-    lone = False
+    is_root_value = False
 
-    def __init__(self, resolver: BatchResolver, arguments: "Arguments", *, waits: bool) -> None:
+    def __init__(self, resolver: BatchResolver, arguments: Arguments, *, is_async: bool) -> None:
         self._resolver = resolver
         self._arguments = arguments
-        self._waits = waits
+        self._is_async = is_async
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Any:
-        """Call the resolver. If it looks nothing up and raises, it is asked for each parent alone."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Any:
+        """Return the result of the resolver. If a synchronous resolver raises, call it for each parent alone."""
         arguments = self._arguments.of(run)
         try:
             return self._resolver(parents, run.context, **arguments)
         except Exception:
-            if self._waits or len(parents) == 1:
+            if self._is_async or len(parents) == 1:
                 raise
-            return [_attempt(partial(self._alone, run, arguments), parent) for parent in parents]
+            return [_result_or_error(partial(self._resolve_alone, run, arguments), parent) for parent in parents]
 
-    def _alone(self, run: "Run", arguments: Mapping[str, Any], parent: Any) -> Any:
-        [value] = self._resolver([parent], run.context, **arguments)  # type: ignore[misc]  # it does not wait
+    def _resolve_alone(self, run: Run, arguments: Mapping[str, Any], parent: Any) -> Any:
+        [value] = self._resolver([parent], run.context, **arguments)  # type: ignore[misc]  # it is synchronous
         return value
 
 
-class Single:
-    """The resolver of a root field."""
+class RootValue:
+    """The resolver of a root field, which returns one value instead of a column."""
 
-    lone = True
+    is_root_value = True
 
-    def __init__(self, resolver: SingleResolver, arguments: "Arguments") -> None:
+    def __init__(self, resolver: SingleResolver, arguments: Arguments) -> None:
         self._resolver = resolver
         self._arguments = arguments
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Any:
-        """Call the resolver: its value, or an awaitable of it."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Any:
+        """Return the value, or an awaitable of it."""
         return self._resolver(run.context, **self._arguments.of(run))
 
 
-class Event:
-    """The root field of a subscription, whose value is the event itself."""
+class SubscriptionEvent:
+    """The root field of a subscription, whose value is the event."""
 
-    lone = False
+    is_root_value = False
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Give the event."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
+        """Return the event."""
         return list(parents)
 
 
-class Each:
-    """Any other resolver, called for each parent with all that ordinary execution would give it."""
+class OrdinaryResolver:
+    """A resolver that is called for each parent with its `info`, as in ordinary execution."""
 
-    lone = False
+    is_root_value = False
 
-    def __init__(self, resolve: Callable[..., Any] | None, arguments: "Arguments") -> None:
+    def __init__(self, resolve: Callable[..., Any] | None, arguments: Arguments) -> None:
         self._resolve = resolve or default_field_resolver
         self._arguments = arguments
 
-    def values(self, run: "Run", field: Field, parents: Sequence[Any], paths: Paths) -> Column:
-        """Call the resolver parent by parent; the values may have to be awaited."""
+    def values(self, run: Run, field: Field, parents: Sequence[Any], paths: Paths) -> Column:
+        """Return the resolver's result for each parent; results may be awaitables."""
         arguments = self._arguments.of(run)
         resolve, values = self._resolve, []
         for parent, path in zip(parents, paths or (), strict=True):
@@ -114,7 +112,7 @@ class Each:
         return values
 
 
-def _attempt(get: Callable[[Any], Any], parent: Any) -> Any:
+def _result_or_error(get: Callable[[Any], Any], parent: Any) -> Any:
     try:
         return get(parent)
     except Exception as error:

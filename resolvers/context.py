@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from executor.fields import Batches
+from executor.batches import Batches
 from executor.futures import derive
 from graph import Graph
 from graph.model import Session

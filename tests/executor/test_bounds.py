@@ -15,7 +15,7 @@ from graphql import (
     parse,
 )
 
-import executor.execution
+import executor.plan_cache
 from executor import Executor
 
 
@@ -69,7 +69,7 @@ async def test_references_that_make_no_sense_are_done_without(stand_ins: Any) ->
 
 async def test_plans_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """One document with many choices of what to include cannot keep a plan for each."""
-    monkeypatch.setattr(executor.execution, "KEPT_FIELDS", 50)
+    monkeypatch.setattr(executor.plan_cache, "MAX_FIELDS", 50)
     root = GraphQLObjectType("Query", {"n": GraphQLField(GraphQLInt, resolve=lambda *_: 1)})
     conditions = "".join(f" $c{place}: Boolean!" for place in range(6))
     fields = "".join(f" f{place}: n @include(if: $c{place})" for place in range(6))
@@ -79,7 +79,9 @@ async def test_plans_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) 
         result = await runs.execute(document, variable_values=variables)
         assert result.data is not None
         assert len(result.data) == 1 + number.bit_count()
-        planned = [plan for kept in runs._kept.values() for plan in kept.plans.values() if plan]
+        planned = [
+            plan for document in runs._plan_cache._documents.values() for plan in document.plans.values() if plan
+        ]
         assert sum(len(plan.root.fields) for plan in planned) <= 50 + 7
 
 
@@ -89,7 +91,7 @@ async def test_a_forgotten_document_is_planned_again() -> None:
     document, runs = parse("{ n }"), Executor(GraphQLSchema(root))
     await runs.execute(document)
     runs.forget(document)
-    assert not runs._kept
+    assert not len(runs._plan_cache)
     assert (await runs.execute(document)).data == {"n": 1}
 
 

@@ -10,7 +10,9 @@ import pytest
 import strawberry
 from graphql import GraphQLObjectType
 
-from executor.fields import Batches, batched, freeze, live, single
+from executor.batches import Batches
+from executor.cache_keys import freeze
+from executor.fields import batched, live, single
 
 
 class Context:

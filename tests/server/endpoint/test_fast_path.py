@@ -114,4 +114,4 @@ async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api, monkeypat
     assert isinstance(documents, Documents)
     for number in range(20):
         await api.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
-    assert len(executor._kept) == len(documents._kept) < 10
+    assert len(executor._plan_cache) == len(documents._kept) < 10

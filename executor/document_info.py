@@ -1,4 +1,4 @@
-"""What a document shows before it is planned: its parts, its conditions, and whether the executor covers them."""
+"""Information about a document: operations, fragments, variables of conditions, and whether it is supported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,21 +15,25 @@ from graphql import (
 from graphql.execution.collect_fields import FragmentDetails
 
 CONDITIONS = ("skip", "include")
-UNCOVERED = ("defer", "stream", "__schema", "__type")
+UNSUPPORTED = ("defer", "stream", "__schema", "__type")
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """The parts of a document, the variables of its `conditions`, and whether it is `covered`."""
+class DocumentInfo:
+    """The parts of a document.
+
+    `conditions` are the variables used in `@skip` and `@include`. `supported` is False if a part of the document needs
+    graphql-core.
+    """
 
     operations: tuple[OperationDefinitionNode, ...]
     fragments: dict[str, FragmentDetails]
     conditions: tuple[str, ...]
-    covered: bool
+    supported: bool
 
     @classmethod
-    def of(cls, document: DocumentNode) -> "Survey":
-        """Look through a document once."""
+    def of(cls, document: DocumentNode) -> "DocumentInfo":
+        """Return the information about a document. O(n) in its nodes."""
         nodes = list(nodes_of(document))
         operations = tuple(node for node in nodes if isinstance(node, OperationDefinitionNode))
         fragments = [node for node in nodes if isinstance(node, FragmentDefinitionNode)]
@@ -42,17 +46,17 @@ class Survey:
             operations,
             {node.name.value: FragmentDetails(node) for node in fragments},
             tuple(sorted(variables)),
-            names.isdisjoint(UNCOVERED) and not any(node.variable_definitions for node in fragments),
+            names.isdisjoint(UNSUPPORTED) and not any(node.variable_definitions for node in fragments),
         )
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Choose an operation; None if the choice is not clear."""
+        """Return the operation with a name, or the only one. Return None if there is no such operation."""
         if name is None:
             return self.operations[0] if len(self.operations) == 1 else None
         return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
 
-    def beneath_roots(self, operation: OperationDefinitionNode) -> list[str]:
-        """Name the variables that the root fields' own arguments are not the only ones to use."""
+    def variables_below_roots(self, operation: OperationDefinitionNode) -> list[str]:
+        """Return the variables used anywhere but in root-field arguments."""
         fields = [node.selection_set for node in operation.selection_set.selections if isinstance(node, FieldNode)]
         others = [node for node in operation.selection_set.selections if not isinstance(node, FieldNode)]
         fragments = [fragment.definition for fragment in self.fragments.values()]
@@ -61,7 +65,7 @@ class Survey:
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
-    """Walk through a part of a document."""
+    """Yield a node and all nodes below it."""
     yield node
     for key in node.keys:
         value = getattr(node, key, None)

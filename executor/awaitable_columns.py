@@ -1,0 +1,99 @@
+"""Columns with values that must be awaited: awaitables, and asynchronous iterables where a list is expected."""
+
+import asyncio
+from collections.abc import AsyncIterable, Iterable
+from functools import lru_cache
+from inspect import isawaitable
+from types import GeneratorType
+from typing import Any
+
+from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType
+from graphql.pyutils import Undefined
+
+from .plan import Column
+
+
+class AwaitableColumn(Exception):
+    """A column cannot be completed before its `values` are awaited. Iterators in them were replaced by lists."""
+
+    def __init__(self, values: Column) -> None:
+        super().__init__()
+        self.values = values
+
+
+class IterationError(Exception):
+    """Stands as the last item of a list whose iterator raised `error`. The error fails the whole list."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def items_of(iterable: Iterable[Any]) -> Column:
+    """Return the items of an iterable. If it raises, the last item is an IterationError."""
+    items: Column = []
+    try:
+        items.extend(iterable)
+    except Exception as error:
+        items.append(IterationError(error))
+    return items
+
+
+@lru_cache(maxsize=10_000)
+def may_be_awaitable(kind: type) -> bool:
+    """Return True if values of a Python type can be awaitable."""
+    return hasattr(kind, "__await__") or issubclass(kind, GeneratorType)
+
+
+@lru_cache(maxsize=10_000)
+def is_async_iterable(kind: type) -> bool:
+    """Return True if values of a Python type are asynchronous iterables."""
+    return hasattr(kind, "__aiter__")
+
+
+@lru_cache(maxsize=10_000)
+def is_plain(kind: type) -> bool:
+    """Return True if values of a Python type are neither null nor errors."""
+    return not issubclass(kind, Exception) and kind not in (type(None), type(Undefined))
+
+
+def has_awaitables(values: Column, kinds: set[type]) -> bool:
+    """Return True if a column, whose Python types are given, holds an awaitable."""
+    return any(map(may_be_awaitable, kinds)) and any(map(isawaitable, values))
+
+
+async def await_column(values: Column, depth: int) -> Column:
+    """Await all values of a column, including those in lists up to a depth. Errors become values."""
+    values = list(await asyncio.gather(*(_await_value(value, depth) for value in values)))
+    if depth:
+        nested = [index for index, value in enumerate(values) if type(value) is list]
+        for index, items in zip(
+            nested, await asyncio.gather(*(await_column(values[i], depth - 1) for i in nested)), strict=True
+        ):
+            values[index] = items
+    return values
+
+
+async def _await_value(value: Any, depth: int) -> Any:
+    try:
+        value = await value if isawaitable(value) else value
+    except Exception as error:
+        return error
+    if not depth or not isinstance(value, AsyncIterable):
+        return value
+    items: Column = []
+    try:
+        async for item in value:
+            items.append(item)
+    except Exception as error:
+        items.append(IterationError(error))
+    return items
+
+
+def list_depth(type_: GraphQLOutputType) -> int:
+    """Return how many lists are nested in a type."""
+    depth = 0
+    while isinstance(type_, GraphQLNonNull | GraphQLList):
+        depth += isinstance(type_, GraphQLList)
+        type_ = type_.of_type
+    return depth

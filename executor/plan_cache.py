@@ -1,0 +1,55 @@
+"""The plans of recently executed documents."""
+
+from collections.abc import Hashable
+
+from cachetools import LRUCache
+from graphql import DocumentNode
+
+from .declarations import Declarations
+from .document_info import DocumentInfo
+from .plan import Plan
+
+MAX_DOCUMENTS = 1000
+MAX_FIELDS = 20_000  # of all plans; a field takes nearly 2 KB, and a document has a plan for each set of conditions
+
+
+class PlannedDocument:
+    """The plans of one document, None for unsupported ones. Holds the document, so that its identity is not reused."""
+
+    def __init__(self, document: DocumentNode) -> None:
+        self.document = document
+        self.info = DocumentInfo.of(document)
+        self.plans: dict[Hashable, Plan | None] = {}
+
+
+class PlanCache:
+    """Documents and their plans, by the identity of the document.
+
+    The cache drops the least recently used documents above `MAX_DOCUMENTS`, and all documents when their plans have
+    more than `MAX_FIELDS` fields.
+    """
+
+    def __init__(self, declarations: Declarations) -> None:
+        self._declarations = declarations
+        self._documents: LRUCache[int, PlannedDocument] = LRUCache(MAX_DOCUMENTS)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def document(self, document: DocumentNode) -> PlannedDocument:
+        """Return the cached document, adding it if necessary."""
+        known = self._documents.get(id(document))
+        if known is None:
+            known = self._documents[id(document)] = PlannedDocument(document)
+        return known
+
+    def add(self, document: PlannedDocument, conditions: Hashable, plan: Plan | None) -> None:
+        """Add a plan of a document."""
+        document.plans[conditions] = plan
+        if self._declarations.planned_fields > MAX_FIELDS:
+            self._declarations.planned_fields = 0
+            self._documents.clear()
+
+    def drop(self, document: DocumentNode) -> None:
+        """Drop a document and its plans."""
+        self._documents.pop(id(document), None)

@@ -1,0 +1,36 @@
+"""The state of fields whose values are awaited."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .plan import Column, Field, Paths, Row
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A field whose values are awaited, and the rows that its values go into.
+
+    If `is_root_value`, the future has one value instead of a column. `prefetched` holds columns of the field's
+    selection that were started with references. A step that belongs to such columns has a `slot` there (the columns
+    and an index) until there are rows.
+    """
+
+    field: Field
+    count: int
+    paths: Paths
+    future: "asyncio.Future[Any]"
+    is_root_value: bool = False
+    rows: Sequence[Row] = ()
+    prefetched: "Prefetched | None" = None
+    slot: "tuple[list[Column | Step], int] | None" = None
+
+
+@dataclass(slots=True, eq=False)
+class Prefetched:
+    """The columns of the fields that need only a reference, for the distinct references to a step's values."""
+
+    references: Sequence[Any]
+    distinct: list[Any]
+    columns: list[Column | Step]
