@@ -1,4 +1,4 @@
-"""What tests of execution share."""
+"""Fixtures for tests of the executor."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,8 +8,8 @@ import pytest
 
 
 @pytest.fixture
-async def nothing_is_left_behind() -> AsyncIterator[None]:
-    """See that every test's executions have ended all of their tasks, and that no failure went unseen."""
+async def no_tasks_left_behind() -> AsyncIterator[None]:
+    """Check that a test leaves no tasks behind and that asyncio reports no unhandled errors."""
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     before = asyncio.all_tasks()

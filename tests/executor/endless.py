@@ -1,4 +1,4 @@
-"""A look-up that never ends, and an execution that is cancelled while it is at work."""
+"""A look-up that never finishes, and a function that cancels an execution while it runs."""
 
 import asyncio
 from typing import Any
@@ -9,14 +9,14 @@ from tests.support.graph_worlds import PATIENCE
 
 
 class Endless:
-    """A look-up that never ends by itself; it tells when it was begun, and how it ended."""
+    """A look-up that never finishes. It records when it started and how it ended."""
 
     def __init__(self) -> None:
-        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+        self.started, self.ended = asyncio.Event(), asyncio.Event()
         self.endings: list[str] = []
 
     async def __call__(self, *_: Any) -> Any:
-        self.begun.set()
+        self.started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -26,11 +26,11 @@ class Endless:
             raise
 
 
-async def cancel_when_begun(execution: Any, begun: asyncio.Event) -> None:
-    """Run an execution until a resolver is at work, then cancel it."""
+async def cancel_when_started(execution: Any, started: asyncio.Event) -> None:
+    """Run an execution until a resolver has started, then cancel it."""
     task = asyncio.ensure_future(execution)
     async with asyncio.timeout(PATIENCE):
-        await begun.wait()
+        await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

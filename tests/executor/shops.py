@@ -1,4 +1,4 @@
-"""A Strawberry schema of records, with batches, references and interfaces, over data in which anything may be wrong."""
+"""A Strawberry schema with records, batches, references and interfaces, over random, partly faulty data."""
 
 import asyncio
 import enum
@@ -30,7 +30,7 @@ class MakerRecord:
 
 @dataclass(frozen=True)
 class MakerReference:
-    """Stands in for a maker."""
+    """A reference to a maker."""
 
     number: int
 
@@ -53,7 +53,7 @@ class ToyRecord:
 
     @property
     def broken(self) -> str:
-        """Fail for some."""
+        """Raise an error for some makers."""
         if self.price is None:
             raise LookupError("a toy without a price")
         return "whole"
@@ -68,7 +68,7 @@ class ShopRecord:
 
 
 class Stock:
-    """Random data: mostly right, here and there null, an error, or of the wrong kind; some of it stands twice."""
+    """Random data: mostly valid, sometimes null, an error or of the wrong type. Some objects occur twice."""
 
     def __init__(self, seed: int, faults: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a test's data
@@ -104,8 +104,8 @@ class Stock:
         return ShopRecord(self._or_wrong("shop"), self._or_wrong(items), best, owner)
 
 
-def answers_of(name: str, *, asynchronous: bool) -> Callable[..., Any]:
-    """Make the batch resolver that gives an attribute of its parents, at once or later."""
+def attribute_resolver(name: str, *, asynchronous: bool) -> Callable[..., Any]:
+    """Return a batch resolver for an attribute of its parents, synchronous or not."""
 
     def at_once(parents: Sequence[Any], context: Stock) -> list[Any]:
         return [getattr(parent, name) for parent in parents]
@@ -118,7 +118,7 @@ def answers_of(name: str, *, asynchronous: bool) -> Callable[..., Any]:
 
 
 def references_of(name: str) -> Callable[..., Any]:
-    """Make the function that tells which maker an attribute will be."""
+    """Return a function that returns references to the makers in an attribute."""
 
     def refer(parents: Sequence[Any], context: Stock) -> list[MakerReference | None]:
         makers = [getattr(parent, name) for parent in parents]
@@ -128,7 +128,7 @@ def references_of(name: str) -> Callable[..., Any]:
 
 
 def labels(*, asynchronous: bool) -> Callable[..., Any]:
-    """Make the batch resolver of what needs no more of a maker than its number."""
+    """Return a batch resolver that needs only the number of a maker."""
 
     def at_once(makers: Sequence[Any], context: Stock, *, n: int = 1, of: Annotated[Grade, GRADE] | None = None) -> Any:
         return [LookupError("no label") if maker.number == 3 else f"{maker.number} {n} {of}" for maker in makers]
@@ -142,7 +142,7 @@ def labels(*, asynchronous: bool) -> Callable[..., Any]:
 
 
 def roots(*, asynchronous: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Make the resolvers of the root fields."""
+    """Return the resolvers of the root fields."""
 
     def shop(context: Stock) -> Any:
         if isinstance(context.shop, Exception):
@@ -163,10 +163,10 @@ def roots(*, asynchronous: bool) -> tuple[Callable[..., Any], Callable[..., Any]
 
 
 def shop_schema(*, asynchronous: bool) -> strawberry.Schema:
-    """Make the schema: with resolvers that must be awaited, or, the same otherwise, without."""
+    """Return the schema, with asynchronous or with synchronous resolvers."""
 
     def field(name: str, **options: Any) -> Any:
-        return batched(answers_of(name, asynchronous=asynchronous), description=name, **options)
+        return batched(attribute_resolver(name, asynchronous=asynchronous), description=name, **options)
 
     @strawberry.type
     class Maker(OfRecord):

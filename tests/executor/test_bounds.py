@@ -1,4 +1,4 @@
-"""What the executor keeps and does is bounded, whatever it is given."""
+"""Limits of the executor: calls, references, cached plans and errors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,12 +20,12 @@ from executor import Executor
 
 
 def batch(type_: Any, resolver: Any) -> GraphQLField:
-    """Declare a field that is resolved for all parents at once."""
+    """Return a field with a batch resolver."""
     return GraphQLField(type_, extensions={"batch": resolver})
 
 
-async def test_nobody_is_asked_for_nothing() -> None:
-    """Beneath an empty list no batch resolver is called."""
+async def test_batch_resolvers_are_not_called_without_parents() -> None:
+    """Batch resolvers below an empty list are not called."""
     calls: list[int] = []
 
     def names(parents: Sequence[Any], context: Any) -> list[str]:
@@ -45,9 +45,9 @@ async def test_nobody_is_asked_for_nothing() -> None:
     assert calls == [2]
 
 
-@pytest.mark.parametrize("stand_ins", [[[]], [], ["one", "too many"], 7, None, [None]], ids=repr)
-async def test_references_that_make_no_sense_are_done_without(stand_ins: Any) -> None:
-    """Unhashable ones, too few or too many, or none at all: the fields wait for the values themselves."""
+@pytest.mark.parametrize("references", [[[]], [], ["one", "too many"], 7, None, [None]], ids=repr)
+async def test_unusable_references_are_ignored(references: Any) -> None:
+    """If references are unhashable, missing, too few or too many, fields wait for the values themselves."""
 
     async def friends(parents: Sequence[Any], context: Any) -> list[str]:
         return ["bob"] * len(parents)
@@ -58,7 +58,7 @@ async def test_references_that_make_no_sense_are_done_without(stand_ins: Any) ->
     )
     friend = GraphQLField(
         GraphQLObjectType("Friend", {"name": name}),
-        extensions={"batch": friends, "references": lambda parents, context: stand_ins},
+        extensions={"batch": friends, "references": lambda parents, context: references},
     )
     result = await Executor(GraphQLSchema(GraphQLObjectType("Query", {"friend": friend}))).execute(
         parse("{ friend { name } }")
@@ -67,8 +67,8 @@ async def test_references_that_make_no_sense_are_done_without(stand_ins: Any) ->
     assert result.data == {"friend": {"name": "bob"}}
 
 
-async def test_plans_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One document with many choices of what to include cannot keep a plan for each."""
+async def test_cached_plans_have_a_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document with many combinations of conditions cannot keep a plan for each of them."""
     monkeypatch.setattr(executor.plan_cache, "MAX_FIELDS", 50)
     root = GraphQLObjectType("Query", {"n": GraphQLField(GraphQLInt, resolve=lambda *_: 1)})
     conditions = "".join(f" $c{place}: Boolean!" for place in range(6))
@@ -86,7 +86,7 @@ async def test_plans_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_forgotten_document_is_planned_again() -> None:
-    """Its plans are gone, and come back when it does."""
+    """Forgetting a document drops its plans; executing it again creates them again."""
     root = GraphQLObjectType("Query", {"n": GraphQLField(GraphQLInt, resolve=lambda *_: 1)})
     document, runs = parse("{ n }"), Executor(GraphQLSchema(root))
     await runs.execute(document)
@@ -95,8 +95,8 @@ async def test_a_forgotten_document_is_planned_again() -> None:
     assert (await runs.execute(document)).data == {"n": 1}
 
 
-async def test_an_error_at_many_places_stays_small() -> None:
-    """One exception that fails a hundred parents is not raised a hundred times: it would remember each."""
+async def test_an_error_at_many_paths_keeps_a_small_traceback() -> None:
+    """An exception that fails a hundred parents is not raised a hundred times, because its traceback would grow."""
     wrong = ValueError("wrong")
     item = GraphQLObjectType("Item", {"name": batch(GraphQLString, lambda parents, context: [wrong] * len(parents))})
     root = GraphQLObjectType("Query", {"items": batch(GraphQLList(item), lambda *_: [list(range(100))])})
@@ -108,8 +108,8 @@ async def test_an_error_at_many_places_stays_small() -> None:
     assert depth < 5
 
 
-async def test_a_schema_that_recognises_types_asynchronously_is_left_alone() -> None:
-    """Even where such a type would only be met beneath an interface: all of the operation is graphql-core's."""
+async def test_a_schema_with_asynchronous_type_checks_falls_back() -> None:
+    """graphql-core executes the whole operation, even if the type occurs only below an interface."""
 
     async def is_type_of(value: Any, info: Any) -> bool:
         return True

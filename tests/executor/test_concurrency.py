@@ -1,4 +1,4 @@
-"""Resolvers are ordinary asyncio code: concurrent within a layer, with groups, deadlines and context variables."""
+"""Resolvers as asyncio code: concurrency within a layer, task groups, deadlines and context variables."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from tests.executor.endless import Endless
 from tests.executor.tiny import ask, in_batches, messages, numbered, resolved, schema_of
 from tests.support.graph_worlds import PATIENCE
 
-pytestmark = pytest.mark.usefixtures("nothing_is_left_behind")
+pytestmark = pytest.mark.usefixtures("no_tasks_left_behind")
 
-voice: ContextVar[str] = ContextVar("voice", default="nobody's")
+set_by: ContextVar[str] = ContextVar("set_by", default="nothing")
 
 
 async def test_batch_resolvers_of_one_layer_run_at_the_same_time() -> None:
-    """Each of three fields waits for the two others, so one after another they would never end."""
+    """Three fields wait for each other, so they would never finish one after another."""
     meeting = asyncio.Barrier(3)
 
     async def meet(parents: Sequence[Any], context: Any) -> list[int]:
@@ -32,7 +32,7 @@ async def test_batch_resolvers_of_one_layer_run_at_the_same_time() -> None:
 
 
 async def test_resolvers_of_several_parents_run_at_the_same_time() -> None:
-    """A resolver that is called for each parent waits for its siblings, in another list too."""
+    """Ordinary resolvers of several parents wait for each other, in different lists as well."""
     meeting = asyncio.Barrier(6)
 
     async def meet(source: int, info: Any) -> int:
@@ -45,8 +45,8 @@ async def test_resolvers_of_several_parents_run_at_the_same_time() -> None:
     assert result.data == {"items": [{"met": n} for n in range(3)], "others": [{"met": n} for n in range(3)]}
 
 
-async def test_a_batch_and_a_single_resolver_of_one_layer_run_at_the_same_time() -> None:
-    """How a field is resolved makes no difference to its layer."""
+async def test_batch_and_ordinary_resolvers_of_one_layer_run_at_the_same_time() -> None:
+    """Batch resolvers and ordinary resolvers of a layer run at the same time."""
     meeting = asyncio.Barrier(4)
 
     async def meet_all(parents: Sequence[int], context: Any) -> list[int]:
@@ -64,7 +64,7 @@ async def test_a_batch_and_a_single_resolver_of_one_layer_run_at_the_same_time()
 
 
 async def test_a_resolver_uses_a_task_group() -> None:
-    """The tasks of a group in a batch resolver run, and are awaited."""
+    """A task group in a batch resolver runs and awaits its tasks."""
 
     async def double(number: int) -> int:
         await asyncio.sleep(0)
@@ -79,12 +79,12 @@ async def test_a_resolver_uses_a_task_group() -> None:
     assert result.data == {"items": [{"double": 0}, {"double": 2}, {"double": 4}]}
 
 
-async def test_a_task_group_that_fails_fails_its_field_alone() -> None:
-    """Its other tasks are cancelled by the group; fields beside it, and their tasks, are not touched."""
+async def test_a_failed_task_group_fails_its_field_only() -> None:
+    """The group cancels its own tasks. Other fields and their tasks are not affected."""
     endless = Endless()
 
     async def fail() -> None:
-        await endless.begun.wait()
+        await endless.started.wait()
         raise LookupError("lost")
 
     async def torn(source: int, info: Any) -> int:
@@ -106,8 +106,8 @@ async def test_a_task_group_that_fails_fails_its_field_alone() -> None:
     assert endless.endings == ["cancelled"]
 
 
-async def test_a_deadline_in_a_resolver_fails_its_field_alone() -> None:
-    """`asyncio.timeout` in a resolver cancels what the resolver awaits, and nothing else."""
+async def test_a_deadline_in_a_resolver_fails_its_field_only() -> None:
+    """`asyncio.timeout` in a resolver affects only that resolver."""
 
     async def late(source: int, info: Any) -> int:
         async with asyncio.timeout(0 if source == 1 else PATIENCE):
@@ -122,22 +122,22 @@ async def test_a_deadline_in_a_resolver_fails_its_field_alone() -> None:
 
 
 async def test_resolvers_see_the_context_variables_of_their_caller() -> None:
-    """However a field is resolved; and what a coroutine sets, its siblings do not see."""
+    """Context variables are visible in all resolvers. Changes by a coroutine are not visible to other fields."""
 
     def at_once(source: Any, info: Any) -> str:
-        return voice.get()
+        return set_by.get()
 
     async def later(source: Any, info: Any) -> str:
-        heard = voice.get()
-        voice.set("a resolver's")
+        seen = set_by.get()
+        set_by.set("a resolver's")
         await asyncio.sleep(0)
-        return heard
+        return seen
 
     async def in_batch(parents: Sequence[Any], context: Any) -> list[str]:
-        heard = voice.get()
-        voice.set("a batch resolver's")
+        seen = set_by.get()
+        set_by.set("a batch resolver's")
         await asyncio.sleep(0)
-        return [heard for _ in parents]
+        return [seen for _ in parents]
 
     fields = {
         "at_once": resolved(GraphQLString, at_once),
@@ -145,22 +145,22 @@ async def test_resolvers_see_the_context_variables_of_their_caller() -> None:
         "again": resolved(GraphQLString, later),
         "in_batch": in_batches(GraphQLString, in_batch),
     }
-    voice.set("the caller's")
+    set_by.set("the caller's")
     result = await ask(schema_of(fields), "{ later again in_batch at_once }")
     assert set((result.data or {}).values()) == {"the caller's"}
-    assert voice.get() == "the caller's"
+    assert set_by.get() == "the caller's"
 
 
-async def test_two_executions_at_once_do_not_mix() -> None:
-    """Of one document, and so of one plan: each has its own root, context and variables, and fails for itself."""
+async def test_concurrent_executions_are_independent() -> None:
+    """Two executions of one plan have their own root values, contexts, variables and errors."""
     meeting = asyncio.Barrier(2)
 
-    async def told(parents: Sequence[Any], context: str, *, n: int) -> list[Any]:
+    async def describe(parents: Sequence[Any], context: str, *, n: int) -> list[Any]:
         await meeting.wait()
         return [LookupError(context) if n == 0 else f"{parent} {context} {n}" for parent in parents]
 
-    executor = Executor(schema_of({"told": in_batches(GraphQLString, told, n=GraphQLInt)}))
-    document = parse("query ($n: Int!) { told(n: $n) again: told(n: $n) @skip(if: false) }")
+    executor = Executor(schema_of({"described": in_batches(GraphQLString, describe, n=GraphQLInt)}))
+    document = parse("query ($n: Int!) { described(n: $n) again: described(n: $n) @skip(if: false) }")
     meeting = asyncio.Barrier(4)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         tasks = [
@@ -170,14 +170,14 @@ async def test_two_executions_at_once_do_not_mix() -> None:
             for n in range(2)
         ]
     failed, right = (task.result() for task in tasks)
-    assert right.data == {"told": "root 1 ctx 1 1", "again": "root 1 ctx 1 1"}
+    assert right.data == {"described": "root 1 ctx 1 1", "again": "root 1 ctx 1 1"}
     assert right.errors is None
-    assert failed.data == {"told": None, "again": None}
-    assert messages(failed) == [(("told",), "ctx 0"), (("again",), "ctx 0")]
+    assert failed.data == {"described": None, "again": None}
+    assert messages(failed) == [(("described",), "ctx 0"), (("again",), "ctx 0")]
 
 
-def shared_by_all(value: Any) -> GraphQLSchema:
-    """Make a schema whose field gives every parent one and the same future."""
+def schema_with_shared_future(value: Any) -> GraphQLSchema:
+    """Return a schema whose fields return the same future for every parent."""
 
     def futures(parents: Sequence[Any], context: "asyncio.Future[Any]") -> list[Any]:
         return [context for _ in parents]
@@ -192,25 +192,25 @@ def shared_by_all(value: Any) -> GraphQLSchema:
 
 
 async def test_one_future_shared_by_several_parents() -> None:
-    """It may be awaited as often as it is met: as a value, in a batch, in a list."""
+    """A future can be the value of several parents: alone, in a batch and in a list."""
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(future.set_result, 5)
-    result = await ask(shared_by_all(future), "{ items { own given listed } }", context_value=future)
+    result = await ask(schema_with_shared_future(future), "{ items { own given listed } }", context_value=future)
     assert result.data == {"items": [{"own": 5, "given": 5, "listed": [5, 5]}] * 3}
 
 
 async def test_one_future_shared_by_several_parents_fails_all_of_them() -> None:
-    """Each parent has an error of its own."""
+    """Each parent has its own error."""
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     future.set_exception(LookupError("lost"))
-    result = await ask(shared_by_all(future), "{ items(count: 2) { own listed } }", context_value=future)
+    result = await ask(schema_with_shared_future(future), "{ items(count: 2) { own listed } }", context_value=future)
     assert result.data == {"items": [{"own": None, "listed": [None, None]}] * 2}
     places = [(0, "own"), (0, "listed", 0), (0, "listed", 1), (1, "own"), (1, "listed", 0), (1, "listed", 1)]
     assert messages(result) == [(("items", *place), "lost") for place in places]
 
 
-async def test_a_failure_does_not_cancel_what_is_at_work_beside_it() -> None:
-    """Even where it nulls the whole response, resolvers that have begun come to their end."""
+async def test_a_failure_does_not_cancel_running_resolvers() -> None:
+    """Even if the error nulls the whole response, running resolvers finish."""
     ended = []
 
     async def fail(source: Any, info: Any) -> int:
@@ -229,8 +229,8 @@ async def test_a_failure_does_not_cancel_what_is_at_work_beside_it() -> None:
     assert ended == ["working"]
 
 
-async def test_a_layer_waits_for_the_slowest_and_the_next_one_is_asked_once() -> None:
-    """Objects that come at different times are parents of one batch."""
+async def test_a_layer_starts_when_the_previous_layer_is_complete() -> None:
+    """Objects that are resolved at different times are parents of one batch."""
     asked: list[list[int]] = []
 
     async def batch(parents: Sequence[int], context: Any) -> list[int]:

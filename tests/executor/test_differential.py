@@ -1,4 +1,4 @@
-"""Whatever a document asks of whatever schema: the executor answers as graphql-core does, errors and all."""
+"""Generated documents over generated schemas: the executor returns the data and errors of graphql-core."""
 
 import asyncio
 from collections import Counter
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from executor import Executor
-from tests.executor.differential.comparison import Case, Left, differences
+from tests.executor.differential.comparison import Case, Leftovers, differences
 from tests.executor.differential.documents import DocumentWriter
 from tests.executor.differential.features import EXPECTED, features_of
 from tests.executor.differential.schemas import GeneratedSchema, SchemaWriter
@@ -28,7 +28,7 @@ salts = st.integers(0, 999)
 
 
 class Comparison:
-    """Compares case by case on one loop, and counts what the cases were made of."""
+    """Compares cases on one event loop and counts their features."""
 
     def __init__(self, runner: asyncio.Runner, executor: Callable[[GraphQLSchema], Executor] = Executor) -> None:
         self._runner = runner
@@ -38,7 +38,7 @@ class Comparison:
         self.wrongly_fallen_back = 0
 
     def compare(self, generated: GeneratedSchema, tapes: list[Tape], salt: int) -> None:
-        """Run documents over a schema, each with several data; raise AssertionError for the first that differs."""
+        """Execute documents over a schema with several data sets. Raises AssertionError on a difference."""
         executor = self._executor(generated.schema)
         for tape in tapes:
             document = DocumentWriter(generated.schema, tape).write()
@@ -48,7 +48,7 @@ class Comparison:
                 self._runner.run(self._compare(executor, cases))
 
     def search(self, cases: int, *phases: Phase) -> None:
-        """Generate cases and compare them; what fails is shrunk, and told as a schema, a document and data."""
+        """Generate and compare cases. A failing case is shrunk and shown as a schema, a document and data."""
 
         @settings(
             phases=phases or (Phase.generate, Phase.shrink),
@@ -66,7 +66,7 @@ class Comparison:
         compare()
 
     async def _compare(self, executor: Executor, cases: list[Case]) -> None:
-        left = Left()
+        left = Leftovers()
         for case in cases:
             fallen_back = executor.fallen_back
             expected = case.run_by_graphql_core()
@@ -82,7 +82,7 @@ class Comparison:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_generated_documents_over_generated_schemas(part: int, long_profile: bool) -> None:
-    """Data, order of keys, and errors with messages, paths, locations and order are graphql-core's."""
+    """Data, the order of keys, and errors with messages, paths, locations and order equal graphql-core's."""
     share = (LONG_CASES if long_profile else CASES) // PARTS
     with asyncio.Runner() as runner:
         comparison = Comparison(runner)
@@ -97,47 +97,49 @@ Damage = Callable[[ExecutionResult], ExecutionResult]
 
 
 def with_errors(change: Callable[[GraphQLError], GraphQLError]) -> Damage:
-    """Make the damage of changing all errors."""
+    """Return a function that changes all errors of a result."""
     return lambda result: ExecutionResult(result.data, [change(error) for error in result.errors or ()] or None)
 
 
-def replaced(error: GraphQLError, **changed: Any) -> GraphQLError:
-    """Give an error with something else in it."""
-    told = {"nodes": error.nodes, "path": error.path, "original_error": error.original_error, **changed}
-    return GraphQLError(error.message, **told)
+def with_attributes(error: GraphQLError, **changed: Any) -> GraphQLError:
+    """Return a copy of an error with some attributes changed."""
+    attributes = {"nodes": error.nodes, "path": error.path, "original_error": error.original_error, **changed}
+    return GraphQLError(error.message, **attributes)
 
 
-def reordered(data: Any) -> Any:
-    """Give data with the keys of all objects the other way round."""
+def with_reversed_keys(data: Any) -> Any:
+    """Return data with the keys of all objects reversed."""
     if isinstance(data, dict):
-        return {key: reordered(data[key]) for key in reversed(data)}
-    return [reordered(item) for item in data] if isinstance(data, list) else data
+        return {key: with_reversed_keys(data[key]) for key in reversed(data)}
+    return [with_reversed_keys(item) for item in data] if isinstance(data, list) else data
 
 
-def blunted(data: Any) -> Any:
-    """Give data with numbers in the place of what is true or false."""
+def with_numbers_for_booleans(data: Any) -> Any:
+    """Return data with Booleans replaced by numbers."""
     if isinstance(data, dict):
-        return {key: blunted(value) for key, value in data.items()}
-    return int(data) if isinstance(data, bool) else [blunted(item) for item in data] if isinstance(data, list) else data
+        return {key: with_numbers_for_booleans(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [with_numbers_for_booleans(item) for item in data]
+    return int(data) if isinstance(data, bool) else data
 
 
 DAMAGES: dict[str, Damage] = {
-    "the order of keys": lambda result: ExecutionResult(reordered(result.data), result.errors),
-    "the type of a value": lambda result: ExecutionResult(blunted(result.data), result.errors),
+    "the order of keys": lambda result: ExecutionResult(with_reversed_keys(result.data), result.errors),
+    "the type of a value": lambda result: ExecutionResult(with_numbers_for_booleans(result.data), result.errors),
     "no data": lambda result: ExecutionResult(None, result.errors),
     "the order of errors": lambda result: ExecutionResult(result.data, (result.errors or [])[::-1] or None),
     "one error less": lambda result: ExecutionResult(result.data, (result.errors or [])[1:] or None),
     "an empty list of errors": lambda result: ExecutionResult(result.data, result.errors or []),
-    "paths": with_errors(lambda error: replaced(error, path=[*(error.path or ()), 0])),
-    "locations": with_errors(lambda error: replaced(error, nodes=(error.nodes or ())[:-1])),
-    "original errors": with_errors(lambda error: replaced(error, original_error=ValueError(error.message))),
-    "extensions": with_errors(lambda error: replaced(error, extensions={"code": "MINE"})),
+    "paths": with_errors(lambda error: with_attributes(error, path=[*(error.path or ()), 0])),
+    "locations": with_errors(lambda error: with_attributes(error, nodes=(error.nodes or ())[:-1])),
+    "original errors": with_errors(lambda error: with_attributes(error, original_error=ValueError(error.message))),
+    "extensions": with_errors(lambda error: with_attributes(error, extensions={"code": "MINE"})),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_the_comparison_notices_what_is_wrong(name: str) -> None:
-    """A mutation test of the test: an executor that damages its results in one way is found out."""
+def test_the_comparison_detects_damaged_results(name: str) -> None:
+    """The comparison detects an executor that damages its results in one way."""
 
     class Wrong(Executor):
         async def execute(self, *args: Any, **options: Any) -> ExecutionResult:
@@ -147,8 +149,8 @@ def test_the_comparison_notices_what_is_wrong(name: str) -> None:
         Comparison(runner, Wrong).search(CASES // PARTS, Phase.generate)
 
 
-def test_the_comparison_notices_a_batch_resolver_that_is_not_used() -> None:
-    """An executor that hands everything to graphql-core is found out."""
+def test_the_comparison_detects_unused_batch_resolvers() -> None:
+    """The comparison detects an executor that passes everything to graphql-core."""
 
     class Lazy(Executor):
         def __init__(self, schema: GraphQLSchema) -> None:

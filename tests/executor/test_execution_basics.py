@@ -1,4 +1,4 @@
-"""What a selection of fields gives: values, arguments, what resolvers are told, the order of keys, and operations."""
+"""Basics of execution: values, arguments, `info`, order of keys, errors and operations."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,8 +28,8 @@ PEOPLE = build_schema("""
 """)
 
 
-async def test_default_resolution_reads_mappings_attributes_and_calls_methods() -> None:
-    """Keys of a mapping, attributes of an object; what can be called is, with `info` and the arguments."""
+async def test_the_default_resolver_reads_mappings_and_attributes_and_calls_methods() -> None:
+    """The default resolver reads mapping keys and attributes, and calls methods with `info` and the arguments."""
 
     class Person:
         def __init__(self) -> None:
@@ -52,13 +52,13 @@ async def test_default_resolution_reads_mappings_attributes_and_calls_methods() 
     }
 
 
-async def test_no_root_value_is_no_error() -> None:
-    """What nobody has is null."""
+async def test_a_missing_root_value_is_not_an_error() -> None:
+    """Fields of a missing root value are null."""
     assert (await ask_both(PEOPLE, "{ person { name } count }")).data == {"person": None, "count": None}
 
 
-async def test_keys_come_in_the_order_of_the_document() -> None:
-    """Whoever is there first."""
+async def test_keys_have_the_order_of_the_document() -> None:
+    """The order does not depend on which value is available first."""
 
     async def late(*_: Any) -> str:
         return "late"
@@ -74,8 +74,8 @@ async def test_keys_come_in_the_order_of_the_document() -> None:
     assert result.data == {"d": "4", "a": "late", "c": "batch", "again": "now", "b": "now"}
 
 
-async def test_selections_that_meet_under_one_key_are_merged() -> None:
-    """From fragments and from repeated fields; a key stands where it was met first."""
+async def test_selections_with_the_same_key_are_merged() -> None:
+    """Fields of fragments and repeated fields are merged; a key has the position of its first occurrence."""
     document = """
       query { person { ...Named friend { name } } ... { person { friend { friend { name } } name } count } }
       fragment Named on Person { friend { ...Plain } name }
@@ -91,14 +91,14 @@ async def test_selections_that_meet_under_one_key_are_merged() -> None:
     assert list((result.data or {})["person"]["friend"]) == ["__typename", "name", "friend"]
 
 
-async def test_the_type_name_can_be_asked_for_anywhere() -> None:
-    """At the root as well, and under any key."""
+async def test_typename_can_be_selected_anywhere() -> None:
+    """`__typename` works at the root as well, and under any key."""
     result = await ask_both(PEOPLE, "{ __typename person { kind: __typename } }", root_value={"person": {}})
     assert result.data == {"__typename": "Query", "person": {"kind": "Person"}}
 
 
-async def test_a_resolver_is_told_where_it_stands() -> None:
-    """All that `info` holds: names, types, nodes, path, operation, fragments, variables, root and context."""
+async def test_a_resolver_receives_info() -> None:
+    """`info` has names, types, nodes, path, operation, fragments, variables, root value and context."""
     infos: list[GraphQLResolveInfo] = []
 
     def look(source: Any, info: GraphQLResolveInfo, **_: Any) -> str:
@@ -122,8 +122,8 @@ async def test_a_resolver_is_told_where_it_stands() -> None:
     assert info.variable_values.coerced == {"n": 2}
 
 
-async def test_leaves_are_coerced_as_the_specification_says() -> None:
-    """Numbers from strings and truth values, strings from numbers; what cannot be is an error that names it."""
+async def test_leaf_values_are_coerced_according_to_the_specification() -> None:
+    """Leaf values are converted where the specification allows; otherwise the error names the value."""
     shade = GraphQLEnumType("Shade", {"DARK": 1, "PALE": 2})
     types = {
         "int": GraphQLInt,
@@ -155,19 +155,22 @@ async def test_leaves_are_coerced_as_the_specification_says() -> None:
 
 
 async def test_arguments_and_their_defaults_reach_the_resolver() -> None:
-    """Batch resolvers take them as keywords as well, once for all parents."""
+    """Batch resolvers get arguments as keywords, once for all parents."""
     calls: list[dict[str, Any]] = []
 
-    def all_told(parents: Any, context: Any, **arguments: Any) -> list[str]:
+    def describe_each(parents: Any, context: Any, **arguments: Any) -> list[str]:
         calls.append(arguments)
         return [f"{parent} {arguments}" for parent in parents]
 
-    def told(source: Any, info: Any, **arguments: Any) -> str:
+    def describe(source: Any, info: Any, **arguments: Any) -> str:
         return str(arguments)
 
     arguments = {"n": GraphQLInt, "words": GraphQLList(GraphQLString)}
     schema = numbered(
-        {"all": in_batches(GraphQLString, all_told, **arguments), "one": resolved(GraphQLString, told, **arguments)}
+        {
+            "all": in_batches(GraphQLString, describe_each, **arguments),
+            "one": resolved(GraphQLString, describe, **arguments),
+        }
     )
     result = await ask(schema, '{ items(count: 2) { all(words: "one", n: null) one(n: 3) } }')
     arguments_told = {"n": None, "words": ["one"]}
@@ -178,14 +181,14 @@ async def test_arguments_and_their_defaults_reach_the_resolver() -> None:
 
 
 async def test_the_named_operation_is_run() -> None:
-    """And only it."""
+    """Other operations of the document are not executed."""
     document = "query A { count } query B { other: count }"
     result = await ask_both(PEOPLE, document, root_value={"count": 3}, operation_name="B")
     assert result.data == {"other": 3}
 
 
 async def test_each_operation_of_a_document_has_its_own_plan() -> None:
-    """In whatever order they are asked for, by one executor."""
+    """One executor can run the operations of a document in any order."""
     executor = Executor(PEOPLE)
     document = parse("query A { count } query B { person { name } }")
     root = {"count": 3, "person": {"name": "Ada"}}
@@ -204,23 +207,21 @@ async def test_each_operation_of_a_document_has_its_own_plan() -> None:
         ("mutation { count }", None, "Schema is not configured to execute mutation operation."),
     ],
 )
-async def test_an_operation_that_is_not_there_is_an_error_of_the_request(
-    document: str, name: str | None, message: str
-) -> None:
-    """There is no data then, and no path."""
+async def test_an_unknown_operation_is_a_request_error(document: str, name: str | None, message: str) -> None:
+    """The result has no data, and the error has no path."""
     result = await Executor(PEOPLE).execute(parse(document), operation_name=name)
     assert result.data is None
     assert [error.message.startswith(message) and error.path for error in result.errors or ()] == [None]
 
 
-async def test_fields_that_the_schema_does_not_have_are_left_out() -> None:
-    """As graphql-core does with documents that nobody has validated."""
+async def test_unknown_fields_are_omitted() -> None:
+    """graphql-core does the same with documents that were not validated."""
     result = await Executor(PEOPLE).execute(parse("{ count nothing }"), root_value={"count": 1, "nothing": 2})
     assert (result.data, result.errors) == ({"count": 1}, None)
 
 
-async def test_a_resolver_that_fails_leaves_its_neighbours_alone() -> None:
-    """Whether it raises, gives an exception, or is awaited; each error says where it belongs."""
+async def test_a_failed_resolver_does_not_affect_other_fields() -> None:
+    """Resolvers can raise or return an exception, synchronously or not; each error has its path."""
 
     def fail(*_: Any) -> str:
         raise LookupError("raised")
@@ -251,8 +252,8 @@ async def test_a_resolver_that_fails_leaves_its_neighbours_alone() -> None:
     assert [error.locations[0].line for error in result.errors or () if error.locations] == [1, 1, 2, 2, 2]
 
 
-async def test_an_error_in_a_batch_fails_its_parent_alone() -> None:
-    """Each at its own place."""
+async def test_an_error_in_a_batch_fails_its_parent_only() -> None:
+    """Each error has its own path."""
 
     async def odd_fail(parents: Any, context: Any) -> list[Any]:
         return [LookupError(f"not {parent}") if parent % 2 else parent for parent in parents]
@@ -262,16 +263,16 @@ async def test_an_error_in_a_batch_fails_its_parent_alone() -> None:
     assert messages(result) == [(("items", 1, "even"), "not 1"), (("items", 3, "even"), "not 3")]
 
 
-async def test_a_batch_resolver_that_miscounts_is_found_out() -> None:
-    """No value may reach the wrong parent: all of its fields fail."""
+async def test_a_wrong_number_of_values_fails_the_field_for_all_parents() -> None:
+    """If a batch resolver returns a wrong number of values, the field fails for all parents."""
     schema = numbered({"short": in_batches(GraphQLInt, lambda parents, context: [1])})
     result = await ask(schema, "{ items { short } }")
     assert result.data == {"items": [{"short": None}] * 3}
     assert len(result.errors or []) == 3
 
 
-async def test_objects_may_be_nested_deeply_and_refer_to_themselves() -> None:
-    """Only as deep as the document goes."""
+async def test_objects_can_be_nested_and_recursive() -> None:
+    """Objects are resolved as deep as the document selects."""
     person: dict[str, Any] = {"name": "Ada"}
     person["friend"], person["friends"] = person, [person, None]
     depth = 40
@@ -282,8 +283,8 @@ async def test_objects_may_be_nested_deeply_and_refer_to_themselves() -> None:
     assert data["friend"] == {"name": "Ada", "friends": [{"name": "Ada"}, None]}
 
 
-async def test_resolving_by_a_type_without_fields_asked_for_gives_empty_objects() -> None:
-    """Everything skipped leaves an object with nothing in it."""
+async def test_an_object_without_selected_fields_is_empty() -> None:
+    """If all fields of an object are skipped, the object is empty."""
     leaf = GraphQLObjectType("Leaf", {"n": resolved(GraphQLInt)})
     schema = schema_of({"leaf": resolved(leaf), "leaves": resolved(GraphQLList(leaf))})
     document = "{ leaf { n @skip(if: true) } leaves { n @include(if: false) } }"

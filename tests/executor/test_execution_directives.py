@@ -1,4 +1,4 @@
-"""`@skip` and `@include`: on fields, spreads and inline fragments, with literals and variables."""
+"""`@skip` and `@include` on fields, fragment spreads and inline fragments, with literals and variables."""
 
 from typing import Any
 
@@ -34,22 +34,22 @@ ROOT: dict[str, Any] = {"a": "a", "b": "b", "o": {"a": "inner a", "b": "inner b"
         "{{ a ...Part {} }} fragment Part on Query {{ b }}",
     ],
 )
-async def test_a_condition_leaves_in_or_out(document: str, condition: str, stays: bool) -> None:
-    """Both conditions must hold, in any order."""
+async def test_conditions_include_or_skip_fields(document: str, condition: str, stays: bool) -> None:
+    """If both directives are present, both conditions must hold."""
     result = await ask_both(SCHEMA, document.format(condition), root_value=ROOT)
     assert result.data == ({"a": "a", "b": "b"} if stays else {"a": "a"})
 
 
-async def test_what_one_place_leaves_out_another_may_ask_for() -> None:
-    """A field stays if it is asked for anywhere; it keeps the place where it was first left in."""
+async def test_a_field_is_included_if_any_occurrence_is_included() -> None:
+    """A field is included if any occurrence is included, in the position of the first one included."""
     document = "{ b @skip(if: true) a ... @include(if: true) { b } o { a @skip(if: true) } o { b } }"
     result = await ask_both(SCHEMA, document, root_value=ROOT)
     assert list(result.data or {}) == ["a", "b", "o"]
     assert (result.data or {})["o"] == {"b": "inner b"}
 
 
-async def test_one_document_runs_with_all_its_conditions() -> None:
-    """The plan of one choice never serves another, in whatever order they come."""
+async def test_one_document_runs_with_all_combinations_of_conditions() -> None:
+    """Each combination of conditions has its own plan."""
     executor = Executor(SCHEMA)
     document = parse(
         "query ($x: Boolean!, $y: Boolean = false) { a @skip(if: $x) o @include(if: $x) { b @skip(if: $y) a } }"
@@ -61,8 +61,8 @@ async def test_one_document_runs_with_all_its_conditions() -> None:
     assert executor.fallen_back == 0
 
 
-async def test_the_conditions_of_another_operation_do_not_matter() -> None:
-    """A document's operations have variables of their own."""
+async def test_conditions_of_other_operations_are_ignored() -> None:
+    """The operations of a document have their own variables."""
     executor = Executor(SCHEMA)
     document = parse("query A { a } query B($x: Boolean!) { b @skip(if: $x) a }")
     assert (await executor.execute(document, root_value=ROOT, operation_name="A")).data == {"a": "a"}
@@ -72,8 +72,8 @@ async def test_the_conditions_of_another_operation_do_not_matter() -> None:
     assert executor.fallen_back == 0
 
 
-async def test_a_condition_that_is_null_is_an_error_where_it_stands() -> None:
-    """A variable with a default may be given as null, which validation cannot see."""
+async def test_a_null_condition_is_an_error_of_its_selection() -> None:
+    """A variable with a default can be null at run time, which validation cannot detect."""
     executor = Executor(SCHEMA)
     document = parse("query ($x: Boolean = true) { a o { b @include(if: $x) } }")
     result = await executor.execute(document, root_value=ROOT, variable_values={"x": None})

@@ -1,4 +1,4 @@
-"""What the executor does not cover is run by graphql-core as a whole, and counted."""
+"""Unsupported operations: graphql-core executes them as a whole, and the executor counts them."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ SCHEMA = build_schema("type Query { a: Int  o: Query }")
 
 
 async def test_introspection_falls_back() -> None:
-    """And answers as ever."""
+    """Introspection returns the same result as graphql-core."""
     executor = Executor(SCHEMA)
     result = await executor.execute(parse(get_introspection_query()))
     assert result.data == graphql_sync(SCHEMA, get_introspection_query()).data
@@ -32,8 +32,8 @@ async def test_introspection_falls_back() -> None:
 
 
 @pytest.mark.parametrize("field", ['__type(name: "Query") { name }', "__schema { queryType { name } }"])
-async def test_introspection_beside_other_fields_takes_the_whole_operation_along(field: str) -> None:
-    """Never half of it: also where it stands in a fragment."""
+async def test_introspection_with_other_fields_makes_the_whole_operation_fall_back(field: str) -> None:
+    """The whole operation falls back, even if the field is in a fragment."""
     executor = Executor(SCHEMA)
     for document in (f"{{ a {field} }}", f"{{ a ...F }} fragment F on Query {{ {field} }}"):
         result = await executor.execute(parse(document), root_value={"a": 1})
@@ -42,8 +42,8 @@ async def test_introspection_beside_other_fields_takes_the_whole_operation_along
     assert (executor.planned, executor.fallen_back) == (0, 2)
 
 
-async def test_a_type_test_that_must_be_awaited_falls_back() -> None:
-    """Whether it decides the type of an interface's object, or confirms a plain object."""
+async def test_an_asynchronous_type_check_falls_back() -> None:
+    """Asynchronous checks fall back, both for interfaces and for plain objects."""
 
     async def test(value: Any, info: Any) -> bool:
         return True
@@ -58,8 +58,8 @@ async def test_a_type_test_that_must_be_awaited_falls_back() -> None:
     assert (executor.planned, executor.fallen_back) == (0, 1)
 
 
-async def test_the_runs_are_counted() -> None:
-    """By plan; among them those in which anything failed; and those that graphql-core has run."""
+async def test_runs_are_counted() -> None:
+    """The executor counts planned operations, those with errors, and those that fell back."""
     executor = Executor(
         schema_of({"fails": resolved(GraphQLInt, lambda *_: LookupError("x")), "a": resolved(GraphQLInt)})
     )

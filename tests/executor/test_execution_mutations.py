@@ -1,4 +1,4 @@
-"""Mutations: root fields one after another, each with all of its payload before the next begins."""
+"""Mutations: root fields run one after another, each with its whole payload."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tests.executor.tiny import ask, in_batches, messages, resolved, schema_of
 
 
 class Counter:
-    """A number that mutations change, and what has been done to it."""
+    """A number that mutations change, with a log of the changes."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -18,7 +18,7 @@ class Counter:
 
 
 async def read(parents: Sequence[Counter], context: Any) -> list[int]:
-    """Read the number some goes of the loop later."""
+    """Return the number after some event-loop iterations."""
     for _ in range(3):
         await asyncio.sleep(0)
     parents[0].log.append("read")
@@ -26,7 +26,7 @@ async def read(parents: Sequence[Counter], context: Any) -> list[int]:
 
 
 def counting(*, required: bool = False) -> GraphQLSchema:
-    """Make a schema whose mutations count at once or later, or fail."""
+    """Return a schema whose mutations count synchronously or asynchronously, or fail."""
     holder = GraphQLObjectType("Holder", {"number": in_batches(GraphQLInt, read)})
     type_ = GraphQLNonNull(holder) if required else holder
 
@@ -62,8 +62,8 @@ def counting(*, required: bool = False) -> GraphQLSchema:
     return schema_of({"number": resolved(GraphQLInt)}, mutations)
 
 
-async def test_each_root_field_is_finished_before_the_next_begins() -> None:
-    """Its payload has been read, however it was resolved; a key comes where the document has it."""
+async def test_each_root_field_finishes_before_the_next_starts() -> None:
+    """The payload of a field is complete before the next field starts; keys have the document's order."""
     document = """mutation {
       a: count(to: 1) { number } b: countLater(to: 2) { number } c: countAll(to: 3) { number }
       ...Rest
@@ -76,8 +76,8 @@ async def test_each_root_field_is_finished_before_the_next_begins() -> None:
     assert list(result.data or {}) == list("abcd")
 
 
-async def test_a_mutation_that_fails_does_not_stop_the_others() -> None:
-    """It is null, and has its error."""
+async def test_a_failed_mutation_does_not_stop_the_next_one() -> None:
+    """The failed field is null and has an error."""
     document = (
         "mutation { a: count(to: 1) { number } fail { number } failLater { number } b: countLater(to: 2) { number } }"
     )
@@ -88,8 +88,8 @@ async def test_a_mutation_that_fails_does_not_stop_the_others() -> None:
     assert counter.log == ["count 1", "read", "fail", "fail", "count 2", "read"]
 
 
-async def test_a_failure_that_must_not_be_null_stops_the_mutation() -> None:
-    """There is no data, and what stands behind it is not done."""
+async def test_a_failed_non_null_field_stops_the_mutation() -> None:
+    """If a non-null field fails, there is no data, and later fields do not run."""
     document = "mutation { a: count(to: 1) { number } failLater { number } b: count(to: 2) { number } }"
     counter = Counter()
     result = await ask(counting(required=True), document, context_value=counter)
@@ -98,8 +98,8 @@ async def test_a_failure_that_must_not_be_null_stops_the_mutation() -> None:
     assert counter.log == ["count 1", "read", "fail"]
 
 
-async def test_merged_root_fields_are_done_once() -> None:
-    """One key is one mutation."""
+async def test_merged_root_fields_run_once() -> None:
+    """Fields with the same key run once."""
     counter = Counter()
     document = "mutation { count(to: 1) { number } ... { count(to: 1) { again: number } } }"
     result = await ask(counting(), document, context_value=counter)

@@ -1,4 +1,4 @@
-"""Null where null must not be: it goes up to the nearest place that allows it, and every error on the way stays."""
+"""Null propagation: a null in a non-null position propagates to the nearest nullable one; its errors remain."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,12 +18,12 @@ WRAPPED: dict[str, Any] = {
 
 
 def failure(*_: Any) -> Exception:
-    """Fail."""
+    """Raise an error."""
     return LookupError("lost")
 
 
 def list_field(type_: str) -> GraphQLSchema:
-    """Make a schema with a list of this type in an object that may be null."""
+    """Return a schema with a list of this type in a nullable object."""
     return schema_of({"o": resolved(GraphQLObjectType("O", {"list": resolved(WRAPPED[type_])}))})
 
 
@@ -49,14 +49,14 @@ def list_field(type_: str) -> GraphQLSchema:
     ],
 )
 async def test_lists_and_nulls(type_: str, values: Any, expected: Any) -> None:
-    """For each of the four types of a list: nulls and errors in it, and in its place."""
+    """Nulls and errors in a list and instead of the list, for all four nullabilities."""
     result = await ask_both(list_field(type_), "{ o { list } }", root_value={"o": {"list": values}})
     assert result.data == {"o": expected}
     assert len(result.errors or []) <= 1
 
 
 async def test_lists_of_lists() -> None:
-    """A null in an inner list goes up no further than that list."""
+    """A null in an inner list propagates to that list only."""
     inner = GraphQLList(GraphQLNonNull(GraphQLInt))
     schema = schema_of({"a": resolved(GraphQLList(inner)), "b": resolved(GraphQLList(GraphQLNonNull(inner)))})
     values = [[1], [2, None], None, []]
@@ -66,21 +66,21 @@ async def test_lists_of_lists() -> None:
 
 
 @pytest.mark.parametrize("values", ["word", 7, {"a": 1}, b"bytes"])
-async def test_what_is_no_list_is_an_error(values: Any) -> None:
-    """Strings and mappings can be iterated over, but are no lists."""
+async def test_a_value_that_is_not_a_list_is_an_error(values: Any) -> None:
+    """Strings and mappings are iterable, but are not lists."""
     result = await ask_both(list_field("[Int]"), "{ o { list } }", root_value={"o": {"list": values}})
     assert messages(result) == [(("o", "list"), "Expected Iterable, but did not find one for field 'O.list'.")]
 
 
 @pytest.mark.parametrize("values", [(1, 2), iter([1, 2]), {1: 0, 2: 0}.keys(), range(1, 3)])
-async def test_lists_come_in_many_shapes(values: Any) -> None:
-    """Whatever can be iterated over, once."""
+async def test_iterables_are_lists(values: Any) -> None:
+    """Any iterable can be a list, including one-time iterators."""
     schema = schema_of({"list": resolved(GraphQLList(GraphQLInt), lambda *_: values)})
     assert (await ask(schema, "{ list }")).data == {"list": [1, 2]}
 
 
-async def test_an_iterable_that_breaks_off_nulls_its_list() -> None:
-    """What it had given until then has its errors, before the list's own."""
+async def test_an_iterator_that_raises_nulls_its_list() -> None:
+    """Errors of the items before come first, then the error of the list."""
 
     def broken(*_: Any) -> Iterator[Any]:
         yield 1
@@ -93,7 +93,7 @@ async def test_an_iterable_that_breaks_off_nulls_its_list() -> None:
 
 
 def chain(*kinds: str) -> GraphQLSchema:
-    """Make nested objects `o`, each nullable or not, the innermost with a non-null field that fails."""
+    """Return a schema of nested objects `o`, nullable or not, the innermost with a non-null field that fails."""
     fields: dict[str, GraphQLField] = {
         "bad": resolved(GraphQLNonNull(GraphQLInt), failure),
         "null": resolved(GraphQLNonNull(GraphQLInt)),
@@ -107,30 +107,30 @@ def chain(*kinds: str) -> GraphQLSchema:
     return schema_of(fields)
 
 
-async def test_null_stops_at_the_nearest_place_that_allows_it() -> None:
-    """The object above stays, with its other fields."""
+async def test_null_propagates_to_the_nearest_nullable_field() -> None:
+    """The object above keeps its other fields."""
     result = await ask_both(chain("", "", "!"), "{ fine o { fine o { fine o { bad } } } }")
     assert result.data == {"fine": 1, "o": {"fine": 1, "o": None}}
     assert messages(result) == [(("o", "o", "o", "bad"), "lost")]
 
 
-async def test_null_goes_up_to_the_root() -> None:
-    """If nothing on the way may be null, there is no data at all."""
+async def test_null_propagates_to_the_root() -> None:
+    """If no field above is nullable, there is no data."""
     result = await ask_both(chain("!", "!"), "{ fine o { o { null } } }")
     assert result.data is None
     assert messages(result) == [(("o", "o", "null"), "Cannot return null for non-nullable field O0.null.")]
 
 
-async def test_errors_met_before_a_null_stay_and_later_ones_are_not_met() -> None:
-    """As depth-first execution would have them: what stands after the null was never executed."""
+async def test_errors_before_a_propagated_null_are_kept_and_later_ones_dropped() -> None:
+    """As in depth-first execution, fields after the null have no errors."""
     document = "{ o { soft again: soft o: fine bad later: soft more: bad } fine }"
     result = await ask_both(chain(""), document)
     assert result.data == {"o": None, "fine": 1}
     assert [path for path, _ in messages(result)] == [("o", "soft"), ("o", "again"), ("o", "bad")]
 
 
-async def test_errors_of_several_nulled_objects_come_in_the_order_of_the_document() -> None:
-    """Each with its own path."""
+async def test_errors_of_several_nulled_objects_have_document_order() -> None:
+    """Each error has its own path."""
     item = GraphQLObjectType("Item", {"n": resolved(GraphQLNonNull(GraphQLInt)), "soft": resolved(GraphQLInt, failure)})
     schema = schema_of({"items": resolved(GraphQLList(item))})
     items = [{"n": 1}, {"n": None}, None, {"n": LookupError("own")}]
@@ -151,8 +151,8 @@ async def test_errors_of_several_nulled_objects_come_in_the_order_of_the_documen
     }
 
 
-async def test_an_object_that_stands_at_two_places_has_its_errors_at_both() -> None:
-    """Even if it was resolved once."""
+async def test_an_object_at_two_paths_has_its_errors_at_both() -> None:
+    """The object is resolved once, and its errors appear at both paths."""
     item = GraphQLObjectType("Item", {"soft": resolved(GraphQLInt), "hard": resolved(GraphQLNonNull(GraphQLInt))})
     schema = schema_of({"items": resolved(GraphQLList(item)), "item": resolved(item)})
     one = {"soft": LookupError("lost"), "hard": 1}

@@ -1,4 +1,4 @@
-"""Documents over a Strawberry schema of records, batches and references, with data in which anything may be wrong."""
+"""Generated documents over a Strawberry schema with records, batches and references, with faulty data."""
 
 import random
 
@@ -15,7 +15,7 @@ FAULTS = (0, 4, 15)
 
 
 async def test_generated_queries_over_records(long_profile: bool) -> None:
-    """What the executor makes of awaited resolvers is what graphql-core makes of plain ones: data and errors."""
+    """The executor with asynchronous resolvers returns what graphql-core returns with synchronous ones."""
     plain = shop_schema(asynchronous=False)._schema
     executors = [Executor(shop_schema(asynchronous=asynchronous)._schema) for asynchronous in (False, True)]
     for seed in range(LONG_DOCUMENTS if long_profile else DOCUMENTS):

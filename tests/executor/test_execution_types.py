@@ -1,4 +1,4 @@
-"""Interfaces and unions: how the type of an object is found, what is asked of which type, and what can be wrong."""
+"""Interfaces and unions: type resolution, selections by type, and errors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def pet_schema(
     tests: Mapping[str, Callable[..., bool]] | None = None,
     union: bool = False,
 ) -> GraphQLSchema:
-    """Make a schema of named animals, dogs and cats, behind an interface or a union."""
+    """Return a schema of cats and dogs behind an interface or a union."""
     tests = tests or {}
     living = GraphQLInterfaceType("Living", {"name": GraphQLField(GraphQLString)}, resolve_type=resolve_type)
     named = GraphQLInterfaceType(
@@ -59,7 +59,7 @@ def pet_schema(
 
 
 def by_kind(value: Any, info: Any, abstract_type: Any) -> Any:
-    """Tell the type of a pet."""
+    """Return the type of a pet."""
     return value["kind"]
 
 
@@ -68,8 +68,8 @@ TESTS = {"Dog": lambda value, info: "barks" in value, "Cat": lambda value, info:
 
 @pytest.mark.parametrize("union", [False, True])
 @pytest.mark.parametrize("way", ["resolve_type", "is_type_of", "__typename"])
-async def test_the_type_of_an_object_is_found(way: str, union: bool) -> None:
-    """By the abstract type's function, by asking the object types, or by what the object says of itself."""
+async def test_object_types_are_resolved(way: str, union: bool) -> None:
+    """By `resolve_type`, by `is_type_of` of the object types, or by `__typename` of the object."""
     if way == "resolve_type":
         schema = pet_schema(resolve_type=by_kind, union=union)
     elif way == "is_type_of":
@@ -80,8 +80,8 @@ async def test_the_type_of_an_object_is_found(way: str, union: bool) -> None:
     assert (result.data, result.errors) == (EXPECTED, None)
 
 
-async def test_fragments_on_interfaces_above_apply_to_objects_below() -> None:
-    """On the field's own interface, on the one above it, and without a type."""
+async def test_fragments_on_interfaces_apply_to_implementing_objects() -> None:
+    """Fragments can have the field's interface, an interface of that interface, or no type."""
     document = """
       { living { ... on Named { ...Both } ... { called: name } } }
       fragment Both on Living { name ... on Cat { lives } ... on Dog { barks } }
@@ -91,8 +91,8 @@ async def test_fragments_on_interfaces_above_apply_to_objects_below() -> None:
     assert list((result.data or {})["living"]) == ["name", "barks", "called"]
 
 
-async def test_one_selection_means_other_fields_for_other_types() -> None:
-    """A key may stand for different fields of objects that never meet."""
+async def test_a_key_can_mean_different_fields_for_different_types() -> None:
+    """A key can mean different fields for different object types."""
     document = "{ pets { ... on Dog { count: barks } ... on Cat { count: lives } } }"
     result = await ask_both(pet_schema(resolve_type=by_kind), document)
     assert result.data == {"pets": [{"count": 3}, {"count": 9}]}
@@ -108,21 +108,21 @@ async def test_one_selection_means_other_fields_for_other_types() -> None:
         (7, "Abstract type 'Named' must resolve to an Object type at runtime for field 'Query.pets' with value"),
     ],
 )
-async def test_a_type_that_cannot_be_is_an_error_of_the_object(answer: Any, message: str) -> None:
-    """Its neighbours stay."""
+async def test_an_invalid_type_is_an_error_of_the_object(answer: Any, message: str) -> None:
+    """Other objects are not affected."""
 
     def sometimes(value: Any, info: Any, abstract_type: Any) -> Any:
         return answer if value["kind"] == "Dog" else "Cat"
 
     result = await ask_both(pet_schema(resolve_type=sometimes), DOCUMENT)
     assert result.data == {"pets": [None, EXPECTED["pets"][1]]}
-    [(path, told)] = messages(result)
+    [(path, text)] = messages(result)
     assert path == ("pets", 0)
-    assert told.startswith(message)
+    assert text.startswith(message)
 
 
-async def test_a_type_resolver_that_raises_fails_its_object_alone() -> None:
-    """So does a test of an object type."""
+async def test_a_type_resolver_that_raises_fails_its_object_only() -> None:
+    """A failing `is_type_of` also fails only its object."""
 
     def fail(value: Any, *_: Any) -> Any:
         if value["kind"] == "Dog":
@@ -134,17 +134,17 @@ async def test_a_type_resolver_that_raises_fails_its_object_alone() -> None:
         assert messages(result)[0] == (("pets", 0), "what is it?")
 
 
-async def test_an_object_that_its_type_refuses_is_an_error() -> None:
-    """`is_type_of` is asked after `resolve_type`, too; and of plain object types."""
+async def test_an_object_rejected_by_its_type_is_an_error() -> None:
+    """`is_type_of` is called after `resolve_type` as well, and for plain object types."""
     schema = pet_schema(resolve_type=by_kind, tests={"Dog": lambda value, info: False, "Cat": lambda value, info: True})
     result = await ask_both(schema, DOCUMENT)
     assert result.data == {"pets": [None, EXPECTED["pets"][1]]}
-    [(path, told)] = messages(result)
-    assert (path, told[:37]) == (("pets", 0), "Expected value of type 'Dog' but got:")
+    [(path, text)] = messages(result)
+    assert (path, text[:37]) == (("pets", 0), "Expected value of type 'Dog' but got:")
 
 
-async def test_a_type_resolver_is_told_of_its_field() -> None:
-    """`info` is that of the field; the path ends at the field, as graphql-core has it."""
+async def test_a_type_resolver_receives_the_info_of_its_field() -> None:
+    """The type resolver gets the `info` of the field, whose path ends at the field, as in graphql-core."""
     seen: list[Any] = []
 
     def look(value: Any, info: Any, abstract_type: Any) -> str:
@@ -156,7 +156,7 @@ async def test_a_type_resolver_is_told_of_its_field() -> None:
 
 
 async def test_objects_of_one_type_are_resolved_as_one_batch() -> None:
-    """Wherever in the list they stand, in one call for each type; the result is in the list's order."""
+    """Objects are grouped by type, one call for each type; the result has the order of the list."""
     calls: list[list[str]] = []
 
     def names(parents: Any, context: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Variables: coerced once for each run, with defaults, and wrong ones refused before anything is resolved."""
+"""Variables: coercion, defaults, and errors for invalid values before any resolver runs."""
 
 from typing import Any
 
@@ -33,12 +33,12 @@ FILTER = GraphQLInputObjectType(
 
 
 def echo(source: Any, info: Any, **arguments: Any) -> str:
-    """Give the arguments."""
+    """Return the arguments."""
     return repr(arguments)
 
 
 def echoing() -> GraphQLSchema:
-    """Make a schema whose fields give their arguments, one for each parent and one for all."""
+    """Return a schema whose fields return their arguments, with an ordinary and a batch resolver."""
     args = {
         "n": GraphQLArgument(GraphQLInt, default_value=5),
         "must": GraphQLArgument(GraphQLNonNull(GraphQLInt), default_value=6),
@@ -59,7 +59,7 @@ def echoing() -> GraphQLSchema:
 
 @pytest.mark.parametrize("field", ["one", "all"])
 @pytest.mark.parametrize(
-    ("declared", "used", "given", "told"),
+    ("declared", "used", "given", "received"),
     [
         ("$n: Int", "n: $n", {"n": 1}, {"n": 1}),
         ("$n: Int", "n: $n", {}, {}),
@@ -92,12 +92,12 @@ def echoing() -> GraphQLSchema:
     ],
 )
 async def test_arguments_get_the_values_of_variables(
-    field: str, declared: str, used: str, given: dict[str, Any], told: dict[str, Any]
+    field: str, declared: str, used: str, given: dict[str, Any], received: dict[str, Any]
 ) -> None:
-    """Missing ones leave the argument's default, null is null, and enums and names are the resolver's own."""
+    """A missing variable leaves the argument's default; enum values and Python names are those of the resolver."""
     result = await ask_both(echoing(), f"query ({declared}) {{ {field}({used}) }}", variable_values=given)
     assert result.errors is None
-    assert result.data == {field: repr({"n": 5, "must": 6} | told)}
+    assert result.data == {field: repr({"n": 5, "must": 6} | received)}
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ async def test_arguments_get_the_values_of_variables(
         ("$v: Shade", {"v": "LIGHT"}),
     ],
 )
-async def test_wrong_variables_are_refused_before_anything_is_resolved(declared: str, given: dict[str, Any]) -> None:
-    """An error of the request, which says what is wrong."""
+async def test_invalid_variables_are_rejected_before_execution(declared: str, given: dict[str, Any]) -> None:
+    """Invalid variables are request errors with a reason."""
     calls: list[Any] = []
     arguments = {
         "n": GraphQLArgument(GraphQLInt),
@@ -131,8 +131,8 @@ async def test_wrong_variables_are_refused_before_anything_is_resolved(declared:
     assert calls == []
 
 
-async def test_null_for_what_must_not_be_null_is_an_error_of_the_field() -> None:
-    """A variable with a default is allowed there, and may be given as null all the same."""
+async def test_null_for_a_non_null_argument_is_an_error_of_the_field() -> None:
+    """A variable with a default is valid in a non-null position, but can be null at run time."""
     result = await ask_both(
         echoing(), "query ($n: Int = 1) { one(must: $n) all(must: $n) fine: one }", variable_values={"n": None}
     )
@@ -142,7 +142,7 @@ async def test_null_for_what_must_not_be_null_is_an_error_of_the_field() -> None
 
 
 async def test_each_run_has_its_own_variables() -> None:
-    """The plan is kept, the values are not."""
+    """The plan is cached, the values are not."""
     executor = Executor(echoing())
     document = parse("query ($n: Int) { one(n: $n) all(n: $n) }")
     for n in (1, None, 2):

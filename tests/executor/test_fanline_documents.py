@@ -1,4 +1,4 @@
-"""Documents over Fanline's own schema and a small world in the store: the executor gives what graphql-core gives."""
+"""Documents over Fanline's schema and a small data set: the executor returns what graphql-core returns."""
 
 import random
 from collections import Counter
@@ -42,7 +42,7 @@ CURSORS = """
 
 @dataclass
 class Town:
-    """A world with a few people, and what can be asked about it."""
+    """A few users and posts, and the generator of queries about them."""
 
     world: World
     viewer: User
@@ -51,7 +51,7 @@ class Town:
     cursors: list[str]
 
     def preferred(self, name: str, type_: Any, tape: Tape) -> Any:
-        """Give an argument that makes sense here, nearly always."""
+        """Return an argument that matches the data, in most cases."""
         match name:
             case "id":
                 return tape.pick([*self.ids, "nonsense"])
@@ -66,14 +66,14 @@ class Town:
         return None
 
     def document(self, seed: int) -> GeneratedDocument:
-        """Write a query."""
+        """Return a generated query."""
         tape = Tape(random.Random(seed).randbytes(400))  # noqa: S311 - a test's choices
         return DocumentWriter(SCHEMA, tape, self.preferred, depth=7, fields=24, free=False, wanted=WANTED).write()
 
 
 @pytest.fixture
 async def town(graph: Graph) -> Town:
-    """Build the world: four people who follow one another and post, one of them logged in."""
+    """Create four users who follow each other and publish posts, one of them logged in."""
     world = World(graph)
     alice, bob, carol, _ = people = await world.people("alice", "bob", "carol", "dave")
     await world.follow(alice, bob, carol)
@@ -100,7 +100,7 @@ async def town(graph: Graph) -> Town:
 async def run_by_both(
     town: Town, executor: Executor, document: DocumentNode, by: User | None, **options: Any
 ) -> tuple[ExecutionResult, ExecutionResult]:
-    """Run a document by graphql-core and by the executor, each with a context of its own."""
+    """Execute a document with graphql-core and with the executor, each with its own context."""
     expected = execute(SCHEMA, document, context_value=await town.world.context(by), **options)
     if isawaitable(expected):
         expected = await expected
@@ -108,13 +108,13 @@ async def run_by_both(
 
 
 def in_order(result: ExecutionResult) -> ExecutionResult:
-    """Put errors in the order of their paths: graphql-core's depends on which look-up came first."""
+    """Return the result with errors sorted by path, because graphql-core's order depends on timing."""
     errors: list[GraphQLError] = sorted(result.errors or (), key=lambda error: [str(step) for step in error.path or ()])
     return ExecutionResult(result.data, errors or None)
 
 
 async def test_generated_queries_over_fanlines_schema(town: Town, long_profile: bool) -> None:
-    """For a person and for nobody: data, order of keys and errors are the same, and nothing falls back."""
+    """Data, order of keys and errors are equal for a user and an anonymous viewer, and no query falls back."""
     executor = Executor(SCHEMA)
     met: Counter[str] = Counter()
     for seed in range(LONG_DOCUMENTS if long_profile else DOCUMENTS):
@@ -136,14 +136,14 @@ async def test_generated_queries_over_fanlines_schema(town: Town, long_profile: 
 
 
 def queries() -> list[Path]:
-    """Find the examples that read."""
+    """Return the examples that are queries."""
     operations = {path: get_operation_ast(document) for path, document in EXAMPLES.items()}
     return sorted(path for path, each in operations.items() if each and each.operation is OperationType.QUERY)
 
 
 @pytest.mark.parametrize("path", queries(), ids=lambda path: path.stem)
-async def test_the_examples_that_read_are_planned_and_answer_alike(town: Town, path: Path) -> None:
-    """They never fall back, for whomever."""
+async def test_example_queries_are_planned_and_equal_graphql_core(town: Town, path: Path) -> None:
+    """The examples never fall back, for any viewer."""
     executor = Executor(SCHEMA)
     document = EXAMPLES[path]
     variables = {"login": "bob", "id": user_id(town.viewer), "first": 3}

@@ -1,4 +1,4 @@
-"""Fields declared once: batching, deduplication, arguments, errors as values and subscriptions, on a tiny schema."""
+"""Field declarations in ordinary execution: batching, deduplication, arguments, errors and subscriptions."""
 
 import asyncio
 import enum
@@ -16,7 +16,7 @@ from executor.fields import batched, live, single
 
 
 class Context:
-    """Counts what is asked of it; the batches are fresh with `forget`."""
+    """A context that counts look-ups. `forget` replaces the dataloaders."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[Any], dict[str, Any]]] = []
@@ -136,15 +136,15 @@ async def run(document: str, context: Context, **variables: object) -> Any:
 
 
 async def test_one_call_for_all_parents_each_once() -> None:
-    """A layer is one call, and equal parents are asked for once."""
+    """A layer is one call, and equal parents are requested once."""
     context = Context()
     result = await run("{ shelf(numbers: [3, 1, 3]) { books { title } } }", context)
     assert result.data == {"shelf": {"books": [{"title": f"book {n}"} for n in (3, 1, 3)]}}
     assert context.calls == [("titles", [Book(3), Book(1)], {})]
 
 
-async def test_unhashable_parents_are_told_apart_by_identity() -> None:
-    """The same unhashable parent is asked for once; an equal other one is another."""
+async def test_unhashable_parents_are_compared_by_identity() -> None:
+    """The same unhashable parent is requested once; another, equal object is requested separately."""
     context = Context()
     result = await run("{ shelves { size } }", context)
     assert result.data == {"shelves": [{"size": 1}] * 3}
@@ -152,14 +152,14 @@ async def test_unhashable_parents_are_told_apart_by_identity() -> None:
 
 
 async def test_root_parents_can_be_batched() -> None:
-    """A batched field at the root has the parent None."""
+    """The parent of a batched root field is None."""
     context = Context()
     assert (await run("{ greeting again: greeting }", context)).data == {"greeting": "hello", "again": "hello"}
     assert context.calls == [("greetings", [None], {})]
 
 
-async def test_a_value_that_is_an_exception_fails_its_parent_alone() -> None:
-    """An exception among the values becomes one error with its own path; the others keep their data."""
+async def test_an_exception_as_a_value_fails_its_parent_only() -> None:
+    """An exception among the values is an error with its path; other parents keep their data."""
     for name in ("title", "spine"):
         result = await run(f"{{ shelf(numbers: [0, 1]) {{ books {{ {name} }} }} }}", Context())
         assert result.data["shelf"]["books"][0] == {name: None}
@@ -168,15 +168,15 @@ async def test_a_value_that_is_an_exception_fails_its_parent_alone() -> None:
         assert isinstance(result.errors[0].original_error, LookupError)
 
 
-async def test_a_resolver_that_looks_nothing_up_is_called_at_once() -> None:
-    """A plain function needs no loader, and answers the same."""
+async def test_a_synchronous_resolver_is_called_directly() -> None:
+    """A synchronous resolver is called without a dataloader."""
     context = Context()
     result = await run("{ shelf(numbers: [1, 2]) { books { spine } } }", context)
     assert result.data == {"shelf": {"books": [{"spine": "|1|"}, {"spine": "|2|"}]}}
 
 
-async def test_what_was_not_given_is_not_passed() -> None:
-    """Arguments left out take the resolver's defaults; null is passed as None."""
+async def test_omitted_arguments_are_not_passed() -> None:
+    """Omitted arguments have the resolver's defaults; null is passed as None."""
     context = Context()
     await run("{ shelf(numbers: [1]) { books { pages } } }", context)
     await run("{ shelf(numbers: [1]) { books { pages(first: null, step: 3) } } }", context)
@@ -187,7 +187,7 @@ async def test_what_was_not_given_is_not_passed() -> None:
 
 
 async def test_one_call_for_each_set_of_arguments() -> None:
-    """The same arguments share a call, input objects and lists included; others do not."""
+    """Equal arguments share a call, including input objects and lists; different ones do not."""
     context = Context()
     await run(
         """{ shelf(numbers: [1, 2]) { books {
@@ -200,8 +200,8 @@ async def test_one_call_for_each_set_of_arguments() -> None:
     assert [len(parents) for _, parents, _ in context.calls] == [2, 2]
 
 
-async def test_a_call_that_fails_fails_all_its_parents() -> None:
-    """A resolver that raises fails every parent it was asked for."""
+async def test_a_failed_call_fails_all_its_parents() -> None:
+    """A resolver that raises fails all parents of the call."""
 
     async def broken(parents: Sequence[object], context: Context) -> list[object]:
         raise OSError("down")
@@ -212,8 +212,8 @@ async def test_a_call_that_fails_fails_all_its_parents() -> None:
     assert [str(answer) for answer in answers] == ["down", "down"]
 
 
-async def test_a_cancelled_operation_leaves_another_alone() -> None:
-    """Two operations on one context: cancelling one does not harm what both wait for."""
+async def test_a_cancelled_operation_does_not_affect_another() -> None:
+    """Cancelling one of two operations on a context does not affect values that both wait for."""
     context, gate = Context(), asyncio.Event()
 
     async def slow(parents: Sequence[int], context: Context) -> list[int]:
@@ -230,8 +230,8 @@ async def test_a_cancelled_operation_leaves_another_alone() -> None:
     assert await second == 1
 
 
-async def test_every_event_is_resolved_afresh_and_the_source_is_closed() -> None:
-    """What was loaded is forgotten after each event, and the generator ends with its subscriber."""
+async def test_events_are_resolved_with_current_values_and_the_generator_is_closed() -> None:
+    """Cached values are dropped after each event, and the generator is closed when the client unsubscribes."""
     context = Context()
     stream = await schema.subscribe("subscription { arrivals(until: 5) { title } }", context_value=context)
     seen = []
@@ -246,7 +246,7 @@ async def test_every_event_is_resolved_afresh_and_the_source_is_closed() -> None
 
 
 def test_the_declaration_can_be_read_from_the_schema() -> None:
-    """An executor finds the resolver in the field's metadata."""
+    """The resolver is in the field's metadata."""
     metadata = {
         (name, field_name): strawberry_field.metadata
         for name in ("Query", "Book", "Subscription")
@@ -264,7 +264,7 @@ def fields_of(name: str) -> list[tuple[str, Any]]:
 
 
 def test_the_schema_shows_the_resolvers_arguments() -> None:
-    """Arguments come with their descriptions and defaults; None is no default."""
+    """Arguments have descriptions and defaults; the default None is not shown."""
     graphql_type = schema._schema.type_map["Book"]
     assert isinstance(graphql_type, GraphQLObjectType)
     arguments = graphql_type.fields["pages"].args
@@ -278,8 +278,8 @@ def test_the_schema_shows_the_resolvers_arguments() -> None:
     assert "step: Int! = 1" in schema.as_str()
 
 
-def test_arguments_must_be_keywords() -> None:
-    """A resolver whose arguments could be taken for parents is refused."""
+def test_arguments_must_be_keyword_only() -> None:
+    """A resolver with positional arguments is an error."""
 
     async def wrong(parents: Sequence[object], context: Context, first: int) -> list[object]:
         return list(parents)
@@ -289,15 +289,15 @@ def test_arguments_must_be_keywords() -> None:
 
 
 def test_arguments_of_different_types_have_different_keys() -> None:
-    """1, 1.0 and True are equal in Python and different arguments."""
+    """1, 1.0 and True are equal in Python, but different arguments."""
     values = [1, 1.0, True, "1", None, [1], [1, 2], {"a": 1}, {"a": [1]}, Filter(), Filter(order=Order.UP), Order.UP]
     keys = [freeze(value) for value in values]
     assert len(set(keys)) == len(values)
     assert freeze({"b": [1], "a": Filter(prefixes=["x"])}) == freeze({"a": Filter(prefixes=["x"]), "b": [1]})
 
 
-def test_an_unhashable_value_is_known_by_identity() -> None:
-    """What cannot be hashed is equal to itself only."""
+def test_an_unhashable_value_is_compared_by_identity() -> None:
+    """An unhashable value is equal only to itself."""
     one, other = bytearray(b"x"), bytearray(b"x")
     assert freeze(one) == freeze(one)
     assert freeze(one) != freeze(other)

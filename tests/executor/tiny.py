@@ -1,4 +1,4 @@
-"""Tiny schemas for tests of execution: a field in a line, and both ways of executing a document over them."""
+"""Small schemas for tests of the executor, and functions that execute documents with both executors."""
 
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
@@ -23,31 +23,31 @@ from tests.executor.differential.comparison import differences
 
 
 def resolved(type_: GraphQLOutputType, resolve: Callable[..., Any] | None = None, **arguments: Any) -> GraphQLField:
-    """Declare a field that is resolved for each parent, or by default."""
+    """Return a field with an ordinary resolver, or the default one."""
     return GraphQLField(type_, {name: GraphQLArgument(each) for name, each in arguments.items()}, resolve=resolve)
 
 
 def in_batches(type_: GraphQLOutputType, resolver: Callable[..., Any], **arguments: Any) -> GraphQLField:
-    """Declare a field that is resolved for all parents at once."""
+    """Return a field with a batch resolver."""
     args = {name: GraphQLArgument(each) for name, each in arguments.items()}
     return GraphQLField(type_, args, extensions={"batch": resolver})
 
 
 def schema_of(fields: Mapping[str, GraphQLField], mutations: Mapping[str, GraphQLField] | None = None) -> GraphQLSchema:
-    """Make a schema of root fields."""
+    """Return a schema with these root fields."""
     changes = GraphQLObjectType("Mutation", dict(mutations)) if mutations else None
     return GraphQLSchema(GraphQLObjectType("Query", dict(fields)), changes)
 
 
 def numbered(fields: Mapping[str, GraphQLField]) -> GraphQLSchema:
-    """Make a schema whose root field `items` gives the numbers 0, 1, 2 as objects with these fields."""
+    """Return a schema whose root field `items` returns the numbers 0, 1, 2 as objects with these fields."""
     item = GraphQLObjectType("Item", dict(fields))
     items = resolved(GraphQLList(item), lambda *_, count=3: list(range(count)), count=GraphQLInt)
     return schema_of({"items": items})
 
 
 async def ask(schema: GraphQLSchema, document: str, **options: Any) -> ExecutionResult:
-    """Execute a document by a fresh executor, which must not hand it to graphql-core."""
+    """Execute a document with a new executor, which must not pass it to graphql-core."""
     parsed = parse(document)
     assert validate(schema, parsed) == []
     executor = Executor(schema)
@@ -57,7 +57,7 @@ async def ask(schema: GraphQLSchema, document: str, **options: Any) -> Execution
 
 
 async def ask_both(schema: GraphQLSchema, document: str, **options: Any) -> ExecutionResult:
-    """Execute a document by a fresh executor, which must plan it and answer as graphql-core does."""
+    """Execute a document with a new executor, and check that the result equals graphql-core's."""
     result = await ask(schema, document, **options)
     expected = execute(schema, parse(document), **options)
     assert differences(await expected if isawaitable(expected) else expected, result) == []
@@ -65,5 +65,5 @@ async def ask_both(schema: GraphQLSchema, document: str, **options: Any) -> Exec
 
 
 def messages(result: ExecutionResult) -> list[tuple[tuple[str | int, ...], str]]:
-    """Give the errors of a result as paths and messages."""
+    """Return the paths and messages of a result's errors."""
     return [(tuple(error.path or ()), error.message) for error in result.errors or ()]

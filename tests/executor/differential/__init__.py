@@ -1,1 +1,1 @@
-"""Generated schemas, documents and data, and the comparison of the executor's answers with graphql-core's."""
+"""Generated schemas, documents and data, and the comparison of the executor with graphql-core."""

@@ -1,7 +1,7 @@
-"""What a generated field answers: right values, and everything that a careless resolver may give instead.
+"""The values of generated fields: valid values, and everything that a faulty resolver can return instead.
 
-An answer is a pure function of the run's salt, the field, the parent and the arguments, so it does not matter who asks
-when, or how often.
+A value is a pure function of the run's seed, the field, the parent and the arguments, so neither the order nor the
+number of calls matters.
 """
 
 from collections import deque
@@ -42,60 +42,68 @@ WRONG: Mapping[str, Sequence[Any]] = {
     "Boolean": ("yes", float("nan"), [], b""),
     "ID": (1.5, True, [1], float("inf")),
     "Shade": ("DARK", 99, [], None.__class__, 1.5),
-    "Odd": ("raise", "coded", "none", "undefined"),
+    "Odd": ("raise", "error_with_extensions", "none", "undefined"),
 }
 
 
-class Told(Exception):
-    """An exception that keeps its message in an attribute."""
+class MessageError(Exception):
+    """An exception with its message in an attribute."""
 
     def __init__(self, message: str) -> None:
         super().__init__("what str() gives")
         self.message = message
 
 
-class Coded(Exception):
-    """An exception with extensions, which errors take over."""
+class ExtendedError(Exception):
+    """An exception with extensions, which appear in the GraphQL error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.extensions = {"code": message}
 
 
-def coded(message: str) -> GraphQLError:
-    """Make a GraphQL error with extensions."""
+def error_with_extensions(message: str) -> GraphQLError:
+    """Return a GraphQL error with extensions."""
     return GraphQLError(message, extensions={"code": "GONE"})
 
 
-def elsewhere(message: str) -> GraphQLError:
-    """Make a GraphQL error that already says where it belongs."""
+def error_with_path(message: str) -> GraphQLError:
+    """Return a GraphQL error that already has a path."""
     return GraphQLError(message, path=["some", "where"])
 
 
-EXCEPTIONS: Sequence[Callable[[str], Exception]] = (LookupError, ValueError, coded, Told, Coded, elsewhere, TypeError)
+EXCEPTIONS: Sequence[Callable[[str], Exception]] = (
+    LookupError,
+    ValueError,
+    error_with_extensions,
+    MessageError,
+    ExtendedError,
+    error_with_path,
+    TypeError,
+)
 
 
 class Roll:
-    """A stream of numbers that depends on nothing but its seed."""
+    """A stream of numbers that depends only on its seed."""
 
     def __init__(self, seed: str) -> None:
         self._state = crc32(seed.encode())
 
     def below(self, bound: int) -> int:
-        """Give the next number from 0 to below the bound."""
+        """Return the next number, from 0 to below the bound."""
         self._state = (self._state * 1_103_515_245 + 12_345) & 0x7FFFFFFF
         return (self._state >> 8) % bound
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """Give one of several."""
+        """Return one of several values."""
         return options[self.below(len(options))]
 
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """How a generated field behaves: its type, what may go wrong with it at any level, and who resolves it.
+    """The behaviour of a generated field: its type, its possible faults at each level, and its kind of resolver.
 
-    With `shared_failure`, all parents may get the same exception: a batch resolver raises it.
+    With `shared_failure`, all parents can get the same exception, which a batch resolver raises.
     """
 
     name: str
@@ -107,7 +115,7 @@ class FieldPlan:
 
 @dataclass(frozen=True)
 class Layout:
-    """What data must know of its schema: its fields, the form of each type's things, what abstract types hold."""
+    """The parts of a schema that data depends on: fields, forms of objects, members of abstract types."""
 
     plans: Mapping[str, FieldPlan]
     forms: Mapping[str, str]
@@ -115,7 +123,7 @@ class Layout:
 
 
 class World:
-    """One run's data. With `live`, resolvers answer in the ways of the executor; else at once, for the oracle."""
+    """The data of one run. With `live`, resolvers are of all kinds; otherwise all are synchronous."""
 
     def __init__(self, salt: int, layout: Layout, *, live: bool) -> None:
         self.salt = salt
@@ -126,7 +134,7 @@ class World:
         self._things: dict[Identity, Any] = {}
 
     def thing(self, identity: Identity) -> Any:
-        """Give the thing with this identity: the same one each time, if its form has one."""
+        """Return the object with this identity: always the same one, if its form has identity."""
         form = self._forms.get(identity.kind, "record")
         if form == "value":
             return FORMS[form](identity, self.attribute)
@@ -135,7 +143,7 @@ class World:
         return self._things[identity]
 
     def attribute(self, identity: Identity, name: str) -> Any:
-        """Give a thing's attribute, a function if the field takes arguments; None if it has none of this name."""
+        """Return an object's attribute, as a function if the field has arguments, or None if there is none."""
         plan = self._plans.get(name)
         if plan is None or plan.realisation not in ("attribute", "method"):
             return None
@@ -146,11 +154,11 @@ class World:
         return lambda info, **arguments: self._answer(plan, seed, arguments, info)
 
     def answer(self, plan: FieldPlan, parent: object, arguments: Mapping[str, Any], info: Any = None) -> Any:
-        """Give a field's answer for one parent; an exception stands for failure."""
+        """Return a field's value for one parent. An exception means failure."""
         return self._answer(plan, seed_of(parent), arguments, info)
 
     def fails_for_all(self, plan: FieldPlan, arguments: Mapping[str, Any]) -> Exception | None:
-        """Give the exception with which a batch resolver fails for all of its parents, if it does."""
+        """Return the exception that a batch resolver raises for all parents, or None."""
         roll = Roll(f"{self.salt} all {plan.name} {arguments!r}")
         return ValueError(f"{plan.name} fails for all") if plan.shared_failure and roll.below(3) == 0 else None
 
@@ -160,7 +168,7 @@ class World:
             return failure
         roll = Roll(f"{self.salt} {seed} {plan.name} {sorted(arguments.items())!r}")
         if info is not None and str(plan.type) in ("String", "String!") and roll.below(3) == 0:
-            return told(info)
+            return description_of(info)
         if arguments and str(plan.type) in ("String", "String!") and roll.below(3):
             return repr(sorted(arguments.items()))
         return self._value(plan, plan.type, roll, f"{plan.name} of {seed}")
@@ -178,7 +186,7 @@ class World:
                 return roll.pick(NOT_LISTS)
             lengths = (1, 2, 0, 3) if not is_composite_type(type_.of_type) else (1, 2, 0, 2)
             items = [self._value(plan, type_.of_type, roll, f"{label} {n}") for n in range(roll.pick(lengths))]
-            return breaking(items, label) if fault == "breaking" else shaped(items, roll)
+            return failing_iterator(items, label) if fault == "failing_iterator" else shaped(items, roll)
         if is_composite_type(type_):
             return self._thing(plan, type_, roll, wrong=fault == "wrong")
         return roll.pick((WRONG if fault == "wrong" else RIGHT)[str(type_)])
@@ -192,8 +200,8 @@ class World:
         return self.thing(Identity(kind, roll.below(NUMBERS), claim))
 
 
-def told(info: GraphQLResolveInfo) -> str:
-    """Say all that a resolver is told."""
+def description_of(info: GraphQLResolveInfo) -> str:
+    """Return everything that a resolver receives, as text."""
     nodes = [node.loc.start for node in info.field_nodes if node.loc]
     return (
         f"{info.field_name} {info.path.as_list()} {info.path.typename} {info.parent_type} {info.return_type} {nodes} "
@@ -201,13 +209,13 @@ def told(info: GraphQLResolveInfo) -> str:
     )
 
 
-def breaking(items: list[Any], label: str) -> Iterator[Any]:
-    """Give items, then fail."""
+def failing_iterator(items: list[Any], label: str) -> Iterator[Any]:
+    """Yield items, then raise an error."""
     yield from items
     raise LookupError(f"the rest of {label} is lost")
 
 
 def shaped(items: list[Any], roll: Roll) -> Iterable[Any]:
-    """Give items in one of the shapes in which lists come."""
+    """Return items in one of the shapes that a list can have."""
     shape = roll.pick((list, list, list, tuple, deque, iter))
     return items if shape is list else shape(items)

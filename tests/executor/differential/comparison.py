@@ -1,4 +1,4 @@
-"""Running a document by the executor and by graphql-core, and telling what differs."""
+"""Execution of a document with both executors, and the differences between the results."""
 
 import asyncio
 import math
@@ -27,7 +27,7 @@ from tests.executor.differential.things import Identity
 
 @dataclass(frozen=True)
 class Case:
-    """A generated schema, a document over it, and the salt of its data."""
+    """A generated schema, a document, and the seed of the data."""
 
     generated: GeneratedSchema
     document: GeneratedDocument
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def may_fall_back(self) -> bool:
-        """Tell whether graphql-core may run it all: the operation is not clear, or a condition is null."""
+        """Return True if the operation may fall back: it is ambiguous, or a condition is null."""
         return not self._names_an_operation or self._has_null_condition
 
     @property
@@ -63,13 +63,13 @@ class Case:
         return any(each.name and each.name.value == name for each in operations)
 
     def run_by_graphql_core(self) -> ExecutionResult:
-        """Give the oracle's answer: without anything asynchronous, which is deterministic."""
+        """Return graphql-core's result with synchronous resolvers, which is deterministic."""
         return execute(self.generated.schema, self.parsed, **self._options(live=False))  # type: ignore[return-value]  # nothing is awaitable
 
     async def run_by(self, executor: Executor) -> ExecutionResult:
-        """Give the executor's answer, with batches, and with all that is asynchronous unless graphql-core may be asked.
+        """Return the executor's result, with batch resolvers, and asynchronous ones unless the case may fall back.
 
-        Of asynchronous resolvers, graphql-core's errors depend on who is first.
+        With asynchronous resolvers, the order of graphql-core's errors depends on timing.
         """
         return await executor.execute(self.parsed, **self._options(live=not self.may_fall_back))
 
@@ -84,20 +84,20 @@ class Case:
 
 
 class _Conditions(Visitor):
-    """Finds the variables of `@skip` and `@include`."""
+    """Collects the variables of `@skip` and `@include`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: set[str] = set()
 
     def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
-        """Take note of a condition."""
+        """Record a condition."""
         values = [argument.value for argument in node.arguments or ()]
         self.found |= {value.name.value for value in values if isinstance(value, VariableNode)}
 
 
 def differences(expected: ExecutionResult, actual: ExecutionResult) -> list[str]:
-    """Tell all that differs: data with the order of keys, and errors in their order with all that they say."""
+    """Return all differences: in data, the order of keys, and errors with their order and attributes."""
     found = list(_unlike(expected.data, actual.data, "data"))
     expected_errors, actual_errors = expected.errors, actual.errors
     if (expected_errors is None) != (actual_errors is None):
@@ -111,7 +111,7 @@ def differences(expected: ExecutionResult, actual: ExecutionResult) -> list[str]
 
 
 def shown(errors: Sequence[GraphQLError] | None) -> str:
-    """Show errors, each in a line."""
+    """Return errors as text, one per line."""
     return str(errors) if errors is None else "".join(f"\n    {error.path}: {error.message}" for error in errors)
 
 
@@ -141,12 +141,12 @@ def _unlike(expected: Any, actual: Any, place: str) -> Iterator[str]:
 
 
 def isnan(value: Any) -> bool:
-    """Tell whether a value is not a number, which is not equal to itself."""
+    """Return True if a value is NaN, which does not equal itself."""
     return isinstance(value, float) and math.isnan(value)
 
 
-class Left:
-    """Watches a loop for what executions leave behind: tasks, and failures that nobody has looked at."""
+class Leftovers:
+    """Watches an event loop for tasks and unretrieved exceptions that executions leave behind."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -155,6 +155,6 @@ class Left:
         self._loop.set_exception_handler(lambda _, context: self._complaints.append(str(context)))
 
     def behind(self) -> list[str]:
-        """Tell what is there that was not there at the beginning."""
+        """Return the tasks and exceptions that were not there at the beginning."""
         tasks = [repr(task) for task in asyncio.all_tasks() - self._before]
         return tasks + self._complaints

@@ -1,7 +1,7 @@
-"""Generated documents: valid for a schema by the way they are made, with all that GraphQL allows in a selection.
+"""Generated documents: valid for a schema by construction, with everything that GraphQL allows in a selection.
 
-A response key means the same field with the same arguments throughout a document, so that selections that meet under
-one key can always be merged. Only keys that begin with `mine` differ, between object types that never meet.
+A response key means the same field with the same arguments everywhere in a document, so that selections with the same
+key can always be merged. Only keys that begin with `mine` differ between object types.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ INDENT = "  "
 
 @dataclass(frozen=True)
 class GeneratedDocument:
-    """A document and how to run it."""
+    """A document, its variables and the operation to run."""
 
     text: str
     operation_name: str | None
@@ -37,7 +37,7 @@ class GeneratedDocument:
 
 @dataclass
 class Fragment:
-    """A fragment that is written: where it can stand, and the variables in it."""
+    """A fragment of the document: its type and its variables."""
 
     name: str
     type: Any
@@ -46,7 +46,7 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a response key stands for."""
+    """The field and arguments of a response key."""
 
     field: str
     type: str
@@ -54,10 +54,10 @@ class Meaning:
 
 
 class DocumentWriter:
-    """Writes a document of a tape's choices, `depth` selections deep and with about so many fields.
+    """Writes a document from a tape, `depth` selections deep, with about the given number of fields.
 
-    `wanted` says how often, in percent, an optional argument is given. Unless `free`, there are only queries, without
-    anything in them that need not be right.
+    `wanted` is the probability of an optional argument, in percent. Unless `free`, there are only queries, without
+    invalid values.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class DocumentWriter:
         self._scopes: list[set[str]] = []
 
     def write(self) -> GeneratedDocument:
-        """Write the document, and choose its variables and which of its operations to run."""
+        """Return a document with its variables and the operation to run."""
         count = 2 if self._tape.chance(15) else 1
         operations = [
             self._operation(f"Run{index}" if count > 1 or self._tape.chance(50) else "") for index in range(count)
@@ -147,7 +147,7 @@ class DocumentWriter:
         return used.text
 
     def _overlapping(self, type_: Any) -> list[Any]:
-        """Give the types on which a fragment can stand in a selection of this type, itself first."""
+        """Return the types that a fragment in a selection of this type can have, the type itself first."""
         own = self._possible(type_)
         others = [
             each
@@ -164,7 +164,7 @@ class DocumentWriter:
         return {each.name for each in types}
 
     def _fragment(self, type_: Any, depth: int) -> Fragment:
-        """Take a fragment that fits, or write one."""
+        """Return a fragment that fits, writing a new one if necessary."""
         overlapping = self._overlapping(type_)
         fitting = [fragment for fragment in self._fragments if fragment.type in overlapping]
         if fitting and (self._tape.chance(60) or self._left <= 0):
@@ -197,7 +197,7 @@ class DocumentWriter:
         return text if name in leaves else f"{text} {self._selection(get_named_type(field.type), depth + 1)}"
 
     def _key(self, name: str, field: GraphQLField) -> str:
-        """Choose the key under which a field is asked for, with the arguments that go with the key."""
+        """Return the response key of a field and its arguments."""
         known = [key for key, meaning in self._keys.items() if (meaning.field, meaning.type) == (name, str(field.type))]
         if known and self._tape.chance(70):
             key = self._tape.pick(known)
@@ -207,7 +207,7 @@ class DocumentWriter:
         return self._asked(key, self._keys[key])
 
     def _own_key(self, type_: GraphQLObjectType, name: str, field: GraphQLField) -> str | None:
-        """Choose a key that means something of its own for this object type, if its shape still fits."""
+        """Return a key that is specific to this object type, if its shape fits."""
         key = f"mine{self._tape.below(2)}"
         if self._shapes.setdefault(key, str(field.type)) != str(field.type):
             return None

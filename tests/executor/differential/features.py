@@ -1,4 +1,4 @@
-"""Which features of GraphQL the generated cases have met, so that a generator gone blind is noticed."""
+"""The GraphQL features that generated cases cover, so that a generator that misses one is noticed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ EXPECTED = frozenset(
         "an alias",
         "an error at a list item",
         "an error at an argument",
-        "an error beside data",
+        "an error with data",
         "an error under a nulled parent",
         "an inline fragment",
         "merged keys",
@@ -43,7 +43,7 @@ EXPECTED = frozenset(
 
 
 def features_of(case: Case, result: ExecutionResult) -> Counter[str]:
-    """Tell which features a case has, by its document and the oracle's answer."""
+    """Return the features of a case, from its document and graphql-core's result."""
     counted = Counter(set(_of_document(case)))
     counted.update(set(_of_result(result)))
     counted.update(f"resolved by {plan.realisation}" for plan in case.generated.layout.plans.values())
@@ -51,7 +51,7 @@ def features_of(case: Case, result: ExecutionResult) -> Counter[str]:
 
 
 class _Reader(Visitor):
-    """Takes note of what a document is made of."""
+    """Records the features of a document."""
 
     def __init__(self, abstract: set[str]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class _Reader(Visitor):
         self._spread: set[str] = set()
 
     def enter_field(self, node: FieldNode, *_: Any) -> None:
-        """Take note of a field."""
+        """Record a field."""
         if node.alias:
             self.found.append("an alias")
         self._directives(node)
@@ -71,30 +71,30 @@ class _Reader(Visitor):
                 self.found.append("merged keys")
 
     def enter_fragment_spread(self, node: FragmentSpreadNode, *_: Any) -> None:
-        """Take note of a spread."""
+        """Record a fragment spread."""
         self.found += ["a fragment used twice"] if node.name.value in self._spread else []
         self._spread.add(node.name.value)
         self._directives(node)
 
     def enter_inline_fragment(self, node: InlineFragmentNode, *_: Any) -> None:
-        """Take note of an inline fragment."""
+        """Record an inline fragment."""
         self.found.append("an inline fragment")
         if node.type_condition and node.type_condition.name.value in self._abstract:
             self.found.append("an abstract type")
         self._directives(node)
 
     def enter_fragment_definition(self, node: FragmentDefinitionNode, *_: Any) -> None:
-        """Take note of a fragment, and of another in it."""
+        """Record a fragment and nested fragments."""
         self.found += ["an abstract type"] if node.type_condition.name.value in self._abstract else []
         if any(isinstance(each, FragmentSpreadNode) for each in node.selection_set.selections):
             self.found.append("a fragment in a fragment")
 
     def enter_variable(self, *_: Any) -> None:
-        """Take note of a variable."""
+        """Record a variable."""
         self.found.append("a variable")
 
     def enter_operation_definition(self, node: OperationDefinitionNode, *_: Any) -> None:
-        """Take note of a mutation."""
+        """Record a mutation."""
         self.found += ["a mutation"] if node.operation is OperationType.MUTATION else []
 
     def _directives(self, node: FieldNode | FragmentSpreadNode | InlineFragmentNode) -> None:
@@ -113,7 +113,7 @@ def _of_result(result: ExecutionResult) -> Iterator[str]:
     errors = result.errors or []
     yield "several errors" if len(errors) > 1 else "one error" if errors else "no error"
     if errors and result.data is not None:
-        yield "an error beside data"
+        yield "an error with data"
     if result.data is None:
         yield "all data nulled" if any(error.path for error in errors) else "a request error"
     for error in errors:

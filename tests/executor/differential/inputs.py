@@ -1,4 +1,4 @@
-"""Values for arguments and variables, right and wrong, as JSON and as GraphQL literals."""
+"""Valid and invalid values for arguments and variables, as JSON and as GraphQL literals."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,14 +31,14 @@ Preferred = Callable[[str, Any, Tape], Any]
 
 @dataclass(frozen=True)
 class Use:
-    """A variable in the place of a value."""
+    """A use of a variable as a value."""
 
     variable: str
 
 
 @dataclass
 class Variable:
-    """A variable that a document declares: its type, and its default as a literal if it has one."""
+    """A variable declaration: its type, and its default as a literal if it has one."""
 
     name: str
     type: Any
@@ -50,22 +50,22 @@ class Variable:
 
 @dataclass
 class Used:
-    """A literal and the variables in it."""
+    """A literal and its variables."""
 
     text: str
     variables: set[str]
 
 
 def nothing_preferred(name: str, type_: Any, tape: Tape) -> Any:
-    """Prefer no value for any argument."""
+    """Return None: no value is preferred for any argument."""
     return None
 
 
 class Inputs:
-    """Makes values for arguments; some hold variables, which are remembered in `variables`.
+    """Makes values for arguments. The variables in them are added to `variables`.
 
-    `preferred(argument, type, tape)` may give the value that an argument makes sense with, or None. Unless `free`,
-    nothing is null or wrong that need not be.
+    `preferred(argument, type, tape)` returns a value that matches the data, or None. Unless `free`, values are neither
+    null nor invalid where this can be avoided.
     """
 
     def __init__(self, tape: Tape, preferred: Preferred = nothing_preferred, *, free: bool = True) -> None:
@@ -75,17 +75,17 @@ class Inputs:
         self.variables: dict[str, Variable] = {}
 
     def literal(self, name: str, type_: Any, *, default: bool = False) -> Used:
-        """Make a literal for an argument of this type; `default` tells that the place has one."""
+        """Return a literal for an argument of this type. `default` is True if the argument has a default."""
         used: set[str] = set()
         value = self._value(name, type_, used, variables=True, default=default)
         return Used(written(value, type_), used)
 
     def condition(self) -> Used:
-        """Make the condition of `@skip` or `@include`."""
+        """Return the condition of `@skip` or `@include`."""
         return self.literal("if", BOOLEAN) if self._tape.chance(60) else Used(self._tape.pick(("true", "false")), set())
 
     def values(self) -> dict[str, Any]:
-        """Choose values for all variables: right, wrong, null or none."""
+        """Return values for the variables: valid, invalid, null or missing."""
         values: dict[str, Any] = {}
         for variable in self.variables.values():
             demanded = isinstance(variable.type, GraphQLNonNull)
@@ -101,7 +101,7 @@ class Inputs:
         return values
 
     def _variable(self, name: str, type_: Any, *, default: bool) -> Use | None:
-        """Declare a variable for a place, or take one that fits."""
+        """Return a variable for a position, declaring a new one if none fits."""
         tape = self._tape
         if isinstance(type_, GraphQLNonNull) and tape.chance(40):
             declared = Variable("", type_.of_type, written(self._value(name, type_, set()), type_))
@@ -151,7 +151,7 @@ class Inputs:
 
 
 def written(value: Any, type_: Any) -> str:
-    """Write a value as a literal of GraphQL."""
+    """Return a value as a GraphQL literal."""
     if isinstance(value, Use):
         return f"${value.variable}"
     if isinstance(type_, GraphQLNonNull):

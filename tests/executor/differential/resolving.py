@@ -1,4 +1,4 @@
-"""The ways in which a generated field is resolved; each serves the oracle too, with plain synchronous calls."""
+"""The kinds of resolvers of generated fields. Each has a synchronous equivalent for graphql-core."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ NOBODY = Identity("Nobody", 0, None)
 
 
 class Promise:
-    """An awaitable that is neither coroutine nor future."""
+    """An awaitable that is neither a coroutine nor a future."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -26,21 +26,21 @@ class Promise:
 
 
 def given(answer: Any) -> Any:
-    """Give an answer, or raise it if it is an exception."""
+    """Return a value, or raise it if it is an exception."""
     if isinstance(answer, Exception):
         raise answer
     return answer
 
 
 async def later(answer: Any, ticks: int) -> Any:
-    """Give an answer some goes of the event loop later."""
+    """Return a value after some event-loop iterations."""
     for _ in range(ticks):
         await asyncio.sleep(0)
     return given(answer)
 
 
 def future_of(answer: Any) -> "asyncio.Future[Any]":
-    """Give a future that is done in the loop's next go."""
+    """Return a future that finishes in the next event-loop iteration."""
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def finish() -> None:
@@ -56,28 +56,28 @@ def future_of(answer: Any) -> "asyncio.Future[Any]":
 
 
 def awaited(answer: Any, way: int) -> Any:
-    """Wrap an answer in one of the ways of giving it later, or give it at once."""
+    """Return a value as one of several kinds of awaitables, or unchanged."""
     if way < 4:
         return later(answer, way)
     return future_of(answer) if way == 4 else Promise(answer) if way == 5 else given(answer)
 
 
 def with_awaitables(items: Iterable[Any], way: int) -> Iterator[Any]:
-    """Give the items of a list, some of them to be awaited."""
+    """Return the items of a list, some of them as awaitables."""
     for index, item in enumerate(items):
         promised = (way + index) % 3 == 0
         yield later(item, 1) if promised else item
 
 
 async def streamed(items: Iterable[Any]) -> AsyncIterator[Any]:
-    """Give the items of a list one by one, each in a go of its own."""
+    """Yield the items of a list, one per event-loop iteration."""
     for item in items:
         await asyncio.sleep(0)
         yield item
 
 
-def promising(answer: Any, way: int) -> Any:
-    """Give an answer that is a list in another way: with awaitables in it, as an asynchronous iterable, or as it is."""
+def awaitable_list(answer: Any, way: int) -> Any:
+    """Return a list with awaitables in it, as an asynchronous iterable, or unchanged."""
     if not isinstance(answer, list | tuple | deque | Iterator):
         return answer
     if way % 4 == 0:
@@ -88,12 +88,12 @@ def promising(answer: Any, way: int) -> Any:
 
 
 def is_list(plan: FieldPlan) -> bool:
-    """Tell whether a field gives a list."""
+    """Return True if a field is a list."""
     return isinstance(plan.type.of_type if isinstance(plan.type, GraphQLNonNull) else plan.type, GraphQLList)
 
 
 def resolver(plan: FieldPlan) -> Callable[..., Any]:
-    """Make a resolver that is called for each parent, with all of `info`."""
+    """Return an ordinary resolver, which uses `info`."""
     lists = is_list(plan)
 
     def resolve(source: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
@@ -102,13 +102,13 @@ def resolver(plan: FieldPlan) -> Callable[..., Any]:
         if not world.live:
             return given(answer)
         way = crc32(f"{world.salt} {info.path.as_list()}".encode()) % 63
-        return awaited(promising(answer, way // 9) if lists else answer, way % 9)
+        return awaited(awaitable_list(answer, way // 9) if lists else answer, way % 9)
 
     return resolve
 
 
 def batch_equivalent(plan: FieldPlan) -> Callable[..., Any]:
-    """Make the resolver that ordinary execution would call; the executor must not."""
+    """Return the resolver for graphql-core, which the executor must not call."""
 
     def resolve(source: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
         world: World = info.context
@@ -120,7 +120,7 @@ def batch_equivalent(plan: FieldPlan) -> Callable[..., Any]:
 
 
 def batch(plan: FieldPlan, *, may_raise: bool = True) -> Callable[..., Sequence[Any]]:
-    """Make a batch resolver that answers at once; it gives failures as values or, with some salts, raises the first."""
+    """Return a synchronous batch resolver, which returns failures as values or, for some seeds, raises the first."""
 
     def resolve_all(parents: Sequence[Any], context: World, **arguments: Any) -> Sequence[Any]:
         failure = context.fails_for_all(plan, arguments)
@@ -133,7 +133,7 @@ def batch(plan: FieldPlan, *, may_raise: bool = True) -> Callable[..., Sequence[
 
 
 def asynchronous_batch(plan: FieldPlan) -> Callable[..., Awaitable[Sequence[Any]]]:
-    """Make a batch resolver that answers some goes of the event loop later, with a tuple."""
+    """Return a batch resolver that returns a tuple after some event-loop iterations."""
     resolve_all = batch(plan, may_raise=False)
     lists = is_list(plan)
 
@@ -142,14 +142,14 @@ def asynchronous_batch(plan: FieldPlan) -> Callable[..., Awaitable[Sequence[Any]
             await asyncio.sleep(0)
         values = resolve_all(parents, context, **arguments)
         if lists and context.live:
-            values = [promising(value, context.salt // 3 + at) for at, value in enumerate(values)]
+            values = [awaitable_list(value, context.salt // 3 + at) for at, value in enumerate(values)]
         return tuple(values)
 
     return resolve_all_later
 
 
 def reference_to(answer: Any) -> Reference | None:
-    """Give a stand-in for what will come; None for what is no thing."""
+    """Return a reference to a value, or None if the value is not an object."""
     identity = identity_of(answer)
     if identity is not None:
         return Reference(identity)
@@ -157,7 +157,7 @@ def reference_to(answer: Any) -> Reference | None:
 
 
 def references(plan: FieldPlan) -> Callable[..., Sequence[Any]]:
-    """Make the function that tells who the values of a field will be; where none comes, it may name somebody."""
+    """Return the reference function of a field. It may return references to values that turn out to be null."""
 
     def refer(parents: Sequence[Any], context: World, **arguments: Any) -> Sequence[Any]:
         return [reference_to(context.answer(plan, parent, arguments)) for parent in parents]
@@ -165,8 +165,8 @@ def references(plan: FieldPlan) -> Callable[..., Sequence[Any]]:
     return refer
 
 
-def realised(plan: FieldPlan, arguments: Mapping[str, GraphQLArgument]) -> GraphQLField:
-    """Make the field."""
+def make_field(plan: FieldPlan, arguments: Mapping[str, GraphQLArgument]) -> GraphQLField:
+    """Return the field."""
     args = dict(arguments)
     if plan.realisation in ("attribute", "method"):
         return GraphQLField(plan.type, args)
@@ -182,17 +182,17 @@ def realised(plan: FieldPlan, arguments: Mapping[str, GraphQLArgument]) -> Graph
 
 
 def claimed_type(value: Any, info: GraphQLResolveInfo, abstract_type: Any) -> Any:
-    """Resolve an abstract type by what a thing claims to be."""
+    """Return the type that an object claims to be."""
     identity = identity_of(value)
     if identity is None:
         return None
     if identity.claim == "raise":
-        raise LookupError(f"nobody knows the type at {info.path.as_list()} of {info.parent_type}.{info.field_name}")
+        raise LookupError(f"cannot resolve the type at {info.path.as_list()} of {info.parent_type}.{info.field_name}")
     return identity.claim
 
 
 def same_kind(name: str) -> Callable[[Any, GraphQLResolveInfo], bool]:
-    """Make the function that tells whether a value is a thing of this type."""
+    """Return an `is_type_of` function for this type."""
 
     def is_type_of(value: Any, info: GraphQLResolveInfo) -> bool:
         identity = identity_of(value)

@@ -1,4 +1,4 @@
-"""Generated schemas: small, with every kind of type, and fields that are resolved in every way."""
+"""Generated schemas: small, with every kind of type and every kind of resolver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ from graphql import (
 )
 
 from tests.executor.differential.answers import FieldPlan, Layout
-from tests.executor.differential.resolving import claimed_type, realised, same_kind
+from tests.executor.differential.resolving import claimed_type, make_field, same_kind
 from tests.executor.differential.tapes import Tape
 from tests.executor.differential.things import FORMS
 
-FAULTS = ("none", "none", "none", "none", "null", "error", "wrong", "breaking")
+FAULTS = ("none", "none", "none", "none", "null", "error", "wrong", "failing_iterator")
 REALISATIONS = ("each", "attribute", "batch", "async batch", "method", "references")
 BATCHES = ("batch", "async batch", "references")
 FIELDS = 9
@@ -44,7 +44,7 @@ FIELDS = 9
 
 @dataclass(frozen=True)
 class GeneratedSchema:
-    """A schema whose fields serve both the executor and the oracle, and what its data must know of it."""
+    """A schema for both executors, and the layout that its data depends on."""
 
     schema: GraphQLSchema
     layout: Layout
@@ -58,7 +58,7 @@ class GeneratedSchema:
 
 
 def coerce_odd(value: Any) -> Any:
-    """Give what the scalar Odd makes of a value; some of it is wrong."""
+    """Return the value of the scalar Odd, which is sometimes invalid."""
     if value == "raise":
         raise ValueError("too odd")
     if value == "coded":
@@ -69,17 +69,17 @@ def coerce_odd(value: Any) -> Any:
 
 
 def strict(field: GraphQLField) -> GraphQLField:
-    """Give the field with a type that is never null."""
+    """Return the field with a non-null type."""
     type_ = field.type if isinstance(field.type, GraphQLNonNull) else GraphQLNonNull(field.type)
     return GraphQLField(type_, field.args, resolve=field.resolve, extensions=field.extensions)
 
 
 class SchemaWriter:
-    """Makes a schema of a tape's choices.
+    """Makes a schema from a tape.
 
-    A field has one type wherever it stands, so that whatever types share it, documents over them can be valid; some
-    object types promise more than their interfaces and never give null. In nearly half of the schemas all fields are
-    resolved in batches, so that no resolver asks for its place.
+    A field has the same type in all types that have it, so that documents can be valid. Some object types have non-null
+    fields where their interfaces have nullable ones. In nearly half of the schemas all fields have batch resolvers, so
+    that no field needs its path.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -96,7 +96,7 @@ class SchemaWriter:
         self._stricter: dict[str, set[str]] = {}
 
     def write(self) -> GeneratedSchema:
-        """Make the schema."""
+        """Return the schema."""
         tape = self._tape
         for index in range(tape.below(3)):
             self._interfaces.append(self._interface(f"Face{index}"))
@@ -178,7 +178,7 @@ class SchemaWriter:
             type_ = self._wrapped(named)
             plan = FieldPlan(name, type_, self._faults(), self._realisation(type_), self._tape.chance(10))
             self._plans[name] = plan
-            self._fields[name] = realised(plan, self._arguments(plan))
+            self._fields[name] = make_field(plan, self._arguments(plan))
 
     def _faults(self) -> tuple[str, ...]:
         return tuple(self._tape.pick(FAULTS) for _ in range(self._tape.pick((0, 0, 0, 2, 4, 6)))) or ("none",)

@@ -1,4 +1,4 @@
-"""The objects of generated data, in every form that a resolver may hand out."""
+"""The objects of generated data, in every form that a resolver can return."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Attributes = Callable[["Identity", str], Any]
 
 
 class Identity(NamedTuple):
-    """What a thing is: the name of its type, its number, and the type that it claims to be of, or no type at all."""
+    """The identity of an object: the name of its type, its number, and the type that it claims to have, if any."""
 
     kind: str
     number: int
@@ -16,7 +16,7 @@ class Identity(NamedTuple):
 
 
 class Record:
-    """A thing with attributes, equal to itself alone; it tells its type as graphql-core's default looks for it."""
+    """An object with attributes and `__typename`, equal only to itself."""
 
     def __init__(self, identity: Identity, attributes: Attributes) -> None:
         self.identity = identity
@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Value:
-    """A thing with attributes, equal to every other with the same identity, and made anew each time."""
+    """An object with attributes, created anew each time and equal to others with the same identity."""
 
     identity: Identity
     attributes: Attributes
@@ -51,7 +51,7 @@ class Value:
 
 
 class Entry(Mapping[str, Any]):
-    """A thing that is a mapping, but no dictionary."""
+    """A mapping that is not a dictionary."""
 
     def __init__(self, identity: Identity, attributes: Attributes) -> None:
         self.identity = identity
@@ -68,7 +68,7 @@ class Entry(Mapping[str, Any]):
 
 
 class Document(dict[str, Any]):
-    """A thing that is a dictionary, so it has no hash; what it holds is found out when it is asked for."""
+    """A dictionary, which is unhashable. Its items are computed on access."""
 
     def __init__(self, identity: Identity, attributes: Attributes) -> None:
         super().__init__(__typename=identity.claim)
@@ -83,13 +83,13 @@ class Document(dict[str, Any]):
 
 
 def pair(identity: Identity, attributes: Attributes) -> tuple[str, Identity]:
-    """Make a thing that is a plain tuple, without attributes."""
+    """Return an object that is a plain tuple, without attributes."""
     return ("thing", identity)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Stands in for a thing before it is known: its identity and nothing else."""
+    """A reference to an object, which has only its identity."""
 
     identity: Identity
 
@@ -104,7 +104,7 @@ FORMS: Mapping[str, Callable[[Identity, Attributes], Any]] = {
 
 
 def identity_of(value: Any) -> Identity | None:
-    """Recognise a thing."""
+    """Return the identity of an object."""
     if isinstance(value, tuple):
         return value[1] if len(value) == 2 and isinstance(value[1], Identity) else None
     if isinstance(value, Record | Value | Document | Entry | Reference):
@@ -113,7 +113,7 @@ def identity_of(value: Any) -> Identity | None:
 
 
 def seed_of(value: Any) -> str:
-    """Tell a parent from others by what never differs between runs."""
+    """Return a seed for a parent that is the same in every run."""
     identity = identity_of(value)
     if identity is not None:
         return f"{identity.kind} {identity.number}"
