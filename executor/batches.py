@@ -34,4 +34,4 @@ async def _resolve(
     resolver: BatchResolver, context: object, arguments: Arguments, parents: Sequence[object]
 ) -> Sequence[Any]:
     values = resolver([None if parent is ROOT else parent for parent in parents], context, **arguments)
-    return await values if isawaitable(values) else values
+    return list(await values if isawaitable(values) else values)

@@ -190,12 +190,12 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
 
     def _look_up(self, wanted: list[Any], keys: list[K]) -> list[LookUp]:
         """Start a look-up of the keys that are neither cached nor pending. Return all look-ups to wait for."""
-        known = self._values.keys() | {key for look_up in self._pending for key in look_up.keys}
-        missing = {cache_key: key for cache_key, key in zip(wanted, keys, strict=True) if cache_key not in known}
+        needed = {key: raw for key, raw in zip(wanted, keys, strict=True) if key not in self._values}
+        pending = {key for look_up in self._pending for key in look_up.keys}
+        missing = {key: raw for key, raw in needed.items() if key not in pending}
         if missing:
             self._start(missing)
-        needed = {key for key in wanted if key not in self._values}
-        return [look_up for look_up in self._pending if not needed.isdisjoint(look_up.keys)]
+        return [look_up for look_up in self._pending if not needed.keys().isdisjoint(look_up.keys)]
 
     def _start(self, missing: dict[Any, K]) -> LookUp:
         values: asyncio.Future[Any]

@@ -301,3 +301,13 @@ def test_an_unhashable_value_is_compared_by_identity() -> None:
     one, other = bytearray(b"x"), bytearray(b"x")
     assert freeze(one) == freeze(one)
     assert freeze(one) != freeze(other)
+
+
+async def test_a_batch_resolver_can_return_any_iterable() -> None:
+    """The values need not be a list."""
+
+    async def doubled(parents: Sequence[Any], context: Any) -> Any:
+        return (2 * parent for parent in parents)
+
+    batches = Batches()
+    assert await asyncio.gather(*(batches.load(doubled, n, None, {}) for n in (1, 2))) == [2, 4]
