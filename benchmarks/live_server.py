@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from server.app import create_app
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
-from server.process.serving import bind, configure
+from server.serving import bind, configure
 from server.settings import Settings
 
 KEY = "a key for benchmarks that is long enough"

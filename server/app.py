@@ -21,6 +21,7 @@ from server.errors import failed
 from server.health import live, ready
 from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
+from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
@@ -91,7 +92,13 @@ def _execution(settings: Settings) -> Execution:
     )
     return Execution(
         schema,
-        settings.document_limits,
+        DocumentLimits(
+            settings.max_tokens,
+            settings.max_depth,
+            settings.max_selections,
+            settings.max_aliases,
+            settings.max_directives,
+        ),
         limits,
         introspection=settings.shows_schema,
         locations=not settings.production,

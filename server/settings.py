@@ -23,7 +23,6 @@ from graph import Tuning
 from graph.archive.database import read_url
 from graph.store.store import check_url
 from server.embedded import Durability
-from server.operations.document_size import DocumentLimits
 from server.setting_values import Count, Duration, Env, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
@@ -309,13 +308,6 @@ class Settings(BaseSettings):
     def limits_rates(self) -> bool:
         """Whether the rates of viewers and addresses are limited."""
         return self.production if self.rate_limits is None else self.rate_limits
-
-    @property
-    def document_limits(self) -> DocumentLimits:
-        """The limits on the size of a document."""
-        return DocumentLimits(
-            self.max_tokens, self.max_depth, self.max_selections, self.max_aliases, self.max_directives
-        )
 
     @property
     def trust(self) -> TrustedDocumentsMode:

@@ -7,7 +7,7 @@ import uvicorn
 from server.app import create_app
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
-from server.process.serving import configure
+from server.serving import configure
 from server.settings import Settings
 
 

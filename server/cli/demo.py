@@ -11,9 +11,9 @@ from server.cli.seed import seed_with_progress
 from server.cli.stores import run, store_of
 from server.cli.token import issue_token
 from server.demo.people import PASSWORD, SEVEN
-from server.process.serving import bind, serve_here
 from server.process.start import start_safely
 from server.seeding.load import demo_source
+from server.serving import bind, serve_here
 from server.settings import Settings, SettingsError
 
 HOST = "127.0.0.1"

@@ -9,9 +9,9 @@ from server.cli.console import console, print_warning
 from server.cli.stores import describe, store_of
 from server.embedded import EmbeddedStore
 from server.process.checks import UnsafeStart
-from server.process.serving import bind, serve_here, serve_many
 from server.process.start import start_safely
 from server.seeding.load import holds_demo
+from server.serving import bind, serve_here, serve_many
 from server.settings import Settings
 
 DEMO_CHECK_SECONDS = 5.0

@@ -1,1 +1,1 @@
-"""The server process: start-up checks, logging, memory, and uvicorn."""
+"""The server process: start-up checks, logging and memory."""

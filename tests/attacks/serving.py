@@ -16,8 +16,8 @@ import threading
 from graph import Graph
 from server.app import create_app
 from server.cli.main import PRIVATE
-from server.process.serving import bind, serve_here
 from server.process.start import set_limits
+from server.serving import bind, serve_here
 from server.settings import Settings
 
 DESCRIPTORS = "ATTACKS_DESCRIPTORS"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server.process.serving import GRACE_SECONDS
+from server.serving import GRACE_SECONDS
 from tests.conftest import need
 from tests.deployment.proxies import FOLDER, replaced
 from tests.server.cli.test_commands import ask, serving

@@ -21,7 +21,7 @@ from graph.model import Session
 from server.app import create_app
 from server.auth import Tokens
 from server.endpoint.endpoint import GraphQLEndpoint
-from server.process.serving import configure
+from server.serving import configure
 from server.settings import Settings
 from tests.support.graph_worlds import PATIENCE
 

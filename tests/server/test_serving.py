@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from server.process.serving import UNHEARD_SECONDS, bind
+from server.serving import UNHEARD_SECONDS, bind
 from server.settings import SettingsError
 from tests.server.conftest import Api
 

@@ -71,7 +71,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
     """
     listening.set_inheritable(True)
     config = configure(
-        "server.process.serving:from_environment",
+        "server.serving:from_environment",
         factory=True,
         workers=processes,
         timeout_worker_healthcheck=START_SECONDS,
