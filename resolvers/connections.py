@@ -15,19 +15,19 @@ from resolvers.context import Context
 
 First: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="How many of the newest entries to return, from 1 to 100. Give this or `last`."),
+    strawberry.argument(description="Return this many of the newest entries, 1 to 100. Give either `first` or `last`."),
 ]
 After: TypeAlias = Annotated[
     str | None,
-    strawberry.argument(description="Only entries that come after this cursor, which means older ones."),
+    strawberry.argument(description="Return only entries after this cursor, which are older."),
 ]
 Last: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="How many of the oldest entries to return, from 1 to 100. Give this or `first`."),
+    strawberry.argument(description="Return this many of the oldest entries, 1 to 100. Give either `first` or `last`."),
 ]
 Before: TypeAlias = Annotated[
     str | None,
-    strawberry.argument(description="Only entries that come before this cursor, which means newer ones."),
+    strawberry.argument(description="Return only entries before this cursor, which are newer."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The enums of the API: those of the graph, with descriptions.
+"""The enums of the API: enums of the graph with descriptions.
 
 Import them from here wherever a field is annotated with one: Strawberry takes a bare enum as it finds it.
 """
@@ -26,72 +26,72 @@ def describe(enum: type[Enum], description: str, values: Mapping[Enum, str], nam
 
 describe(
     RelationshipState,
-    "How the viewer and another person stand to each other, in one word.",
+    "The state of the relationship between the viewer and another user.",
     {
-        RelationshipState.SELF: "It is the viewer's own profile.",
-        RelationshipState.NONE: "Neither follows the other.",
-        RelationshipState.FOLLOWING: "The viewer follows the person, who does not follow back.",
-        RelationshipState.FOLLOWED_BY: "The person follows the viewer, who does not follow back.",
-        RelationshipState.MUTUAL: "Both follow each other.",
+        RelationshipState.SELF: "The user is the viewer.",
+        RelationshipState.NONE: "Neither user follows the other.",
+        RelationshipState.FOLLOWING: "The viewer follows the user, who does not follow back.",
+        RelationshipState.FOLLOWED_BY: "The user follows the viewer, who does not follow back.",
+        RelationshipState.MUTUAL: "The viewer and the user follow each other.",
     },
 )
 describe(
     TimelineKind,
-    "Whose posts a timeline shows.",
+    "Whose posts a timeline contains.",
     {
-        TimelineKind.HOME: "The owner's posts and those of everyone whom the owner follows now.",
-        TimelineKind.USER: "The owner's posts alone.",
+        TimelineKind.HOME: "The posts of the owner and of the users that the owner follows now.",
+        TimelineKind.USER: "The owner's own posts.",
     },
 )
 describe(
     FollowOutcome,
-    "What following or unfollowing did for one id.",
+    "The outcome of following or unfollowing one user.",
     {
-        FollowOutcome.FOLLOWED: "The viewer follows the person from now on.",
-        FollowOutcome.ALREADY_FOLLOWING: "The viewer followed the person before; nothing changed.",
-        FollowOutcome.UNFOLLOWED: "The viewer follows the person no longer.",
-        FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the person; nothing changed.",
-        FollowOutcome.NOT_FOUND: "The id stands for nobody.",
-        FollowOutcome.SELF: "The id is the viewer's own; nobody follows themselves.",
-        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many people, so nobody of this request was followed.",
+        FollowOutcome.FOLLOWED: "The viewer now follows the user.",
+        FollowOutcome.ALREADY_FOLLOWING: "The viewer already followed the user. Nothing changed.",
+        FollowOutcome.UNFOLLOWED: "The viewer no longer follows the user.",
+        FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the user. Nothing changed.",
+        FollowOutcome.NOT_FOUND: "The id does not identify a user.",
+        FollowOutcome.SELF: "The id is the viewer's own. Users cannot follow themselves.",
+        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many users, so none of the request was followed.",
     },
 )
 describe(
     ProblemCode,
-    "Why a mutation was refused. Codes are stable; messages are for people and may change.",
+    "The code of a `UserError`. Codes are stable.",
     {
-        ProblemCode.INVALID: "The field's value breaks a rule, which the message names.",
-        ProblemCode.LOGIN_TAKEN: "Somebody else has this login.",
-        ProblemCode.LOGIN_INVALID: "A login has 2 to 30 characters out of `a-z`, `0-9` and `_`.",
-        ProblemCode.PASSWORD_TOO_WEAK: "The password is too short or too easy to guess; the message says why.",
-        ProblemCode.WRONG_CREDENTIALS: "There is no such login, or the password is wrong.",
-        ProblemCode.TEXT_EMPTY: "The text is empty, or only white space.",
-        ProblemCode.TEXT_TOO_LONG: "The text has more than 1000 characters.",
-        ProblemCode.NOT_FOUND: "The id stands for nothing that the viewer can see.",
-        ProblemCode.NOT_ALLOWED: "It is there, but not the viewer's to change.",
-        ProblemCode.TOO_MANY: "More ids than a request may have, or more follows than a person may have.",
-        ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed; wait before the next.",
-        ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was used before, with another input.",
+        ProblemCode.INVALID: "The value is invalid. The message names the rule.",
+        ProblemCode.LOGIN_TAKEN: "The login belongs to another user.",
+        ProblemCode.LOGIN_INVALID: "The login does not have 2 to 30 characters from `a-z`, `0-9` and `_`.",
+        ProblemCode.PASSWORD_TOO_WEAK: "The password is too short or too easy to guess. The message gives the reason.",
+        ProblemCode.WRONG_CREDENTIALS: "The login does not exist or the password is wrong.",
+        ProblemCode.TEXT_EMPTY: "The text is empty or only white space.",
+        ProblemCode.TEXT_TOO_LONG: "The text has more than 1,000 characters.",
+        ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
+        ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
+        ProblemCode.TOO_MANY: "The input has too many ids, or the viewer would follow too many users.",
+        ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
+        ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
     },
     name="UserErrorCode",
 )
 describe(
     GapReason,
-    "Why events are missing from a subscription.",
+    "Why a subscription is missing events.",
     {
-        GapReason.RETENTION: "The log no longer holds all that came after the cursor, or never reached it (after a "
-        "failover). What is missing is lost; what is left follows.",
-        GapReason.SLOW_CONSUMER: "The client read too slowly, and its buffer was full. The stream goes on from now; a "
-        "new subscription with the gap's `cursor` tells what was missed.",
+        GapReason.RETENTION: "The server no longer has all events after the cursor, or lost the event of the cursor in "
+        "a failover. The missing events are lost; the remaining ones follow.",
+        GapReason.SLOW_CONSUMER: "The client read too slowly and its buffer overflowed. The stream continues with new "
+        "events. To receive the missing events, subscribe again with the `cursor` of the gap.",
     },
 )
 describe(
     EventKind,
-    "What an event stream can tell of.",
+    "The kinds of events in a stream.",
     {
-        EventKind.POST_PUBLISHED: "Somebody published a post.",
-        EventKind.POST_DELETED: "Somebody deleted a post of theirs.",
-        EventKind.USER_FOLLOWED: "Somebody followed somebody.",
-        EventKind.USER_UNFOLLOWED: "Somebody stopped following somebody.",
+        EventKind.POST_PUBLISHED: "A user published a post.",
+        EventKind.POST_DELETED: "A user deleted one of their posts.",
+        EventKind.USER_FOLLOWED: "A user followed another user.",
+        EventKind.USER_UNFOLLOWED: "A user unfollowed another user.",
     },
 )

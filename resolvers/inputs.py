@@ -1,140 +1,144 @@
-"""The input types of the API. The limits that their descriptions name are kept by the graph."""
+"""The input types of the API. The graph enforces the limits that the descriptions name."""
 
 import strawberry
 
 from resolvers.enums import EventKind
 
 
-@strawberry.input(description="Names one person: by `id` or by `login`, exactly one of them.", one_of=True)
+@strawberry.input(description="Identifies a user by `id` or `login`. Exactly one of them is required.", one_of=True)
 class UserBy:
     """Exactly one field is set; the other is None."""
 
-    id: strawberry.ID | None = strawberry.field(description="The person's global id.")
-    login: str | None = strawberry.field(description="The person's login, in any case of letters.")
+    id: strawberry.ID | None = strawberry.field(description="The global id of the user.")
+    login: str | None = strawberry.field(description="The login of the user, ignoring case.")
 
 
-@strawberry.input(description="A point on the globe.")
+@strawberry.input(description="A geographic position.")
 class LocationInput:
-    """Degrees, unchecked."""
+    """The values are not validated yet."""
 
-    latitude: float = strawberry.field(description="Degrees north of the equator, from -90 to 90.")
-    longitude: float = strawberry.field(description="Degrees east of Greenwich, from -180 to 180.")
+    latitude: float = strawberry.field(description="The latitude in degrees, from -90 (south) to 90 (north).")
+    longitude: float = strawberry.field(description="The longitude in degrees, from -180 (west) to 180 (east).")
 
 
-@strawberry.input(description="What a new person signs up with.")
+@strawberry.input(description="The input of `signUp`.")
 class SignUpInput:
-    """Unchecked."""
+    """The values are not validated yet."""
 
     login: str = strawberry.field(
-        description="The handle: 2 to 30 of `a-z`, `0-9` and `_`. Letters are folded to lower case."
+        description="The handle: 2 to 30 characters from `a-z`, `0-9` and `_`. Capitals become lower case."
     )
-    password: str = strawberry.field(description="8 to 128 characters; not the login, the name, or a common password.")
-    name: str | None = strawberry.field(description="The name to show, 1 to 50 characters; the login if left out.")
+    password: str = strawberry.field(
+        description="8 to 128 characters. It must not be the login, the name or a common password."
+    )
+    name: str | None = strawberry.field(description="The display name, 1 to 50 characters. Defaults to the login.")
 
 
-@strawberry.input(description="Who logs in.")
+@strawberry.input(description="The input of `logIn`.")
 class LogInInput:
-    """Unchecked."""
+    """The values are not validated yet."""
 
-    login: str = strawberry.field(description="The login, in any case of letters.")
+    login: str = strawberry.field(description="The login, ignoring case.")
     password: str = strawberry.field(description="The password.")
 
 
-@strawberry.input(description="What to log out of.")
+@strawberry.input(description="The input of `logOut`.")
 class LogOutInput:
-    """`everywhere` may be None, which means false."""
+    """`everywhere` can be None, which means false."""
 
     everywhere: bool | None = strawberry.field(
-        description="End all of the viewer's sessions, not only the one that this request was made in.",
+        description="Whether to end all of the viewer's sessions instead of only the current one.",
         default=False,
     )
 
 
-@strawberry.input(description="What to change in the viewer's profile. What is left out or null stays as it is.")
+@strawberry.input(description="The input of `updateProfile`. A field that is omitted or null does not change.")
 class UpdateProfileInput:
-    """Unchecked; None means unchanged."""
+    """The values are not validated yet. None means unchanged."""
 
-    name: str | None = strawberry.field(description="The name to show, 1 to 50 characters.")
-    bio: str | None = strawberry.field(description="A few words about oneself, at most 300 characters.")
+    name: str | None = strawberry.field(description="The display name, 1 to 50 characters.")
+    bio: str | None = strawberry.field(description="The viewer's description of themselves, up to 300 characters.")
 
 
-@strawberry.input(description="A new post. Its author is the viewer.")
+@strawberry.input(description="The input of `publishPost`.")
 class PublishPostInput:
-    """Unchecked."""
+    """The values are not validated yet."""
 
     text: str = strawberry.field(
-        description="1 to 1000 characters, after normalisation (NFC) and without white space at the ends."
+        description="The text: 1 to 1,000 characters after trimming white space and normalising to NFC."
     )
     platform: str | None = strawberry.field(
-        description="What the post was written with, at most 30 characters, as `Web` or `iPhone`."
+        description="The app or device that the post is written with, such as `Web`: 1 to 30 characters."
     )
-    location: LocationInput | None = strawberry.field(description="Where the post was written.")
+    location: LocationInput | None = strawberry.field(description="Where the post is written.")
     idempotency_key: str | None = strawberry.field(
-        description="Makes a retry safe: 1 to 128 ASCII characters of the client's choice. The same key with "
-        "the same input gives the same post within 24 hours; with another input, `IDEMPOTENCY_MISMATCH`."
+        description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
+        "hours, the same key and input return the same post; a different input fails with `IDEMPOTENCY_MISMATCH`."
     )
 
 
-@strawberry.input(description="Which post to delete.")
+@strawberry.input(description="The input of `deletePost`.")
 class DeletePostInput:
-    """An undecoded id."""
+    """The id is not decoded yet."""
 
-    id: strawberry.ID = strawberry.field(description="The post's global id. The post must be the viewer's own.")
+    id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's posts.")
 
 
-@strawberry.input(description="Whom to follow.")
+@strawberry.input(description="The input of `follow`.")
 class FollowInput:
-    """Undecoded ids."""
+    """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
-        description="1 to 100 global ids of people. One that comes twice is answered once."
+        description="The global ids of the users to follow, 1 to 100. Duplicates get one result."
     )
 
 
-@strawberry.input(description="Whom to follow no longer.")
+@strawberry.input(description="The input of `unfollow`.")
 class UnfollowInput:
-    """Undecoded ids."""
+    """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
-        description="1 to 100 global ids of people. One that comes twice is answered once."
+        description="The global ids of the users to unfollow, 1 to 100. Duplicates get one result."
     )
 
 
 @strawberry.input(
-    description="A part of the earth, its edges included. With `west` greater than `east` it crosses the antimeridian."
+    description="A geographic area, including its edges. If `west` is greater than `east`, it crosses the antimeridian."
 )
 class BoundingBox:
-    """Degrees, unchecked."""
+    """The values are not validated yet."""
 
-    south: float = strawberry.field(description="The southern edge: degrees of latitude, from -90 to 90.")
-    west: float = strawberry.field(description="The western edge: degrees of longitude, from -180 to 180.")
-    north: float = strawberry.field(description="The northern edge, not below the southern one.")
-    east: float = strawberry.field(description="The eastern edge.")
+    south: float = strawberry.field(description="The latitude of the southern edge in degrees, from -90 to 90.")
+    west: float = strawberry.field(description="The longitude of the western edge in degrees, from -180 to 180.")
+    north: float = strawberry.field(description="The latitude of the northern edge in degrees, from `south` to 90.")
+    east: float = strawberry.field(description="The longitude of the eastern edge in degrees, from -180 to 180.")
 
 
 @strawberry.input(
-    description="Which events to stream. All the fields that are given must match. One of `users`, `keywords` and "
-    "`within` is needed; without any of them, `firehose: true`, and the permission for it."
+    description="Selects the events of a stream. An event must match all given fields. Requires `users`, `keywords`, "
+    "`within` or `firehose: true`."
 )
 class EventFilter:
-    """Unchecked, with undecoded ids; None means any."""
+    """The values are not validated yet and the ids not decoded. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
-        description="Posts of any of these people, and follows with any of them on either side: 1 to 3,000 global ids."
+        description="Match posts of these users, and follows with one of them on either side. 1 to 3,000 global ids."
     )
     keywords: list[str] | None = strawberry.field(
-        description="Posts with any of these, 1 to 400 entries: words that must all occur, in any case "
-        "and order; `#hashtags`; phrases of scripts without spaces, as 北京. At most 25 words of 60 characters each, "
-        "and 2,000 terms in all: a word is one, a phrase has one for each pair of neighbouring characters. Follows "
-        "never match. Deletions that are replayed match all keywords."
+        description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
+        "in a script without spaces, such as 北京. All of them must occur, in any case and order. At most 400 entries "
+        "with 25 words of 60 characters each, and 2,000 terms in total: a word is one term, and a phrase has one for "
+        "each pair of neighbouring characters. Never matches follows. Always matches replayed deletions."
     )
     within: BoundingBox | None = strawberry.field(
-        description="Posts whose location lies in this box. Follows never match. Deletions always do: they tell no "
+        description="Match posts located in this area. Never matches follows. Always matches deletions, which have no "
         "location."
     )
     sample: float | None = strawberry.field(
-        description="A share of the events, above 0 and at most 1: the same for everybody who asks for the same share, "
-        "and part of every larger one. A post's deletion is in the samples that the post was in."
+        description="Match this fraction of the events, above 0 and at most 1. The same fraction selects the same "
+        "events for all clients, and a larger fraction includes them. A post and its deletion are selected together."
     )
-    firehose: bool | None = strawberry.field(description="Everything; this needs a permission.")
-    kinds: list[EventKind] | None = strawberry.field(description="Only events of these kinds; all if left out.")
+    firehose: bool | None = strawberry.field(description="Match all events. Requires the permission `firehose`.")
+    kinds: list[EventKind] | None = strawberry.field(
+        description="Match only events of these kinds. Defaults to all kinds."
+    )

@@ -122,7 +122,9 @@ def keeping_secrets(mutation: Mutation[Q, P]) -> Mutation[Q, P]:
 async def sign_up(
     context: Context,
     *,
-    input: Annotated[inputs.SignUpInput, strawberry.argument(description="The new person's login and password.")],
+    input: Annotated[
+        inputs.SignUpInput, strawberry.argument(description="The login, password and name of the new user.")
+    ],
 ) -> SessionStarted:
     """Sign a new person up and in."""
     user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
@@ -135,7 +137,7 @@ async def sign_up(
 async def log_in(
     context: Context,
     *,
-    input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and the password.")],
+    input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and password.")],
 ) -> SessionStarted:
     """Start a session for a person who knows the password."""
     user = await context.graph.users.check_password(input.login, input.password, context.client.network)
@@ -146,7 +148,7 @@ async def log_in(
 async def log_out(
     context: Context,
     *,
-    input: Annotated[inputs.LogOutInput, strawberry.argument(description="Whether to log out everywhere.")],
+    input: Annotated[inputs.LogOutInput, strawberry.argument(description="Which sessions to end.")],
 ) -> Payload:
     """End the viewer's session, or all of them; later fields of the document have no viewer, even if this one fails."""
     viewer = context.end_session()
@@ -158,7 +160,7 @@ async def log_out(
 async def update_profile(
     context: Context,
     *,
-    input: Annotated[inputs.UpdateProfileInput, strawberry.argument(description="What to change.")],
+    input: Annotated[inputs.UpdateProfileInput, strawberry.argument(description="The fields to change.")],
 ) -> ProfileUpdated:
     """Change the viewer's name or bio."""
     viewer = context.require_viewer()
@@ -206,7 +208,7 @@ async def delete_post(
 async def follow(
     context: Context,
     *,
-    input: Annotated[inputs.FollowInput, strawberry.argument(description="Whom to follow.")],
+    input: Annotated[inputs.FollowInput, strawberry.argument(description="The users to follow.")],
 ) -> FollowsChanged:
     """Let the viewer follow people."""
     return await change_follows(context, context.graph.follows.follow, input.user_ids)
@@ -216,7 +218,7 @@ async def follow(
 async def unfollow(
     context: Context,
     *,
-    input: Annotated[inputs.UnfollowInput, strawberry.argument(description="Whom to follow no longer.")],
+    input: Annotated[inputs.UnfollowInput, strawberry.argument(description="The users to unfollow.")],
 ) -> FollowsChanged:
     """Let the viewer follow people no longer."""
     return await change_follows(context, context.graph.follows.unfollow, input.user_ids)

@@ -15,7 +15,7 @@ from resolvers.times import Moment, moments
 async def post(
     context: Context,
     *,
-    id: Annotated[strawberry.ID, strawberry.argument(description="The post's global id.")],
+    id: Annotated[strawberry.ID, strawberry.argument(description="The global id of the post.")],
 ) -> Post | None:
     """Find a post. One round trip; raises BadInput for a malformed id."""
     found = ids.number(ids.Kind.POST, id)

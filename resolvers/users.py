@@ -17,7 +17,7 @@ from resolvers.loaders import PageKey
 from resolvers.references import Identified, Reference, refer
 from resolvers.times import Moment, moments
 
-By = Annotated[UserBy, strawberry.argument(description="The id or the login to look up; exactly one of them.")]
+By = Annotated[UserBy, strawberry.argument(description="The id or login to look up.")]
 
 
 def viewer(context: Context) -> Awaitable[User | None] | None:

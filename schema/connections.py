@@ -1,4 +1,4 @@
-"""Relay's connections and edges, over posts and follows, newest first."""
+"""Relay connections and edges of posts and follows, newest first."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -14,86 +14,89 @@ if TYPE_CHECKING:
     from schema.user import User
 
 
-@strawberry.type(description="Where a page begins and ends, and whether the list goes on there.")
+@strawberry.type(description="The cursors at the ends of a page, and whether the list continues beyond them.")
 class PageInfo:
     """Values are `resolvers.connections.PageEnds`."""
 
     record: ClassVar[type] = connections.PageEnds
 
     has_next_page: bool = strawberry.field(
-        description="Whether older entries follow. Exact when paging with `first`; with `last`, "
-        "whether `before` "
-        "bounds the page."
+        description="Whether older entries follow the page. Exact when paging with `first`. When paging with `last`, "
+        "true if `before` is given."
     )
     has_previous_page: bool = strawberry.field(
-        description="Whether newer entries precede. Exact when paging with `last`; with `first`, "
-        "whether `after` "
-        "bounds the page."
+        description="Whether newer entries precede the page. Exact when paging with `last`. When paging with `first`, "
+        "true if `after` is given."
     )
     start_cursor: str | None = strawberry.field(
-        description="The cursor of the first edge, the newest; null if the page is empty."
+        description="The cursor of the first edge, which is the newest. Null if the page is empty."
     )
     end_cursor: str | None = strawberry.field(
-        description="The cursor of the last edge, the oldest; null if the page is empty."
+        description="The cursor of the last edge, which is the oldest. Null if the page is empty."
     )
 
 
-@strawberry.type(description="A post at its place in a timeline.")
+@strawberry.type(description="A post in a timeline.")
 class PostEdge:
     """Values are `graph.model.Post`: a post stands for its edge."""
 
     record: ClassVar[type] = model.Post
 
     cursor: str = batched(
-        connections.post_cursors, description="The place in the list, good in every `PostConnection`."
+        connections.post_cursors,
+        description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`.",
     )
     node: Post = batched(posts.themselves, description="The post.")
 
 
-@strawberry.type(description="A page of a timeline, newest first.")
+@strawberry.type(description="A page of posts, newest first.")
 class PostConnection:
     """Values are `resolvers.connections.PostPage`."""
 
     record: ClassVar[type] = connections.PostPage
 
-    edges: list[PostEdge] = strawberry.field(description="The posts of the page, each with its cursor.")
-    nodes: list[Post] = strawberry.field(description="The posts of the page, for who needs no cursors.")
-    page_info: PageInfo = strawberry.field(description="Where the page begins and ends.")
+    edges: list[PostEdge] = strawberry.field(description="The page's posts, with cursors.")
+    nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
     live_cursor: str = strawberry.field(
-        description="Subscribe with this cursor to miss nothing since the page was read. A post that "
-        "the page holds "
-        "may come once more: drop it by its id."
+        description="Pass this cursor as `after` to a subscription that continues from this page without missing an "
+        "event. A post of the page may be sent again: ignore it by its `id`."
     )
 
 
-@strawberry.type(description="A person in a list of followers or followings.")
+@strawberry.type(description="A follow in a list of followers or followed users.")
 class FollowEdge:
     """Values are `graph.model.Follow`."""
 
     record: ClassVar[type] = model.Follow
 
     cursor: str = batched(
-        connections.follow_cursors, description="The place in the list, good in every `FollowConnection`."
+        connections.follow_cursors,
+        description="The follow's cursor, for `after` and `before`. It is valid in every `FollowConnection`.",
     )
     node: Annotated["User", strawberry.lazy("schema.user")] = batched(
         users.follow_users,
         references=users.follow_references,
-        description="The person: the follower, or the one who is followed.",
+        description="The follower in `User.followers`, or the followed user in `User.following`.",
     )
     followed_at: datetime = batched(users.following_times, description="When the follow began.")
 
 
-@strawberry.type(description="A page of followers or of followings, the newest follow first.")
+@strawberry.type(description="A page of followers or followed users, newest follow first.")
 class FollowConnection:
     """Values are `resolvers.connections.FollowPage`."""
 
     record: ClassVar[type] = connections.FollowPage
 
     edges: list[FollowEdge] = strawberry.field(
-        description="The people of the page, each with a cursor and the time of the follow."
+        description="The page's users, with cursors and the times of the follows."
     )
     nodes: list[Annotated["User", strawberry.lazy("schema.user")]] = batched(
-        users.page_users, description="The people of the page, for who needs no cursors."
+        users.page_users, description="The page's users, without cursors."
     )
-    page_info: PageInfo = strawberry.field(description="Where the page begins and ends.")
-    total_count: int = batched(users.total_counts, description="How many people the whole list has: exact.")
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
+    total_count: int = batched(users.total_counts, description="The exact number of users in the whole list.")

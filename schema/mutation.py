@@ -1,4 +1,4 @@
-"""The root of mutations, and their payloads."""
+"""The root type of mutations, and the payload types."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -14,56 +14,58 @@ from schema.connections import PostEdge
 from schema.post import Post
 from schema.user import User
 
-ERRORS = "Why nothing was done; empty if the mutation succeeded."
+ERRORS = "What is wrong with the input. Empty if the mutation succeeded; otherwise nothing was written."
 
 
-@strawberry.type(description="An expected failure: a rule that the input breaks. Nothing was written.")
+@strawberry.type(
+    description="A problem with the input of a mutation. A mutation that returns one has not written anything."
+)
 class UserError:
     """Values are `graph.errors.Problem`."""
 
     record: ClassVar[type] = Problem
 
-    code: ProblemCode = strawberry.field(description="The stable code, for programs.")
-    message: str = strawberry.field(description="What is wrong, in a sentence for people.")
+    code: ProblemCode = strawberry.field(description="The stable error code, for programs.")
+    message: str = strawberry.field(description="The explanation to show to the user. Its wording may change.")
     field: list[str] | None = batched(
         mutations.fields,
-        description='The path inside the input, as `["location", "latitude"]` or `["userIds", "0"]`; '
-        "null if it is not about one field.",
+        description='The path of the invalid field inside `input`, such as `["location", "latitude"]` or '
+        '`["userIds", "0"]`. Null if the problem does not concern a single field.',
     )
 
 
-@strawberry.type(description="A log-in: the token to send along, until it ends.")
+@strawberry.type(description="A login session.")
 class Session:
     """Values are `graph.model.Session`."""
 
     record: ClassVar[type] = model.Session
 
-    token: str = batched(mutations.tokens, description="The access token: send it as `Authorization: Bearer <token>`.")
-    expires_at: datetime = strawberry.field(description="When the token ends.")
-    user: User = batched(mutations.session_users, description="Who is logged in.")
+    token: str = batched(mutations.tokens, description="The access token. Send it as `Authorization: Bearer <token>`.")
+    expires_at: datetime = strawberry.field(description="When the token expires.")
+    user: User = batched(mutations.session_users, description="The user who is logged in.")
 
 
-@strawberry.type(description="The answer to `signUp`.")
+@strawberry.type(description="The result of `signUp`.")
 class SignUpPayload:
     """Values are `resolvers.mutations.SessionStarted`."""
 
     record: ClassVar[type] = mutations.SessionStarted
 
-    session: Session | None = strawberry.field(description="The new person's first session; null on failure.")
+    session: Session | None = strawberry.field(description="The first session of the new user. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `logIn`.")
+@strawberry.type(description="The result of `logIn`.")
 class LogInPayload:
     """Values are `resolvers.mutations.SessionStarted`."""
 
     record: ClassVar[type] = mutations.SessionStarted
 
-    session: Session | None = strawberry.field(description="The new session; null on failure.")
+    session: Session | None = strawberry.field(description="The new session. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `logOut`.")
+@strawberry.type(description="The result of `logOut`.")
 class LogOutPayload:
     """Values are `resolvers.mutations.Payload`."""
 
@@ -72,111 +74,111 @@ class LogOutPayload:
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `updateProfile`.")
+@strawberry.type(description="The result of `updateProfile`.")
 class UpdateProfilePayload:
     """Values are `resolvers.mutations.ProfileUpdated`."""
 
     record: ClassVar[type] = mutations.ProfileUpdated
 
-    user: User | None = strawberry.field(description="The viewer with the new profile; null on failure.")
+    user: User | None = strawberry.field(description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `publishPost`.")
+@strawberry.type(description="The result of `publishPost`.")
 class PublishPostPayload:
     """Values are `resolvers.mutations.PostPublished`."""
 
     record: ClassVar[type] = mutations.PostPublished
 
-    post: Post | None = strawberry.field(description="The new post; null on failure.")
+    post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
-        description="The new post as an edge, to put on top of timelines; null on failure."
+        description="The new post as an edge, to insert at the top of timelines. Null on failure."
     )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `deletePost`.")
+@strawberry.type(description="The result of `deletePost`.")
 class DeletePostPayload:
     """Values are `resolvers.mutations.PostDeleted`."""
 
     record: ClassVar[type] = mutations.PostDeleted
 
     deleted_post_id: strawberry.ID | None = strawberry.field(
-        description="The deleted post's global id, to remove it from caches; null on failure."
+        description="The global id of the deleted post, to remove it from caches. Null on failure."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the deletion; null on failure.")
+    viewer: User | None = batched(mutations.viewers, description="The viewer after the deletion. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="What following or unfollowing did for one id.")
+@strawberry.type(description="The result of following or unfollowing one user.")
 class FollowResult:
     """Values are `resolvers.mutations.FollowResult`."""
 
     record: ClassVar[type] = mutations.FollowResult
 
-    user_id: strawberry.ID = strawberry.field(description="The id that the request gave.")
-    outcome: FollowOutcome = strawberry.field(description="What happened.")
+    user_id: strawberry.ID = strawberry.field(description="The id from the input.")
+    outcome: FollowOutcome = strawberry.field(description="The outcome for this id.")
     user: User | None = batched(
         mutations.result_users,
-        description="The person, as after the change; null if the id stands for nobody.",
+        description="The user after the change. Null if the id does not identify a user.",
     )
 
 
-@strawberry.type(description="The answer to `follow`.")
+@strawberry.type(description="The result of `follow`.")
 class FollowPayload:
     """Values are `resolvers.mutations.FollowsChanged`."""
 
     record: ClassVar[type] = mutations.FollowsChanged
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the request; empty if the input was refused."
+        description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the change; null on failure.")
+    viewer: User | None = batched(mutations.viewers, description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
-@strawberry.type(description="The answer to `unfollow`.")
+@strawberry.type(description="The result of `unfollow`.")
 class UnfollowPayload:
     """Values are `resolvers.mutations.FollowsChanged`."""
 
     record: ClassVar[type] = mutations.FollowsChanged
 
     results: list[FollowResult] = strawberry.field(
-        description="One result for each distinct id, in the order of the request; empty if the input was refused."
+        description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer, as after the change; null on failure.")
+    viewer: User | None = batched(mutations.viewers, description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
 @strawberry.type(
-    description="What can be changed. All but `signUp` and `logIn` need a viewer. A broken rule "
-    "gives `userErrors`, "
-    "and then nothing was written."
+    description="The root of all mutations. All except `signUp` and `logIn` require a viewer. Invalid input is "
+    "reported in `userErrors`, and then nothing is written. A field is null if it fails with an entry in `errors`."
 )
 class Mutation:
     """Has no value of its own."""
 
-    sign_up: SignUpPayload | None = single(mutations.sign_up, description="Create an account, and log in with it.")
-    log_in: LogInPayload | None = single(mutations.log_in, description="Log in with login and password.")
+    sign_up: SignUpPayload | None = single(mutations.sign_up, description="Create an account and start a session.")
+    log_in: LogInPayload | None = single(mutations.log_in, description="Start a session with a login and password.")
     log_out: LogOutPayload | None = single(
-        mutations.log_out, description="End this session or all sessions; their tokens stop working at once."
+        mutations.log_out,
+        description="End the current session or all sessions of the viewer. Their tokens stop working immediately.",
     )
     update_profile: UpdateProfilePayload | None = single(
-        mutations.update_profile, description="Change the viewer's name or bio."
+        mutations.update_profile, description="Update the viewer's name or bio."
     )
     publish_post: PublishPostPayload | None = single(
-        mutations.publish_post, description="Publish a post in the viewer's name."
+        mutations.publish_post, description="Publish a post as the viewer."
     )
     delete_post: DeletePostPayload | None = single(
         mutations.delete_post,
-        description="Delete a post of the viewer's, for ever. Nothing shows it once this has returned.",
+        description="Permanently delete one of the viewer's posts. No later request returns the post.",
     )
     follow: FollowPayload | None = single(
         mutations.follow,
-        description="Follow people, all of them or, over the limit, none. Their posts are in the "
-        "home timeline at once.",
+        description="Follow users. Their posts appear in the viewer's home timeline immediately. If the viewer would "
+        "follow too many users, none of them is followed.",
     )
     unfollow: UnfollowPayload | None = single(
         mutations.unfollow,
-        description="Follow people no longer. Their posts are gone from the home timeline at once.",
+        description="Unfollow users. Their posts disappear from the viewer's home timeline immediately.",
     )

@@ -1,12 +1,14 @@
-"""The interface of everything that has a global id."""
+"""The interface of all types with a global id."""
 
 import strawberry
 
 from executor.fields import OfRecord
 
 
-@strawberry.interface(description="Anything with a global id, which `node` finds again.")
+@strawberry.interface(description="An object with a global id. `Query.node` looks it up by that id.")
 class Node(OfRecord):
     """Its types' values are records of the graph."""
 
-    id: strawberry.ID = strawberry.field(description="The global id: opaque, unique across all types, stable for ever.")
+    id: strawberry.ID = strawberry.field(
+        description="The global id. It is opaque, unique across all types, and never changes."
+    )

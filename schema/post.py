@@ -1,4 +1,4 @@
-"""Posts and where they were written."""
+"""Posts and their locations."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -14,27 +14,31 @@ if TYPE_CHECKING:
     from schema.user import User
 
 
-@strawberry.type(description="A point on the globe.")
+@strawberry.type(description="A geographic position.")
 class Location:
     """Values are `graph.model.Location`."""
 
     record: ClassVar[type] = model.Location
 
-    latitude: float = strawberry.field(description="Degrees north of the equator.")
-    longitude: float = strawberry.field(description="Degrees east of Greenwich.")
+    latitude: float = strawberry.field(description="The latitude in degrees, from -90 (south) to 90 (north).")
+    longitude: float = strawberry.field(description="The longitude in degrees, from -180 (west) to 180 (east).")
 
 
-@strawberry.type(description="A published post. Posts never change; they can only be deleted.")
+@strawberry.type(description="A published post. A post never changes; it can only be deleted.")
 class Post(Node):
     """Values are `graph.model.Post`."""
 
     record: ClassVar[type] = model.Post
 
-    id: strawberry.ID = batched(posts.global_ids, description="The global id.")
-    text: str = strawberry.field(description="What was written: 1 to 1000 characters.")
-    created_at: datetime = batched(posts.creation_times, description="When it was published.")
-    platform: str | None = strawberry.field(description="What it was written with, if that is known.")
-    location: Location | None = strawberry.field(description="Where it was written, if the author told.")
+    id: strawberry.ID = batched(posts.global_ids, description="The global id of the post.")
+    text: str = strawberry.field(description="The text, 1 to 1,000 characters.")
+    created_at: datetime = batched(posts.creation_times, description="When the post was published.")
+    platform: str | None = strawberry.field(
+        description="The app or device that the post was written with, such as `Web`. Null if unknown."
+    )
+    location: Location | None = strawberry.field(
+        description="Where the post was written. Null if the author did not share a location."
+    )
     author: Annotated["User", strawberry.lazy("schema.user")] = batched(
-        posts.authors, references=posts.author_references, description="Who published it."
+        posts.authors, references=posts.author_references, description="The user who published the post."
     )

@@ -1,4 +1,4 @@
-"""The root of queries."""
+"""The root type of queries."""
 
 import strawberry
 
@@ -10,24 +10,31 @@ from schema.rate_limit import RateLimit
 from schema.user import User
 
 
-@strawberry.type(description="What can be asked for.")
+@strawberry.type(description="The root of all queries.")
 class Query:
     """Has no value of its own."""
 
     viewer: User | None = single(
-        users.viewer, references=users.viewer_reference, description="The person who is logged in; null if nobody is."
+        users.viewer,
+        references=users.viewer_reference,
+        description="The user who is logged in. Null for anonymous requests.",
     )
     node: Node | None = single(
         nodes.node,
-        description="Whatever has this global id; null if there is nothing, or nothing that concerns the viewer.",
+        description="Look up an object by its global id. Null if it does not exist or is not visible to the viewer.",
     )
     nodes: list[Node | None] = single(
-        nodes.nodes, description="Whatever has these global ids, in their order, with null as in `node`."
+        nodes.nodes,
+        description="Look up objects by their global ids, in the order of the ids. Null where `node` would be null.",
     )
     user: User | None = single(
-        users.user, references=users.user_reference, description="A person by id or login; null if there is none."
+        users.user,
+        references=users.user_reference,
+        description="Look up a user by id or login. Null if the user does not exist.",
     )
-    post: Post | None = single(posts.post, description="A post; null if there is none or it was deleted.")
+    post: Post | None = single(
+        posts.post, description="Look up a post by id. Null if it does not exist or was deleted."
+    )
     rate_limit: RateLimit | None = single(
-        rates.rate_limit, description="The points that are left to spend; null while the server does not limit rates."
+        rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."
     )

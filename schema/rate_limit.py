@@ -1,4 +1,4 @@
-"""The rate limit of whoever asks."""
+"""The rate limit of the viewer or the client's network."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -9,14 +9,17 @@ from resolvers import rates
 
 
 @strawberry.type(
-    description="What the viewer, or an anonymous address, may request. An operation costs points by what it asks for."
+    description="The rate limit of the viewer or, for anonymous requests, of the client's network. An operation costs "
+    "points for the fields and pages that it requests; the sizes of nested pages multiply."
 )
 class RateLimit:
     """Values are `resolvers.rates.RateLimit`."""
 
     record: ClassVar[type] = rates.RateLimit
 
-    limit: int = strawberry.field(description="The most points that can be used at once.")
-    remaining: int = strawberry.field(description="The points that are left after this operation.")
-    reset_at: datetime = strawberry.field(description="When all points are available again, if none is used meanwhile.")
-    cost: int = strawberry.field(description="The points that this operation cost.")
+    limit: int = strawberry.field(description="The maximum number of available points.")
+    remaining: int = strawberry.field(description="The number of points left after this operation.")
+    reset_at: datetime = strawberry.field(
+        description="When `remaining` is back at `limit` if no more points are spent."
+    )
+    cost: int = strawberry.field(description="The number of points that this operation cost.")

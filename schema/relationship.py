@@ -1,4 +1,4 @@
-"""How the viewer stands to a person."""
+"""The relationship between the viewer and another user."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -13,21 +13,22 @@ from schema.node import Node
 
 
 @strawberry.type(
-    description="How the viewer and another person stand to each other, seen from the viewer. "
-    "It is computed when asked for, so it is always up to date."
+    description="The relationship between the viewer and another user, from the viewer's side. It is always up to date."
 )
 class Relationship(Node):
     """Values are `graph.model.Relationship`."""
 
     record: ClassVar[type] = model.Relationship
 
-    id: strawberry.ID = batched(relationships.global_ids, description="The global id, of this viewer and this person.")
-    state: RelationshipState = strawberry.field(description="The relationship in one word.")
-    following: bool = strawberry.field(description="Whether the viewer follows the person.")
-    followed_by: bool = strawberry.field(description="Whether the person follows the viewer.")
+    id: strawberry.ID = batched(
+        relationships.global_ids, description="The global id of the relationship between this viewer and this user."
+    )
+    state: RelationshipState = strawberry.field(description="Who follows whom, as a single value.")
+    following: bool = strawberry.field(description="Whether the viewer follows the user.")
+    followed_by: bool = strawberry.field(description="Whether the user follows the viewer.")
     following_since: datetime | None = strawberry.field(
-        description="Since when the viewer follows the person; null if not."
+        description="When the viewer followed the user. Null if the viewer does not follow the user."
     )
     followed_by_since: datetime | None = strawberry.field(
-        description="Since when the person follows the viewer; null if not."
+        description="When the user followed the viewer. Null if the user does not follow the viewer."
     )

@@ -1,4 +1,4 @@
-"""Timelines."""
+"""Home timelines and users' own timelines."""
 
 from typing import ClassVar
 
@@ -12,17 +12,18 @@ from schema.connections import PostConnection
 from schema.node import Node
 
 
-@strawberry.type(description="Posts by time: a person's own, or those of everyone whom a person follows.")
+@strawberry.type(description="A list of posts, newest first.")
 class Timeline(Node):
     """Values are `graph.model.Timeline`."""
 
     record: ClassVar[type] = model.Timeline
 
-    id: strawberry.ID = batched(timelines.global_ids, description="The global id, of the owner and the kind.")
-    kind: TimelineKind = strawberry.field(description="Whose posts it shows.")
+    id: strawberry.ID = batched(
+        timelines.global_ids, description="The global id of this owner's timeline of this kind."
+    )
+    kind: TimelineKind = strawberry.field(description="Whose posts the timeline contains.")
     posts: PostConnection | None = batched(
         timelines.posts,
-        description="A page of the timeline, newest first. A page has as many posts as asked for "
-        "unless the timeline "
-        "ends there. Give `first` or `last`.",
+        description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "
+        "requested only at the end of the timeline. Null if the page cannot be read; `errors` has the reason.",
     )

@@ -1,4 +1,4 @@
-"""People."""
+"""User accounts."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -14,48 +14,50 @@ from schema.relationship import Relationship
 from schema.timeline import Timeline
 
 
-@strawberry.type(description="A person.")
+@strawberry.type(description="A user account.")
 class User(Node):
     """Values are `graph.model.User`."""
 
     record: ClassVar[type] = model.User
 
-    id: strawberry.ID = batched(users.global_ids, needs_only_reference=True, description="The global id.")
-    login: str = strawberry.field(description="The handle: unique, in lower case, never changes.")
-    name: str = strawberry.field(description="The name to show.")
-    bio: str = strawberry.field(description="A few words about oneself; may be empty.")
+    id: strawberry.ID = batched(users.global_ids, needs_only_reference=True, description="The global id of the user.")
+    login: str = strawberry.field(description="The unique handle, in lower case. It never changes.")
+    name: str = strawberry.field(description="The display name.")
+    bio: str = strawberry.field(
+        description="The user's description of themselves, up to 300 characters. It may be empty."
+    )
     joined_at: datetime = batched(
-        users.joining_times, needs_only_reference=True, description="When the person signed up."
+        users.joining_times, needs_only_reference=True, description="When the user signed up."
     )
     followers_count: int = batched(
-        users.followers_counts, needs_only_reference=True, description="How many people follow this one: exact."
+        users.followers_counts, needs_only_reference=True, description="The exact number of followers."
     )
     following_count: int = batched(
-        users.following_counts, needs_only_reference=True, description="How many people this one follows: exact."
+        users.following_counts, needs_only_reference=True, description="The exact number of followed users."
     )
-    posts_count: int = batched(
-        users.posts_counts, needs_only_reference=True, description="How many posts the person has: exact."
-    )
+    posts_count: int = batched(users.posts_counts, needs_only_reference=True, description="The exact number of posts.")
     relationship: Relationship | None = batched(
         relationships.to_viewer,
         needs_only_reference=True,
-        description="How the viewer and this person stand to each other; null if nobody is logged in.",
+        description="The relationship between the viewer and this user. Null for anonymous requests.",
     )
     followers: FollowConnection | None = batched(
         users.followers,
         needs_only_reference=True,
-        description="Who follows this person, the newest follower first. Give `first` or `last`.",
+        description="The followers, newest first. Requires `first` or `last`. Null if the page cannot be read; "
+        "`errors` has the reason.",
     )
     following: FollowConnection | None = batched(
         users.following,
         needs_only_reference=True,
-        description="Whom this person follows, the newest first. Give `first` or `last`.",
+        description="The followed users, newest first. Requires `first` or `last`. Null if the page cannot be read; "
+        "`errors` has the reason.",
     )
     timeline: Timeline = batched(
-        timelines.user_timelines, needs_only_reference=True, description="The person's own posts."
+        timelines.user_timelines, needs_only_reference=True, description="The user's own posts."
     )
     home_timeline: Timeline | None = batched(
         timelines.home_timelines,
         needs_only_reference=True,
-        description="The posts of this person and of everyone whom the person follows; null unless it is the viewer.",
+        description="The posts of this user and of the users they follow. Null unless this user is the viewer.",
     )
