@@ -1,7 +1,7 @@
-"""The playground: GraphiQL on a page of its own, under a policy that lets in nothing but the pinned files.
+"""The playground: a page with GraphiQL, under a content security policy that allows only the pinned files.
 
-The files come from `node_modules` beside this module if they are installed, else from a CDN; browsers check them
-against the hashes below either way. No third-party source is part of Fanline.
+The files are served from `node_modules` in this folder if they are installed there, and loaded from a CDN otherwise.
+In both cases the browser checks them against the hashes below. No third-party source is part of Fanline.
 """
 
 import string
@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from server.playground.visitor import Visitor
 
 HERE = Path(__file__).parent
-FIRST = ("home", "followers-with-relations", "publish", "follow", "live")
+FIRST_EXAMPLES = ("home", "followers-with-relations", "publish", "follow", "live")
 PACKAGED = HERE / "examples"  # in a wheel
 EXAMPLES = PACKAGED if PACKAGED.is_dir() else HERE.parents[1] / "examples"  # else in the checkout
 CDN = "https://cdn.jsdelivr.net/npm"
@@ -30,16 +30,16 @@ ASSETS = {
     "graphiql@4.1.2/graphiql.min.js": ("sha384-9XdHu7ajgGJziD4J1zNBKQ842Q/+zZfDv+ib1eMhZWBH6hPAs806x+Jbcf0yNO6B"),
     "graphiql@4.1.2/graphiql.min.css": ("sha384-1el1QShFBnnXTx9x/Cprg82hZWKt0ry29OAYIXt05swbi0KcZDFoj0CWguMpopJr"),
 }
-OWN = ("playground.js", "playground.css")
+OWN_FILES = ("playground.js", "playground.css")
 LOOPBACK = ("127.0.0.1", "::1")
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Playground:
-    """The playground's page and files. In the demo, the page logs `visitor` in.
+    """The playground's page and files. In the demo, the page is logged in as `visitor`.
 
-    The visitor's token is handed out on this machine only, and only to pages of this server: not to a site that
-    points its own name here.
+    The visitor's token is sent only to clients on this machine and to pages of this server, which excludes a site
+    whose host name resolves to this machine.
     """
 
     def __init__(self, visitor: Visitor | None = None) -> None:
@@ -57,12 +57,12 @@ class Playground:
         )
 
     def page(self) -> Response:
-        """Give the page."""
+        """Return the page with its content security policy."""
         headers = {"Content-Security-Policy": self._policy, "Referrer-Policy": "no-referrer"}
         return Response(self._page, headers=headers, media_type="text/html")
 
     def routes(self) -> list[BaseRoute]:
-        """Give the routes of the page and its files."""
+        """Return the routes of the page and its files."""
         return [
             Route("/playground", self._get_page),
             Route("/playground/start.json", self._get_start),
@@ -74,7 +74,7 @@ class Playground:
         return self.page()
 
     async def _get_start(self, request: Request) -> Response:
-        """Tell the page what it starts with: the examples, and in the demo somebody's token."""
+        """Return the example operations and, in the demo, the visitor's token."""
         token, variables = None, {}
         if self._visitor and _from_this_machine(request):
             token, variables = await self._visitor.token(), await self._visitor.variables()
@@ -89,33 +89,32 @@ class Playground:
 
     async def _get_own(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return FileResponse(HERE / name) if name in OWN else Response(status_code=404)
+        return FileResponse(HERE / name) if name in OWN_FILES else Response(status_code=404)
 
 
 def examples(variables: Mapping[str, str]) -> list[dict[str, str]]:
-    """Read the example operations, the first to try first, with the variables that are known for some."""
+    """Return the example operations in the order of the tabs, with `variables` by the name of the example."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.graphql"))}
-    names = [name for name in FIRST if name in found] + [name for name in found if name not in FIRST]
+    names = [name for name in FIRST_EXAMPLES if name in found] + [name for name in found if name not in FIRST_EXAMPLES]
     return [{"query": found[name], "variables": variables.get(name, "")} for name in names]
 
 
 def _installed(asset: str) -> Path:
-    """Say where npm puts an asset."""
     package, _, rest = asset.partition("/")
     return HERE / "node_modules" / package.partition("@")[0] / rest
 
 
 def _tag(source: str, digest: str) -> str:
-    checked = f'integrity="{digest}" crossorigin="anonymous"'
+    integrity = f'integrity="{digest}" crossorigin="anonymous"'
     if source.endswith(".css"):
-        return f'<link rel="stylesheet" href="{source}" {checked}>'
-    return f'<script src="{source}" {checked} defer></script>'
+        return f'<link rel="stylesheet" href="{source}" {integrity}>'
+    return f'<script src="{source}" {integrity} defer></script>'
 
 
 def _from_this_machine(request: Request) -> bool:
     if "x-forwarded-for" in request.headers or "forwarded" in request.headers:
-        return False  # a proxy on this machine passes it on for somebody else
+        return False  # a proxy on this machine forwards requests of other machines
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] or host
     own_page = request.headers.get("origin", f"http://{host}").partition("://")[2] == host
-    return bool(request.client and request.client.host in LOOPBACK and name in LOCAL_NAMES and own_page)
+    return bool(request.client and request.client.host in LOOPBACK and name in LOCAL_HOSTS and own_page)

@@ -1,8 +1,8 @@
-// Starts GraphiQL: example operations as tabs and, in the demo, a person who is logged in.
+// Starts GraphiQL with the example operations as tabs and, in the demo, with an access token.
 "use strict";
 
-/** A store that forgets when the page goes: in the demo every visit starts with the examples and a good token. */
-function forgetfulStorage() {
+/** Storage in memory: in the demo every visit starts with the examples and a valid token. */
+function memoryStorage() {
   const items = new Map();
   return {
     get length() {
@@ -23,7 +23,7 @@ async function start() {
   socketUrl.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const headers = token ? JSON.stringify({ authorization: `Bearer ${token}` }, null, 2) : "";
   const properties = {
-    // Subscriptions go over graphql-transport-ws; the headers of a tab are the payload of connection_init.
+    // Subscriptions use graphql-transport-ws; the headers of a tab become the payload of connection_init.
     fetcher: GraphiQL.createFetcher({
       url: url.href,
       subscriptionUrl: socketUrl.href,
@@ -34,7 +34,7 @@ async function start() {
     defaultEditorToolsVisibility: "variables",
     shouldPersistHeaders: false,
   };
-  if (token) properties.storage = forgetfulStorage();
+  if (token) properties.storage = memoryStorage();
   ReactDOM.createRoot(document.getElementById("playground")).render(
     React.createElement(GraphiQL, properties),
   );

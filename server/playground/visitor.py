@@ -1,4 +1,4 @@
-"""The demo's visitor: somebody of the demo world, whom the playground logs in, and what they could try next."""
+"""The demo's visitor: the user that the playground is logged in as."""
 
 import json
 from datetime import UTC, datetime
@@ -9,13 +9,13 @@ from graph.paging import Window
 from resolvers import ids
 from server.auth import Tokens
 
-NEIGHBOUR = "bob"  # whose followers the visitor meets in the examples
+FOLLOWED = "bob"  # the examples show this user's followers
 
 
 class Visitor:
-    """One demo person and their session, which is renewed when it has ended or half of it is over.
+    """A user of the demo world and their session, which is renewed after half its lifetime or if it has ended.
 
-    `graph` is set when there is one.
+    Set `graph` before calling a method.
     """
 
     graph: Graph
@@ -28,7 +28,7 @@ class Visitor:
         self._renew_at = datetime.max.replace(tzinfo=UTC)
 
     async def token(self) -> str | None:
-        """Give the visitor's token, or None while there is no such person."""
+        """Return the visitor's access token, or None if the user does not exist."""
         sessions, session = self.graph.sessions, self._session
         if session and datetime.now(UTC) < self._renew_at and await sessions.is_live(session.user, session.id):
             return self._token
@@ -42,12 +42,12 @@ class Visitor:
         return self._token
 
     async def variables(self) -> dict[str, str]:
-        """Give variables, as JSON, for the examples that need ids: somebody to follow."""
-        visitor, neighbour = await self.graph.users.ids_of_logins([self._login, NEIGHBOUR])
-        if visitor is None or neighbour is None:
+        """Return variables as JSON for the examples that need ids, by the name of the example."""
+        visitor, followed = await self.graph.users.ids_of_logins([self._login, FOLLOWED])
+        if visitor is None or followed is None:
             return {}
-        [page] = await self.graph.follows.followers([neighbour], Window(20, forward=True))
+        [page] = await self.graph.follows.followers([followed], Window(20, forward=True))
         relations = await self.graph.relationships.between(visitor, [follow.user for follow in page.items])
         strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
-        chosen = [ids.encode(ids.Kind.USER, user) for user in strangers[:1] or [neighbour]]
+        chosen = [ids.encode(ids.Kind.USER, user) for user in strangers[:1] or [followed]]
         return {"follow": json.dumps({"userIds": chosen}, indent=2)}

@@ -1,4 +1,4 @@
-"""The playground's page: nothing but the pinned files runs on it, and its token stays on this machine."""
+"""The playground runs only the pinned files, and its token stays on this machine."""
 
 import asyncio
 import base64
@@ -20,23 +20,23 @@ LOCAL = {"host": "localhost:8000"}
 
 @pytest.fixture
 async def demo(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve as the demo does, with a small world: bob is followed by carol."""
-    people = [await graph.users.sign_up(login, "correct horse", None) for login in ("alice", "bob", "carol")]
-    await graph.follows.follow(people[2].id, [people[1].id])
+    """Serve like the demo, with a small world in which carol follows bob."""
+    users = [await graph.users.sign_up(login, "correct horse", None) for login in ("alice", "bob", "carol")]
+    await graph.follows.follow(users[2].id, [users[1].id])
     async with serving(settings, graph, demo_login="alice") as api:
         yield api
 
 
 async def test_a_browser_gets_the_page_at_both_addresses(api: Api) -> None:
-    """At /playground, and at /graphql when it navigates there."""
+    """The addresses are /playground and, for browsers, /graphql."""
     for path in ("/playground", "/graphql"):
         page = await api.client.get(path, headers={"accept": "text/html,*/*;q=0.8"})
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert "Fanline playground" in page.text
 
 
-async def test_the_policy_lets_in_only_the_pinned_files(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every script and style of another origin is named in the policy and carries its hash."""
+async def test_the_policy_allows_only_the_pinned_files(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy names every script and style of another origin, and its tag has the hash."""
     monkeypatch.setattr("server.playground._installed", lambda asset: Path("/nowhere") / asset)
     page = Playground().page()
     policy = page.headers["content-security-policy"]
@@ -47,8 +47,8 @@ async def test_the_policy_lets_in_only_the_pinned_files(api: Api, monkeypatch: p
         assert f'https://cdn.jsdelivr.net/npm/{asset}" integrity="{digest}"' in bytes(page.body).decode()
 
 
-async def test_installed_files_are_served_from_here(api: Api) -> None:
-    """If npm installed them: with the pinned content, and nothing else of node_modules."""
+async def test_installed_files_are_served_by_this_server(api: Api) -> None:
+    """They have the pinned content, and nothing else of node_modules is served."""
     need(Playground().local, "`npm install` in server/playground")
     page = await api.client.get("/playground")
     assert "jsdelivr" not in page.text + page.headers["content-security-policy"]
@@ -60,7 +60,7 @@ async def test_installed_files_are_served_from_here(api: Api) -> None:
 
 
 async def test_the_page_starts_with_the_examples(demo: Api) -> None:
-    """All of examples/, the main ones first; the one that needs an id has somebody's."""
+    """All files of examples/ are tabs, the main ones first; the one that needs an id has it in its variables."""
     start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
     queries = [example["query"] for example in start["examples"]]
     assert len(queries) == len(list(EXAMPLES.glob("*.graphql")))
@@ -70,8 +70,8 @@ async def test_the_page_starts_with_the_examples(demo: Api) -> None:
     assert "userIds" in variables
 
 
-async def test_the_demo_logs_somebody_in_and_again_after_they_logged_out(demo: Api) -> None:
-    """The token is good, the same for every page, and a new one once its session has ended."""
+async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:
+    """Every page gets the same token until its session ends."""
     first = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"]
     assert (await demo.ask("{ viewer { login } }", first)).json()["data"] == {"viewer": {"login": "alice"}}
     assert (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"] == first
@@ -83,29 +83,26 @@ async def test_the_demo_logs_somebody_in_and_again_after_they_logged_out(demo: A
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "192.168.1.5:8000"])
 async def test_the_token_is_for_pages_of_this_server_only(demo: Api, host: str) -> None:
-    """A site that points its own name at this machine gets the examples, but nobody's token."""
+    """A site whose host name resolves to this machine gets the examples but no token."""
     start = (await demo.client.get("/playground/start.json", headers={"host": host})).json()
     assert start["token"] is None
     assert start["examples"]
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded"])
-async def test_the_token_is_not_for_those_behind_a_proxy(demo: Api, header: str) -> None:
-    """A proxy on this machine passes requests on for anybody."""
+async def test_the_token_is_not_sent_through_a_proxy(demo: Api, header: str) -> None:
+    """A proxy on this machine forwards requests of other machines."""
     start = (await demo.client.get("/playground/start.json", headers=LOCAL | {header: "for=127.0.0.1"})).json()
     assert start["token"] is None
 
 
-async def test_outside_the_demo_nobody_is_logged_in(api: Api) -> None:
-    """The playground is then as anonymous as curl."""
+async def test_outside_the_demo_the_playground_is_anonymous(api: Api) -> None:
     start = (await api.client.get("/playground/start.json", headers=LOCAL)).json()
     assert start["token"] is None
 
 
-async def test_no_other_site_gets_the_token_though_every_origin_may_use_the_api(
-    settings: Settings, graph: Graph
-) -> None:
-    """Opening the API to all origins does not open the demo's log-in to them."""
+async def test_no_other_site_gets_the_token_when_all_origins_are_allowed(settings: Settings, graph: Graph) -> None:
+    """`FANLINE_ALLOWED_ORIGINS` opens the API to other origins, but not the demo's session."""
     await graph.users.sign_up("alice", "correct horse")
     open_to_all = settings.model_copy(update={"allowed_origins": ("*",)})
     async with serving(open_to_all, graph, demo_login="alice") as api:
@@ -117,8 +114,8 @@ async def test_no_other_site_gets_the_token_though_every_origin_may_use_the_api(
     assert [token is not None for token in tokens] == [True, True, False, False]
 
 
-async def test_the_demo_logs_somebody_in_again_before_their_session_expires(settings: Settings, graph: Graph) -> None:
-    """A demo that runs for longer than a session lives goes on working, and no page starts with the end of one."""
+async def test_the_demo_renews_its_session_before_it_expires(settings: Settings, graph: Graph) -> None:
+    """Every page starts with a token that is valid for at least half a session."""
     await graph.users.sign_up("alice", "correct horse")
     brief = settings.model_copy(update={"session_ttl": timedelta(seconds=6)})
     async with serving(brief, graph, demo_login="alice") as api:
