@@ -1,6 +1,5 @@
-"""What each field of the API answers: batch resolvers over the social graph, one module a subject.
+"""The resolvers of the API, one module per subject. Most are batch resolvers over the social graph.
 
-Resolvers know the viewer and the graph (`Context`) and GraphQL's shapes (global ids, cursors, connections),
-but not the schema that names them, nor whether ordinary execution or the breadth-first executor drives
-them.
+Resolvers use the viewer and the graph (`Context`) and produce global ids, cursors and connections. They import nothing
+from `schema`, and work the same in ordinary execution and in the breadth-first executor.
 """

@@ -1,6 +1,6 @@
-"""Connections: the arguments that ask for a page, and the records behind connections, edges and page ends.
+"""Paging arguments, and the records behind connections and `PageInfo`.
 
-An edge has no record of its own: a post stands for its `PostEdge`, and a follow for its `FollowEdge`.
+Edges have no record of their own: the record of a `PostEdge` is the post, and that of a `FollowEdge` is the follow.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Before: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PageEnds:
-    """Where a page begins and ends, and whether the list goes on there."""
+    """The record of `PageInfo`."""
 
     has_next_page: bool
     has_previous_page: bool
@@ -43,14 +43,14 @@ class PageEnds:
 
 @dataclass(frozen=True, slots=True)
 class PostPage:
-    """A page of a timeline. `drained` is the watermark from before the page was read."""
+    """A page of a timeline, and the projection watermark from before the page was read."""
 
     page: Page[Post]
     watermark: int
 
     @property
     def edges(self) -> tuple[Post, ...]:
-        """The posts, each standing for its edge."""
+        """The posts, as records of their edges."""
         return self.page.items
 
     @property
@@ -60,19 +60,19 @@ class PostPage:
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page, with post cursors."""
+        """The ends of the page as post cursors."""
         items = self.page.items
-        return ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
+        return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
 
     @property
     def live_cursor(self) -> str:
-        """The cursor from which a subscription misses nothing that the page does not hold."""
+        """The log cursor from which a subscription receives every event that the page does not contain."""
         return encode_cursor(CursorKind.LOG, self.watermark)
 
 
 @dataclass(frozen=True, slots=True)
 class FollowPage:
-    """A page of a person's followers, or of those whom the person follows."""
+    """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows."""
 
     owner: int
     incoming: bool
@@ -80,28 +80,28 @@ class FollowPage:
 
     @property
     def edges(self) -> tuple[Follow, ...]:
-        """The follows, each standing for its edge."""
+        """The follows, as records of their edges."""
         return self.page.items
 
     @property
     def page_info(self) -> PageEnds:
-        """The ends of the page, with follow cursors."""
+        """The ends of the page as follow cursors."""
         items = self.page.items
-        return ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
+        return page_ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
 
 
-def ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Describe the ends of a page whose first and last entries have these numbers."""
+def page_ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
+    """Return the ends of a page whose first and last entries have these numbers. `numbers` is empty if the page is."""
     cursors = encode_cursors(kind, numbers)
     start, end = cursors if cursors else (None, None)
     return PageEnds(page.has_next, page.has_previous, start, end)
 
 
 def post_cursors(posts: Sequence[Post], context: Context) -> list[str]:
-    """Give the cursors of posts."""
+    """Return the cursors of posts."""
     return encode_cursors(CursorKind.POST, [post.id for post in posts])
 
 
 def follow_cursors(follows: Sequence[Follow], context: Context) -> list[str]:
-    """Give the cursors of follows."""
+    """Return the cursors of follows."""
     return encode_cursors(CursorKind.FOLLOW, [follow.number for follow in follows])

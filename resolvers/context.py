@@ -1,4 +1,4 @@
-"""What resolvers know of the request they answer: who asks, the social graph, and what was loaded so far."""
+"""The context of a request: the viewer, the social graph, and the values loaded so far."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks, as their token says: the person's id, the session's id, and when the token ends."""
+    """The authenticated user: their id, the id of their session, and when the access token expires."""
 
     user: int
     session: str
@@ -26,41 +26,40 @@ class Viewer:
 
 
 class Client(Protocol):
-    """Where an operation comes from."""
+    """The client that sent an operation."""
 
     @property
     def network(self) -> str:
-        """The address, or in IPv6 its network."""
+        """The IPv4 address or the IPv6 network of the client."""
 
     @property
     def holder(self) -> str | None:
-        """Who shares the turns of replays with other streams: the viewer or the network; None shares with nobody."""
+        """The viewer or network that shares a limit of concurrent replays between its streams; None for no limit."""
 
     def hold_terms(self, terms: int) -> Callable[[], None]:
-        """Count an event filter in by its terms. Returns what counts it out. Raises if the client holds too many."""
+        """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalClient:
-    """A client in this process, which has no limits."""
+    """A client in the same process, without limits."""
 
     network: str = ""
     holder: str | None = None
 
     def hold_terms(self, terms: int) -> Callable[[], None]:
-        """Return what does nothing."""
+        """Return a function that does nothing."""
         return _nothing
 
 
 class Context:
-    """The context of one request, or of one subscription: fresh for each of its events.
+    """The context of one request. A subscription has one, which `forget` clears before each event.
 
-    `issue_token` makes the access token of a session. `drained` will give the watermark: a
-    server that has asked for it beside the session check spares a round trip; without it, the mark is read when it is
-    needed. `resume_after` is the cursor that a reconnecting client has sent along, which a
-    subscription prefers to the `after` of its document; `position` is the cursor of the event under way.
-    `client` is where the operation comes from. `read_rate_limit` reads its rate limit; None while rates are not
-    limited. `users_created` counts the sign-ups that succeeded. Build it inside a running event loop.
+    `issue_token` returns the access token of a session. `watermark` is the projection watermark, if the server already
+    reads it with the session check, which saves a round trip. `resume_after` is the cursor from a reconnecting client's
+    `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `position` is the cursor of the
+    current event. `read_rate_limit` reads the client's rate limit, and is None if there are no rate limits.
+    `users_created` counts successful sign-ups. Requires a running event loop.
     """
 
     def __init__(
@@ -82,47 +81,47 @@ class Context:
         self.read_rate_limit = read_rate_limit
         self.position: str | None = None
         self.users_created = 0
-        self._drained = watermark
+        self._watermark = watermark
         self.loaders = Loaders(graph, self.viewer_id)
         self.batches = Batches()
 
     @property
     def viewer_id(self) -> int | None:
-        """The id of the person who asks; None if anonymous."""
+        """The viewer's user id; None for anonymous requests."""
         return None if self.viewer is None else self.viewer.user
 
     def require_viewer(self) -> Viewer:
-        """Give the viewer. Raises Unauthenticated if there is none."""
+        """Return the viewer. Raises Unauthenticated if there is none."""
         if self.viewer is None:
             raise Unauthenticated
         return self.viewer
 
     def end_session(self) -> Viewer:
-        """Forget the viewer and return who it was. Raises Unauthenticated if there is none.
+        """Remove the viewer from the context and return it, so that later fields of the document have no viewer.
 
-        Later fields of the document find no viewer.
+        Raises Unauthenticated if there is none.
         """
         viewer = self.require_viewer()
         self.viewer = None
         return viewer
 
     def start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
-        """Begin work as a task."""
+        """Start a coroutine as a task."""
         return self.graph.store.running_loop().create_task(work)
 
     def watermark(self) -> Awaitable[int]:
-        """Give a watermark older than every page that this request has read: ask before asking for one.
+        """Return a projection watermark that is older than every page of this request.
 
-        Where the store does not answer in order, wait for it before that. It is read once. One round trip, or none if
-        the server has begun to read it.
+        Call this method before requesting a page. If the store does not answer in order, await the watermark first. It
+        is read once: one round trip, or none if the server has already started to read it.
         """
-        if self._drained is None:
-            self._drained = self.graph.log.watermark()
-        return derive(self._drained, int)
+        if self._watermark is None:
+            self._watermark = self.graph.log.watermark()
+        return derive(self._watermark, int)
 
     def forget(self) -> None:
-        """Drop all that was loaded: after a write, and before each event of a subscription."""
-        self._drained = None
+        """Drop all loaded values: after a write, and before each event of a subscription."""
+        self._watermark = None
         self.loaders = Loaders(self.graph, self.viewer_id)
         self.batches = Batches()
 

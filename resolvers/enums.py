@@ -1,6 +1,6 @@
 """The enums of the API: enums of the graph with descriptions.
 
-Import them from here wherever a field is annotated with one: Strawberry takes a bare enum as it finds it.
+Import them from this module to annotate a field: this module registers them with Strawberry.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ __all__ = ["EventKind", "FollowOutcome", "GapReason", "ProblemCode", "Relationsh
 
 
 def describe(enum: type[Enum], description: str, values: Mapping[Enum, str], name: str | None = None) -> None:
-    """Make an enum of the graph one of the API: each value's name, with a description."""
+    """Register an enum of the graph with Strawberry, with a description of each value."""
     strawberry.enum(enum, name=name, description=description)
     definition = enum.__strawberry_definition__  # type: ignore[attr-defined]  # set by strawberry.enum
     for value in definition.values:

@@ -1,6 +1,6 @@
-"""Errors that end up in a response's `errors`, and the stable code that each of them has there.
+"""Errors that clients see in `errors`, and their stable codes.
 
-Expected failures of mutations are not here: they are `graph.errors.Rejected`, and become `userErrors`.
+Expected failures of mutations are `graph.errors.Rejected` and become `userErrors` instead.
 """
 
 from graph.errors import (
@@ -15,18 +15,18 @@ from graph.errors import (
 
 
 class BadInput(Exception):
-    """An argument makes no sense: a malformed id, or too many of them."""
+    """An argument is invalid: a malformed id, or too many ids."""
 
 
 class Unauthenticated(Exception):
-    """The operation needs a viewer, and there is none."""
+    """The operation requires a viewer, and the request is anonymous."""
 
     def __init__(self) -> None:
-        super().__init__("Log in first: this needs a viewer.")
+        super().__init__("This operation requires a viewer. Log in and send the access token.")
 
 
-class Withheld(Exception):
-    """An unexpected error whose text is not shown to anybody: it may quote a password. The message is its type."""
+class RedactedError(Exception):
+    """An unexpected error without its message, which may contain a password. The message is the type of the error."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__qualname__)
@@ -46,5 +46,5 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def code_of(error: BaseException | None) -> str | None:
-    """Give the code of an error whose message may be shown to the client; None for one to be masked."""
+    """Return the code of an error whose message clients may see; None if the error must be masked."""
     return next((code for kind, code in CODES if isinstance(error, kind)), None)

@@ -1,7 +1,7 @@
-"""Global ids: what stands wherever the schema says `ID`.
+"""Global ids, the values of the type `ID`.
 
-An id is the base64url form of a kind and its numbers, as `User:4711`. It is opaque to clients and good as a
-cache key: a thing has exactly one id, so anything that is not exactly what `encode` makes is malformed.
+A global id is a kind and its numbers, such as `User:4711`, in base64url. Clients use ids as cache keys, so each object
+has exactly one: `decode` accepts only the exact output of `encode`.
 """
 
 import base64
@@ -15,7 +15,7 @@ from resolvers.errors import BadInput
 
 
 class Kind(Enum):
-    """What an id can stand for; the value is how many numbers it takes to name one."""
+    """The kinds of objects with a global id, and how many numbers identify an object of the kind."""
 
     USER = "User", 1
     POST = "Post", 1
@@ -29,46 +29,47 @@ class Kind(Enum):
 
 
 MAX_LENGTH = 100  # twice the longest id
+MALFORMED = "The id is malformed. Send an id that this API returned."
 
 KINDS = {kind.label: kind for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalId:
-    """A decoded id: the kind of thing and the numbers that name it. The thing itself need not exist."""
+    """A decoded global id: a kind and its numbers. The object may not exist."""
 
     kind: Kind
     numbers: tuple[int, ...]
 
 
 def encode(kind: Kind, *numbers: int) -> str:
-    """Make the global id of a thing."""
+    """Return the global id of an object."""
     return _encode(":".join((kind.label, *map(str, numbers))))
 
 
 def encode_all(kind: Kind, numbers: Sequence[int]) -> list[str]:
-    """Make the global ids of many things of a kind that takes one number."""
+    """Return the global ids of objects of a kind with one number."""
     prefix = f"{kind.label}:"
     return encode_texts([f"{prefix}{number}" for number in numbers])
 
 
 def decode(text: str) -> GlobalId:
-    """Read a global id back. Raises BadInput if it is none."""
+    """Return the kind and numbers of a global id. Raises BadInput if it is malformed."""
     if len(text) > MAX_LENGTH:
-        raise BadInput("The id is malformed. Send an id that this API returned.")
+        raise BadInput(MALFORMED)
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
     except ValueError:
-        raise BadInput("The id is malformed. Send an id that this API returned.") from None
+        raise BadInput(MALFORMED) from None
     label, *digits = raw.split(":")
     kind = KINDS.get(label)
     if kind is None or len(digits) != kind.arity or not all(map(_is_number, digits)) or _encode(raw) != text:
-        raise BadInput("The id is malformed. Send an id that this API returned.")
+        raise BadInput(MALFORMED)
     return GlobalId(kind, tuple(map(int, digits)))
 
 
 def number(kind: Kind, text: str) -> int | None:
-    """Read the one number of an id of this kind; None if another kind's. Raises BadInput if malformed."""
+    """Return the number of a global id of this kind; None for another kind. Raises BadInput if it is malformed."""
     found = decode(text)
     return found.numbers[0] if found.kind is kind else None
 

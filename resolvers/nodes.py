@@ -1,4 +1,4 @@
-"""Anything by its global id, for clients that refetch what their cache holds."""
+"""Objects by global id, for clients that refetch their cached objects."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -12,24 +12,25 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 
 MAX_NODES = 100
-PEOPLE = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.RELATIONSHIP)
+USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.RELATIONSHIP)
+"""The kinds whose last number is the id of a user who must exist."""
 
-Found: TypeAlias = User | Post | Timeline | Relationship | None
+Record: TypeAlias = User | Post | Timeline | Relationship | None
 
 
 async def node(
     context: Context,
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id to look up.")],
-) -> Found:
-    """Find what an id stands for; None if there is no such thing, or none that concerns the viewer.
+) -> Record:
+    """Return the object with a global id; None if it does not exist or is not visible to the viewer.
 
     One round trip. Raises BadInput for a malformed id.
     """
-    [found] = await find(context, [ids.decode(id)])
-    if isinstance(found, Exception):
-        raise found
-    return found
+    [record] = await load_nodes(context, [ids.decode(id)])
+    if isinstance(record, Exception):
+        raise record
+    return record
 
 
 async def nodes(
@@ -39,48 +40,49 @@ async def nodes(
         list[strawberry.ID],
         strawberry.argument(name="ids", description="The global ids to look up, at most 100."),
     ],
-) -> Sequence[Found | Exception]:
-    """Find what many ids stand for, in their order; a malformed one fails alone.
+) -> Sequence[Record | Exception]:
+    """Return the objects with these global ids, in their order. A malformed id fails alone.
 
-    One round trip. Raises BadInput for more than 100.
+    One round trip. Raises BadInput for more than 100 ids.
     """
     if len(keys) > MAX_NODES:
-        raise BadInput(f"'ids' takes at most {MAX_NODES} ids, not {len(keys)}.")
-    decoded = [decode_or_refuse(key) for key in keys]
-    found = iter(await find(context, [each for each in decoded if isinstance(each, ids.GlobalId)]))
-    return [next(found) if isinstance(each, ids.GlobalId) else each for each in decoded]
+        raise BadInput(f"'ids' has {len(keys)} entries; at most {MAX_NODES} are allowed. Send several requests.")
+    decoded = [decode_or_error(key) for key in keys]
+    records = iter(await load_nodes(context, [each for each in decoded if isinstance(each, ids.GlobalId)]))
+    return [next(records) if isinstance(each, ids.GlobalId) else each for each in decoded]
 
 
-def decode_or_refuse(text: str) -> ids.GlobalId | BadInput:
-    """Decode an id, with a malformed one's error as a value."""
+def decode_or_error(text: str) -> ids.GlobalId | BadInput:
+    """Return the decoded id, or the error if it is malformed."""
     try:
         return ids.decode(text)
     except BadInput as error:
         return error
 
 
-async def find(context: Context, keys: Sequence[ids.GlobalId]) -> list[Found | Exception]:
-    """Find what decoded ids stand for, as far as it concerns the viewer; what cannot be told fails alone."""
-    known = [key.numbers[-1] for key in keys if key.kind in PEOPLE]
-    posts = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
-    related = [key.numbers[1] for key in keys if _relates(context, key)]
+async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Record | Exception]:
+    """Return the objects with these ids; None if missing or not visible to the viewer. A failed look-up fails alone."""
+    user_ids = [key.numbers[-1] for key in keys if key.kind in USER_KINDS]
+    post_ids = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
+    subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
     loaders = context.loaders
-    begun: list[Awaitable[list[Any]]] = [loaders.users.load_many(known), loaders.posts.load_many(posts)]
-    if related:
-        begun.append(loaders.relationships.load_many(related))
-    users, found, *rest = await asyncio.gather(*begun)
-    relations: dict[int, Relationship] = dict(zip(related, rest[0], strict=True)) if rest else {}
-    shown = dict(zip(known, users, strict=True)), dict(zip(posts, found, strict=True))
-    return [_shown(context, key, *shown, relations) for key in keys]
+    lookups: list[Awaitable[list[Any]]] = [loaders.users.load_many(user_ids), loaders.posts.load_many(post_ids)]
+    if subjects:
+        lookups.append(loaders.relationships.load_many(subjects))
+    loaded_users, loaded_posts, *rest = await asyncio.gather(*lookups)
+    users = dict(zip(user_ids, loaded_users, strict=True))
+    posts = dict(zip(post_ids, loaded_posts, strict=True))
+    relationships: dict[int, Relationship] = dict(zip(subjects, rest[0], strict=True)) if rest else {}
+    return [_visible(context, key, users, posts, relationships) for key in keys]
 
 
-def _shown(
+def _visible(
     context: Context,
     key: ids.GlobalId,
     users: Mapping[int, User | None],
     posts: Mapping[int, Post | None],
     relationships: Mapping[int, Relationship],
-) -> Found:
+) -> Record:
     match key.kind, key.numbers:
         case ids.Kind.USER, (user,):
             return users[user]
@@ -90,11 +92,11 @@ def _shown(
             return None if users[owner] is None else Timeline(owner, TimelineKind.USER)
         case ids.Kind.HOME_TIMELINE, (owner,) if owner == context.viewer_id:
             return Timeline(owner, TimelineKind.HOME)
-        case ids.Kind.RELATIONSHIP, (_, subject) if _relates(context, key):
+        case ids.Kind.RELATIONSHIP, (_, subject) if _is_viewers_relationship(context, key):
             return None if users[subject] is None else relationships[subject]
         case _:
             return None
 
 
-def _relates(context: Context, key: ids.GlobalId) -> bool:
+def _is_viewers_relationship(context: Context, key: ids.GlobalId) -> bool:
     return key.kind is ids.Kind.RELATIONSHIP and key.numbers[0] == context.viewer_id

@@ -1,4 +1,4 @@
-"""Posts: look-up by id, and their authors."""
+"""The resolvers of posts."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Annotated
@@ -9,7 +9,7 @@ from graph.model import Post, User
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.references import Reference, refer
-from resolvers.times import Moment, moments
+from resolvers.times import FormattedTime, format_times
 
 
 async def post(
@@ -17,31 +17,31 @@ async def post(
     *,
     id: Annotated[strawberry.ID, strawberry.argument(description="The global id of the post.")],
 ) -> Post | None:
-    """Find a post. One round trip; raises BadInput for a malformed id."""
-    found = ids.number(ids.Kind.POST, id)
-    return None if found is None else await context.loaders.posts.load(found)
+    """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id."""
+    number = ids.number(ids.Kind.POST, id)
+    return None if number is None else await context.loaders.posts.load(number)
 
 
 def global_ids(posts: Sequence[Post], context: Context) -> list[str]:
-    """Give posts' global ids."""
+    """Return the global ids of posts."""
     return ids.encode_all(ids.Kind.POST, [post.id for post in posts])
 
 
-def creation_times(posts: Sequence[Post], context: Context) -> list[Moment]:
-    """Tell when posts were published."""
-    return moments([post.id for post in posts])
+def creation_times(posts: Sequence[Post], context: Context) -> list[FormattedTime]:
+    """Return the times when posts were published."""
+    return format_times([post.id for post in posts])
 
 
-def themselves(posts: Sequence[Post], context: Context) -> Sequence[Post]:
-    """Give the node of a post's edge: the post."""
+def edge_nodes(posts: Sequence[Post], context: Context) -> Sequence[Post]:
+    """Return the nodes of edges: a post is the record of its own edge."""
     return posts
 
 
 def authors(posts: Sequence[Post], context: Context) -> Awaitable[list[User | None]]:
-    """Give posts' authors. One round trip."""
+    """Return the authors of posts. One round trip."""
     return context.loaders.users.load_many([post.author for post in posts])
 
 
 def author_references(posts: Sequence[Post], context: Context) -> list[Reference]:
-    """Refer to posts' authors."""
+    """Return references to the authors of posts."""
     return refer([post.author for post in posts])

@@ -1,4 +1,4 @@
-"""The rate limit of whoever asks."""
+"""The rate limit of the viewer or the client's network."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from resolvers.context import Context
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """How many points a holder may use at once, how many are left, when all are back, and what this operation cost."""
+    """The maximum and remaining points, when all are available again, and what this operation cost."""
 
     limit: int
     remaining: int
@@ -17,7 +17,7 @@ class RateLimit:
 
 
 async def rate_limit(context: Context) -> RateLimit | None:
-    """Return the rate limit of the viewer, or of an anonymous address; None while rates are not limited."""
+    """Return the rate limit of the viewer or the client's network; None if there are no rate limits."""
     if context.read_rate_limit is None:
         return None
     limit: RateLimit = await context.read_rate_limit()

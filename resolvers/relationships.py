@@ -1,4 +1,4 @@
-"""Relationships: how the viewer stands to people, computed from the viewer's own sets."""
+"""The resolvers of relationships."""
 
 from collections.abc import Awaitable, Sequence
 
@@ -11,9 +11,9 @@ from resolvers.references import Identified
 def to_viewer(
     users: Sequence[Identified], context: Context
 ) -> Awaitable[Sequence[Relationship | None]] | Sequence[Relationship | None]:
-    """Tell how the viewer and people stand to each other; None for all if anonymous.
+    """Return the relationships between the viewer and users; None for anonymous requests.
 
-    One round trip with two commands, whatever the number of people.
+    One round trip with two commands, whatever the number of users.
     """
     if context.viewer is None:
         return [None] * len(users)
@@ -21,5 +21,5 @@ def to_viewer(
 
 
 def global_ids(relationships: Sequence[Relationship], context: Context) -> list[str]:
-    """Give relationships' global ids."""
+    """Return the global ids of relationships."""
     return [ids.encode(ids.Kind.RELATIONSHIP, each.viewer, each.subject) for each in relationships]

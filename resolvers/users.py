@@ -1,4 +1,4 @@
-"""People: look-up by id and login, counts, and the lists of followers and followings."""
+"""The resolvers of users: look-ups by id and login, counts, followers and followed users."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -15,67 +15,67 @@ from resolvers.context import Context
 from resolvers.inputs import UserBy
 from resolvers.loaders import PageKey
 from resolvers.references import Identified, Reference, refer
-from resolvers.times import Moment, moments
+from resolvers.times import FormattedTime, format_times
 
 By = Annotated[UserBy, strawberry.argument(description="The id or login to look up.")]
 
 
 def viewer(context: Context) -> Awaitable[User | None] | None:
-    """Give the person who asks; None if anonymous. One round trip."""
+    """Return the viewer; None for anonymous requests. One round trip."""
     return None if context.viewer is None else context.loaders.users.load(context.viewer.user)
 
 
 def viewer_reference(context: Context) -> Reference | None:
-    """Refer to the person who asks."""
+    """Return a reference to the viewer."""
     return None if context.viewer is None else Reference(context.viewer.user)
 
 
 async def user(context: Context, *, by: By) -> User | None:
-    """Find a person by global id or a known login (one round trip), or by a login met first (two).
+    """Return the user with a global id or login; None if there is none.
 
-    Raises BadInput for a malformed id.
+    One round trip, or two for a login that is not in the cache of logins. Raises BadInput for a malformed id.
     """
-    found = known_id(context, by)
-    if found is None and by.id is None:
-        found = await context.loaders.logins.load(by.login or "")
-    return None if found is None else await context.loaders.users.load(found)
+    number = known_id(context, by)
+    if number is None and by.id is None:
+        number = await context.loaders.logins.load(by.login or "")
+    return None if number is None else await context.loaders.users.load(number)
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:
-    """Refer to the person who is asked for, if that is clear without a look-up. Raises BadInput."""
-    found = known_id(context, by)
-    return None if found is None else Reference(found)
+    """Return a reference to the user if that takes no look-up. Raises BadInput for a malformed id."""
+    number = known_id(context, by)
+    return None if number is None else Reference(number)
 
 
 def known_id(context: Context, by: UserBy) -> int | None:
-    """Give the id of a person who is asked for by it, or by a login met before. Raises BadInput."""
+    """Return the id of the user if it is given or cached by login. Raises BadInput for a malformed id."""
     if by.id is not None:
         return ids.number(ids.Kind.USER, by.id)
     return context.graph.users.remembered_id(by.login or "")
 
 
 def global_ids(users: Sequence[Identified], context: Context) -> list[str]:
-    """Give people's global ids."""
+    """Return the global ids of users."""
     return ids.encode_all(ids.Kind.USER, [user.id for user in users])
 
 
-def joining_times(users: Sequence[Identified], context: Context) -> list[Moment]:
-    """Tell when people signed up."""
-    return moments([user.id for user in users])
+def joining_times(users: Sequence[Identified], context: Context) -> list[FormattedTime]:
+    """Return the times when users signed up."""
+    return format_times([user.id for user in users])
 
 
 def followers_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
-    """Count people's followers. One round trip."""
+    """Return the numbers of followers. One round trip."""
     return context.loaders.followers_counts.load_many([user.id for user in users])
 
 
 def following_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
-    """Count whom people follow. One round trip."""
+    """Return the numbers of followed users. One round trip."""
     return context.loaders.following_counts.load_many([user.id for user in users])
 
 
 def posts_counts(users: Sequence[Identified], context: Context) -> Awaitable[list[int]]:
-    """Count people's posts. One round trip."""
+    """Return the numbers of posts. One round trip."""
     return context.loaders.posts_counts.load_many([user.id for user in users])
 
 
@@ -88,9 +88,9 @@ def followers(
     last: Last = None,
     before: Before = None,
 ) -> Awaitable[list[FollowPage]]:
-    """Page through people's followers, newest first. One round trip; raises BadPaging."""
+    """Return a page of each user's followers, newest first. One round trip. Raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    return context.start(pages_of(context.loaders.followers, users, window, incoming=True))
+    return context.start(follow_pages(context.loaders.followers, users, window, incoming=True))
 
 
 def following(
@@ -102,42 +102,42 @@ def following(
     last: Last = None,
     before: Before = None,
 ) -> Awaitable[list[FollowPage]]:
-    """Page through those whom people follow, newest first. One round trip; raises BadPaging."""
+    """Return a page of the users whom each user follows, newest first. One round trip. Raises BadPaging."""
     window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
-    return context.start(pages_of(context.loaders.following, users, window, incoming=False))
+    return context.start(follow_pages(context.loaders.following, users, window, incoming=False))
 
 
-async def pages_of(
+async def follow_pages(
     loader: DataLoader[PageKey, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
 ) -> list[FollowPage]:
-    """Read a page of each person's list."""
+    """Return a page of each user's list."""
     pages = await loader.load_many([(user.id, window) for user in users])
     return [FollowPage(user.id, incoming, page) for user, page in zip(users, pages, strict=True)]
 
 
 def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
-    """Give the person at the other end of each follow. One round trip."""
+    """Return the other user of each follow. One round trip."""
     return context.loaders.users.load_many([follow.user for follow in follows])
 
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:
-    """Refer to the person at the other end of each follow."""
+    """Return a reference to the other user of each follow."""
     return refer([follow.user for follow in follows])
 
 
-def following_times(follows: Sequence[Follow], context: Context) -> list[Moment]:
-    """Tell when follows began."""
-    return moments([follow.number for follow in follows])
+def following_times(follows: Sequence[Follow], context: Context) -> list[FormattedTime]:
+    """Return the times when follows began."""
+    return format_times([follow.number for follow in follows])
 
 
 async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list[User | None]]:
-    """Give the people of each page, without their edges. One round trip."""
-    people = iter(await follow_users([follow for page in pages for follow in page.edges], context))
-    return [[next(people) for _ in page.edges] for page in pages]
+    """Return the users of each page. One round trip."""
+    users = iter(await follow_users([follow for page in pages for follow in page.edges], context))
+    return [[next(users) for _ in page.edges] for page in pages]
 
 
 async def total_counts(pages: Sequence[FollowPage], context: Context) -> list[int]:
-    """Count the whole lists that pages are of. One round trip, shared with the owners' counts."""
+    """Return the lengths of the whole lists. One round trip, shared with the owners' counts."""
     loaders = context.loaders
     counts = await asyncio.gather(
         loaders.followers_counts.load_many(page.owner for page in pages if page.incoming),

@@ -38,7 +38,7 @@ class PageInfo:
 
 @strawberry.type(description="A post in a timeline.")
 class PostEdge:
-    """Values are `graph.model.Post`: a post stands for its edge."""
+    """Values are `graph.model.Post`: a post is the record of its own edge."""
 
     record: ClassVar[type] = model.Post
 
@@ -46,7 +46,7 @@ class PostEdge:
         connections.post_cursors,
         description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`.",
     )
-    node: Post = batched(posts.themselves, description="The post.")
+    node: Post = batched(posts.edge_nodes, description="The post.")
 
 
 @strawberry.type(description="A page of posts, newest first.")

@@ -28,7 +28,7 @@ class UserError:
     code: ProblemCode = strawberry.field(description="The stable error code, for programs.")
     message: str = strawberry.field(description="The explanation to show to the user. Its wording may change.")
     field: list[str] | None = batched(
-        mutations.fields,
+        mutations.error_fields,
         description='The path of the invalid field inside `input`, such as `["location", "latitude"]` or '
         '`["userIds", "0"]`. Null if the problem does not concern a single field.',
     )
@@ -40,16 +40,18 @@ class Session:
 
     record: ClassVar[type] = model.Session
 
-    token: str = batched(mutations.tokens, description="The access token. Send it as `Authorization: Bearer <token>`.")
+    token: str = batched(
+        mutations.access_tokens, description="The access token. Send it as `Authorization: Bearer <token>`."
+    )
     expires_at: datetime = strawberry.field(description="When the token expires.")
     user: User = batched(mutations.session_users, description="The user who is logged in.")
 
 
 @strawberry.type(description="The result of `signUp`.")
 class SignUpPayload:
-    """Values are `resolvers.mutations.SessionStarted`."""
+    """Values are `resolvers.mutations.SessionPayload`."""
 
-    record: ClassVar[type] = mutations.SessionStarted
+    record: ClassVar[type] = mutations.SessionPayload
 
     session: Session | None = strawberry.field(description="The first session of the new user. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
@@ -57,9 +59,9 @@ class SignUpPayload:
 
 @strawberry.type(description="The result of `logIn`.")
 class LogInPayload:
-    """Values are `resolvers.mutations.SessionStarted`."""
+    """Values are `resolvers.mutations.SessionPayload`."""
 
-    record: ClassVar[type] = mutations.SessionStarted
+    record: ClassVar[type] = mutations.SessionPayload
 
     session: Session | None = strawberry.field(description="The new session. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
@@ -76,9 +78,9 @@ class LogOutPayload:
 
 @strawberry.type(description="The result of `updateProfile`.")
 class UpdateProfilePayload:
-    """Values are `resolvers.mutations.ProfileUpdated`."""
+    """Values are `resolvers.mutations.UpdateProfilePayload`."""
 
-    record: ClassVar[type] = mutations.ProfileUpdated
+    record: ClassVar[type] = mutations.UpdateProfilePayload
 
     user: User | None = strawberry.field(description="The viewer after the change. Null on failure.")
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
@@ -86,9 +88,9 @@ class UpdateProfilePayload:
 
 @strawberry.type(description="The result of `publishPost`.")
 class PublishPostPayload:
-    """Values are `resolvers.mutations.PostPublished`."""
+    """Values are `resolvers.mutations.PublishPostPayload`."""
 
-    record: ClassVar[type] = mutations.PostPublished
+    record: ClassVar[type] = mutations.PublishPostPayload
 
     post: Post | None = strawberry.field(description="The new post. Null on failure.")
     post_edge: PostEdge | None = strawberry.field(
@@ -99,14 +101,16 @@ class PublishPostPayload:
 
 @strawberry.type(description="The result of `deletePost`.")
 class DeletePostPayload:
-    """Values are `resolvers.mutations.PostDeleted`."""
+    """Values are `resolvers.mutations.DeletePostPayload`."""
 
-    record: ClassVar[type] = mutations.PostDeleted
+    record: ClassVar[type] = mutations.DeletePostPayload
 
     deleted_post_id: strawberry.ID | None = strawberry.field(
         description="The global id of the deleted post, to remove it from caches. Null on failure."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer after the deletion. Null on failure.")
+    viewer: User | None = batched(
+        mutations.payload_viewers, description="The viewer after the deletion. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
@@ -126,27 +130,31 @@ class FollowResult:
 
 @strawberry.type(description="The result of `follow`.")
 class FollowPayload:
-    """Values are `resolvers.mutations.FollowsChanged`."""
+    """Values are `resolvers.mutations.FollowsPayload`."""
 
-    record: ClassVar[type] = mutations.FollowsChanged
+    record: ClassVar[type] = mutations.FollowsPayload
 
     results: list[FollowResult] = strawberry.field(
         description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer after the change. Null on failure.")
+    viewer: User | None = batched(
+        mutations.payload_viewers, description="The viewer after the change. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
 @strawberry.type(description="The result of `unfollow`.")
 class UnfollowPayload:
-    """Values are `resolvers.mutations.FollowsChanged`."""
+    """Values are `resolvers.mutations.FollowsPayload`."""
 
-    record: ClassVar[type] = mutations.FollowsChanged
+    record: ClassVar[type] = mutations.FollowsPayload
 
     results: list[FollowResult] = strawberry.field(
         description="One result for each distinct id, in the order of the input. Empty if the input is invalid."
     )
-    viewer: User | None = batched(mutations.viewers, description="The viewer after the change. Null on failure.")
+    viewer: User | None = batched(
+        mutations.payload_viewers, description="The viewer after the change. Null on failure."
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 

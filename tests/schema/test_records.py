@@ -17,7 +17,7 @@ from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 from strawberry.types.lazy_type import LazyType
 
-from resolvers.times import Moment
+from resolvers.times import FormattedTime
 from schema import schema
 
 Cases = list[tuple[type, StrawberryField, type | None]]
@@ -56,7 +56,7 @@ def behind(declared: Any) -> Any:
     if getattr(declared, "__name__", None) == "ID":
         return str
     if declared is datetime:
-        return datetime | Moment
+        return datetime | FormattedTime
     definition = getattr(declared, "__strawberry_definition__", None)
     if definition is not None and definition.is_interface:
         implementers = [

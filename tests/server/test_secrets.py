@@ -224,7 +224,7 @@ async def test_an_unexpected_error_is_logged_without_the_password(
     assert error["extensions"]["code"] == "INTERNAL"
     assert found_in(answer.text + caplog.text) == []
     assert error["extensions"]["requestId"] in caplog.text
-    assert "Withheld('RuntimeError')" in caplog.text
+    assert "RedactedError('RuntimeError')" in caplog.text
     assert "in broken" in caplog.text
 
 
