@@ -1,4 +1,4 @@
-"""The example operations run as they are, in the demo world, and answer with something to look at."""
+"""The example operations run unchanged in the demo world and return useful data."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -23,7 +23,7 @@ REQUIRED = {"follow": {"userIds": [ids.encode(ids.Kind.USER, 1)]}}
 
 
 class Alice:
-    """Runs examples as alice, in a small cut of the demo world."""
+    """Runs examples as alice in a small demo world."""
 
     def __init__(self, graph: Graph, world: World, session: Session) -> None:
         self.graph = graph
@@ -31,11 +31,11 @@ class Alice:
         self._viewer = Viewer(session.user, session.id, session.expires_at)
 
     def context(self) -> Context:
-        """Make the context of one request."""
+        """Return the context of a new request."""
         return Context(self.graph, self._viewer, lambda session: f"token of {session.user}")
 
     async def run(self, example: str, **variables: Any) -> dict[str, Any]:
-        """Execute a query or mutation; give its data."""
+        """Execute a query or mutation and return its data."""
         document = EXAMPLES[example].read_text("utf-8")
         result = await schema.execute(document, variables, self.context())
         assert result.errors is None
@@ -43,7 +43,7 @@ class Alice:
         return result.data
 
     async def subscribe(self, example: str, **variables: Any) -> AsyncGenerator[dict[str, Any], None]:
-        """Start a subscription; yield the data of its events."""
+        """Run a subscription and yield the data of its events."""
         document = EXAMPLES[example].read_text("utf-8")
         async with aclosing(await schema.subscribe(document, variables, self.context())) as results:
             async for result in results:
@@ -54,7 +54,7 @@ class Alice:
 
 @pytest.fixture
 async def alice(graph: Graph) -> Alice:
-    """Settle the world and log alice in."""
+    """Load the demo world and start a session of alice."""
     world = await settle_small_world(graph)
     return Alice(graph, world, await graph.sessions.start(world.people()["alice"]))
 
@@ -66,7 +66,7 @@ def test_every_example_is_run_by_a_test_here() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_one_named_operation_with_a_comment(name: str) -> None:
-    """The comment says what it is for; the name is what logs and the playground show."""
+    """Logs and the playground show the name."""
     text = EXAMPLES[name].read_text("utf-8")
     assert text.startswith("# ")
     [operation] = parse(text).definitions
@@ -75,14 +75,14 @@ def test_an_example_is_one_named_operation_with_a_comment(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_never_falls_back(name: str) -> None:
-    """Queries, mutations and the events of subscriptions are executed breadth first."""
+def test_an_example_runs_breadth_first(name: str) -> None:
+    """It never falls back to ordinary execution."""
     prepared = Executor(schema._schema).prepare(parse(EXAMPLES[name].read_text("utf-8")), REQUIRED.get(name))
     assert isinstance(prepared, Operation)
 
 
 async def test_home(alice: Alice) -> None:
-    """A page of posts with their authors and relations, and the rest behind it."""
+    """The end cursor leads to the next page."""
     posts = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
     assert len(posts["edges"]) == 30
     assert posts["pageInfo"]["hasNextPage"]
@@ -93,7 +93,7 @@ async def test_home(alice: Alice) -> None:
 
 
 async def test_followers_with_relations(alice: Alice) -> None:
-    """Bob's newest followers show alice every state there is."""
+    """Bob's newest followers have every relationship to alice."""
     user = (await alice.run("followers-with-relations"))["user"]
     assert user["name"] == "Bob"
     shown = [(edge["node"]["login"], edge["node"]["relationship"]["state"]) for edge in user["followers"]["edges"]]
@@ -114,7 +114,7 @@ async def test_profile(alice: Alice) -> None:
 
 
 async def test_whats_new(alice: Alice) -> None:
-    """From the newest post that the client has, exactly what came since."""
+    """The page contains exactly the posts that are newer than the cursor."""
     posts = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
     third = posts["edges"][2]["cursor"]
     newer = (await alice.run("whats-new", before=third))["viewer"]["homeTimeline"]["posts"]
@@ -123,7 +123,7 @@ async def test_whats_new(alice: Alice) -> None:
 
 
 async def test_log_in(alice: Alice) -> None:
-    """The defaults are the demo's alice."""
+    """The default variables log alice in."""
     session = (await alice.run("log-in"))["logIn"]["session"]
     assert session["user"]["login"] == "alice"
     assert session["token"]
@@ -137,7 +137,7 @@ async def test_publish(alice: Alice) -> None:
 
 
 async def test_follow(alice: Alice) -> None:
-    """One outcome for each id, and the relation as it is afterwards."""
+    """Each id has an outcome, and the relationship is that after the change."""
     followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("xiaoming", "bob")]
     answer = (await alice.run("follow", userIds=followees))["follow"]
     assert [result["outcome"] for result in answer["results"]] == ["FOLLOWED", "ALREADY_FOLLOWING"]
@@ -145,10 +145,10 @@ async def test_follow(alice: Alice) -> None:
 
 
 async def test_live(alice: Alice) -> None:
-    """A page, then everything after it: what somebody published in between arrives first, then what comes."""
+    """From the page's live cursor, posts published before the subscription come first, then new ones."""
     page = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
     await alice.graph.posts.publish(alice.people["bob"], "in between")
-    events = []
+    events: list[dict[str, Any]] = []
     async with asyncio.timeout(10), aclosing(alice.subscribe("live", after=page["liveCursor"])) as live:
         async for event in live:
             events.append(event["homeTimeline"])
@@ -161,19 +161,19 @@ async def test_live(alice: Alice) -> None:
 
 
 async def test_events(alice: Alice) -> None:
-    """Whoever writes one of the words, and what is deleted of it."""
+    """Posts with one of the keywords and their deletions match."""
     bob = alice.people["bob"]
-    told = []
+    received = []
     async with asyncio.timeout(10), aclosing(alice.subscribe("events")) as stream:
         async for event in stream:
-            told.append(event["events"])
-            if len(told) == 1:
+            received.append(event["events"])
+            if len(received) == 1:
                 await alice.graph.posts.publish(bob, "tea")
                 post = await alice.graph.posts.publish(bob, "Coffee, then #Music")
-            if len(told) == 2:
+            if len(received) == 2:
                 await alice.graph.posts.delete(bob, post.id)
-            if len(told) == 3:
+            if len(received) == 3:
                 break
-    assert [event["__typename"] for event in told] == ["Checkpoint", "PostPublished", "PostDeleted"]
-    assert told[1]["post"]["text"] == "Coffee, then #Music"
-    assert told[2]["postId"] == told[1]["post"]["id"]
+    assert [event["__typename"] for event in received] == ["Checkpoint", "PostPublished", "PostDeleted"]
+    assert received[1]["post"]["text"] == "Coffee, then #Music"
+    assert received[2]["postId"] == received[1]["post"]["id"]

@@ -75,7 +75,7 @@ class Town:
 async def town(graph: Graph) -> Town:
     """Create four users who follow each other and publish posts, one of them logged in."""
     world = World(graph)
-    alice, bob, carol, _ = people = await world.people("alice", "bob", "carol", "dave")
+    alice, bob, carol, _ = people = await world.users("alice", "bob", "carol", "dave")
     await world.follow(alice, bob, carol)
     await world.follow(bob, alice)
     await world.follow(carol, bob, alice)

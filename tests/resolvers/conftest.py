@@ -1,4 +1,4 @@
-"""A small world to ask questions about: people, follows and posts made through the graph, asked about in GraphQL."""
+"""A small world of users, follows and posts, written through the graph and queried through GraphQL."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ PASSWORD = "correct horse"
 
 @dataclass
 class Answer:
-    """What came back: the data, the errors as (path, code), and what it cost the store."""
+    """The result of an operation: data, errors as (path, code), and its round trips and commands to the store."""
 
     data: Any
     errors: list[tuple[tuple[str | int, ...], str | None]]
@@ -28,27 +28,27 @@ class Answer:
 
 
 class World:
-    """Makes people by login and lets them act; asks on behalf of one of them, or of nobody."""
+    """Creates users by login, acts as them, and executes operations as one of them or anonymously."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._sessions: dict[int, Session] = {}
 
-    async def people(self, *logins: str) -> list[User]:
-        """Sign people up, in this order."""
+    async def users(self, *logins: str) -> list[User]:
+        """Create users in this order."""
         return [await self.graph.users.sign_up(login, PASSWORD, login.title()) for login in logins]
 
     async def follow(self, follower: User, *followees: User) -> None:
-        """Let somebody follow people, the first one first."""
+        """Follow users in this order."""
         for followee in followees:
             await self.graph.follows.follow(follower.id, [followee.id])
 
     async def post(self, author: User, *texts: str) -> list[Post]:
-        """Publish posts, the first one first."""
+        """Publish posts in this order."""
         return [await self.graph.posts.publish(author.id, text) for text in texts]
 
     async def viewer(self, user: User | None) -> Viewer | None:
-        """Log somebody in, once."""
+        """Return the viewer for a user, with one session per user; None for None."""
         if user is None:
             return None
         if user.id not in self._sessions:
@@ -57,11 +57,11 @@ class World:
         return Viewer(user.id, session.id, session.expires_at)
 
     async def context(self, user: User | None) -> Context:
-        """Make a context, outside of any request."""
+        """Return a context that belongs to no request."""
         return Context(self.graph, await self.viewer(user), issue_token)
 
     async def ask(self, document: str, by: User | None = None, /, **variables: object) -> Answer:
-        """Execute an operation as the server does: the session check and the watermark beside it."""
+        """Execute an operation like the server, with the session check and the watermark in parallel."""
         viewer = await self.viewer(by)
         store = self.graph.store
         trips, commands = store.round_trips, store.commands
@@ -76,36 +76,36 @@ class World:
 
 
 def errors_of(errors: Any) -> list[tuple[tuple[str | int, ...], str | None]]:
-    """Reduce errors to what clients rely on."""
+    """Return the path and code of each error."""
     return [(tuple(error.path or ()), code_of(error.original_error)) for error in errors or ()]
 
 
 def issue_token(session: Session) -> str:
-    """Make a token that tests can read."""
+    """Return a readable token."""
     return f"token of {session.user}"
 
 
 def user_id(user: User) -> str:
-    """Give somebody's global id."""
+    """Return the global id of a user."""
     return ids.encode(ids.Kind.USER, user.id)
 
 
 def post_id(post: Post) -> str:
-    """Give a post's global id."""
+    """Return the global id of a post."""
     return ids.encode(ids.Kind.POST, post.id)
 
 
 def texts(connection: Mapping[str, Any]) -> list[str]:
-    """Give the texts of a page of posts."""
+    """Return the texts of a page of posts."""
     return [edge["node"]["text"] for edge in connection["edges"]]
 
 
 def logins(connection: Mapping[str, Any]) -> list[str]:
-    """Give the logins of a page of people."""
+    """Return the logins of a page of users."""
     return [edge["node"]["login"] for edge in connection["edges"]]
 
 
 @pytest.fixture
 async def world(graph: Graph) -> World:
-    """Give a world with nobody in it."""
+    """Return a world without users."""
     return World(graph)

@@ -1,4 +1,4 @@
-"""The context: what is read once, what is forgotten, and which errors clients may see."""
+"""The request context, and the errors that clients see."""
 
 import asyncio
 
@@ -12,41 +12,40 @@ from schema import schema
 from tests.resolvers.conftest import World, errors_of, issue_token, user_id
 
 
-async def test_the_drained_mark_is_read_once(world: World) -> None:
-    """All pages of a request share one mark, read when the first of them asks."""
+async def test_the_watermark_is_read_once(world: World) -> None:
+    """All pages of a request share one watermark."""
     context = Context(world.graph, None, issue_token)
     trips = world.graph.store.round_trips
-    assert await asyncio.gather(context.watermark(), context.watermark()) == [0, 0]
+    assert list(await asyncio.gather(context.watermark(), context.watermark())) == [0, 0]
     assert await context.watermark() == 0
     assert world.graph.store.round_trips == trips + 1
 
 
-async def test_the_server_may_begin_to_read_the_drained_mark(world: World) -> None:
-    """A mark that is known, or on its way, costs nothing more."""
+async def test_the_server_can_pass_the_watermark(world: World) -> None:
+    """Then it takes no round trip."""
     trips = world.graph.store.round_trips
-    coming = asyncio.get_running_loop().create_future()
-    context = Context(world.graph, None, issue_token, coming)
-    coming.set_result(7)
+    pending = asyncio.get_running_loop().create_future()
+    context = Context(world.graph, None, issue_token, pending)
+    pending.set_result(7)
     assert await context.watermark() == 7
     assert await context.watermark() == 7
     assert world.graph.store.round_trips == trips
 
 
-async def test_a_cancelled_reader_of_the_mark_leaves_the_others_alone(world: World) -> None:
-    """Two fields wait for the mark; one gives up."""
-    coming = asyncio.get_running_loop().create_future()
-    context = Context(world.graph, None, issue_token, coming)
+async def test_cancelling_one_reader_of_the_watermark_does_not_affect_others(world: World) -> None:
+    pending = asyncio.get_running_loop().create_future()
+    context = Context(world.graph, None, issue_token, pending)
     one, other = asyncio.ensure_future(context.watermark()), asyncio.ensure_future(context.watermark())
     await asyncio.sleep(0)
     one.cancel()
     await asyncio.sleep(0)
-    coming.set_result(7)
+    pending.set_result(7)
     assert await other == 7
 
 
-async def test_forgetting_reads_everything_again(world: World) -> None:
-    """After `forget` neither people nor the mark come from memory."""
-    [alice] = await world.people("alice")
+async def test_forget_drops_loaded_values(world: World) -> None:
+    """Users and the watermark are read again."""
+    [alice] = await world.users("alice")
     context = await world.context(alice)
     await context.loaders.users.load(alice.id)
     await context.watermark()
@@ -60,8 +59,8 @@ async def test_forgetting_reads_everything_again(world: World) -> None:
 
 
 async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
-    """The mark is read before the page: a post that is projected in between is not past the cursor."""
-    [alice] = await world.people("alice")
+    """A post that is projected between reading the watermark and the page is still after the cursor."""
+    [alice] = await world.users("alice")
     document = "query ($id: ID!) { node(id: $id) { ... on User { timeline { posts(first: 1) { liveCursor } } } } }"
     before = await world.ask(document, id=user_id(alice))
     await world.post(alice, "hello")
@@ -85,13 +84,11 @@ async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
         (None, None),
     ],
 )
-def test_codes(error: Exception | None, code: str | None) -> None:
-    """What clients may see has a code; all else has none, and is masked."""
+def test_only_errors_that_clients_may_see_have_a_code(error: Exception | None, code: str | None) -> None:
     assert code_of(error) == code
 
 
-async def test_a_store_that_is_down() -> None:
-    """Every field that needs the store fails with its code; what needs nothing is answered."""
+async def test_an_unavailable_store_fails_only_the_fields_that_need_it() -> None:
     graph = await Graph.open("unix:///nowhere/store.sock")
     try:
         result = await schema.execute(

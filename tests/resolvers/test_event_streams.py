@@ -58,7 +58,7 @@ class Streaming:
 
 async def test_all_four_kinds_come_with_their_people_and_posts(world: World) -> None:
     """Relations are the viewer's, counts those of the moment."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     async with Streaming(world, alice, users=[user_id(bob)]) as stream:
         assert (await stream.result()).data["events"]["__typename"] == "Checkpoint"
@@ -80,7 +80,7 @@ async def test_all_four_kinds_come_with_their_people_and_posts(world: World) -> 
 
 async def test_the_fields_of_a_filter_are_joined(world: World) -> None:
     """A post passes if it has the words, lies in the box and is of the kind that is asked for."""
-    alice, bob = await world.people("alice", "bob")
+    alice, bob = await world.users("alice", "bob")
     berlin, rome = Location(52.5, 13.4), Location(41.9, 12.5)
     box = {"south": 50, "west": 10, "north": 55, "east": 15}
     async with Streaming(world, None, keywords=["rain"], within=box, kinds=["POST_PUBLISHED"]) as stream:
@@ -95,7 +95,7 @@ async def test_the_fields_of_a_filter_are_joined(world: World) -> None:
 
 async def test_resuming_goes_on_after_the_cursor(world: World) -> None:
     """Nothing is lost and nothing comes twice."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with Streaming(world, None, users=[user_id(alice)]) as stream:
         await stream.result()
         await world.post(alice, "seen")
@@ -107,7 +107,7 @@ async def test_resuming_goes_on_after_the_cursor(world: World) -> None:
 
 async def test_a_fresher_cursor_of_the_transport_wins(world: World) -> None:
     """A client that reconnects by itself says where it was; its document is older."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with Streaming(world, None, users=[user_id(alice)]) as stream:
         start = (await stream.result()).data["events"]["cursor"]
         await world.post(alice, "seen", "missed")
@@ -157,7 +157,7 @@ async def test_a_filter_that_makes_no_sense_is_refused(world: World, filter_: di
 
 async def test_a_firehose_is_for_those_who_may(world: World) -> None:
     """Forbidden to everybody else, the anonymous included."""
-    alice, bob = await world.people("alice", "bob")
+    alice, bob = await world.users("alice", "bob")
     await world.graph.users.grant(alice.id, Permission.FIREHOSE)
     for viewer in (None, bob):
         async with Streaming(world, viewer, firehose=True) as stream:
@@ -170,7 +170,7 @@ async def test_a_firehose_is_for_those_who_may(world: World) -> None:
 
 async def test_logging_out_ends_an_event_stream(world: World) -> None:
     """A session that ends takes its subscriptions with it."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with Streaming(world, alice, users=[user_id(alice)]) as stream:
         await stream.result()
         viewer = await world.viewer(alice)

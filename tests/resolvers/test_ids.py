@@ -1,4 +1,4 @@
-"""Global ids: one for each thing, opaque, and nothing else passes for one."""
+"""Global ids: each object has exactly one, and everything else is rejected."""
 
 import base64
 
@@ -17,20 +17,19 @@ global_ids = st.sampled_from(Kind).flatmap(
 
 
 @given(global_ids)
-def test_decoding_reads_what_encoding_wrote(global_id: GlobalId) -> None:
-    """Every id comes back."""
+def test_ids_round_trip(global_id: GlobalId) -> None:
     assert decode(encode(global_id.kind, *global_id.numbers)) == global_id
 
 
 @given(global_ids, global_ids)
-def test_different_things_have_different_ids(one: GlobalId, other: GlobalId) -> None:
-    """Ids are cache keys."""
+def test_different_objects_have_different_ids(one: GlobalId, other: GlobalId) -> None:
+    """Clients use ids as cache keys."""
     assert (encode(one.kind, *one.numbers) == encode(other.kind, *other.numbers)) == (one == other)
 
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
-def test_nothing_else_is_an_id(text: str) -> None:
-    """Whatever decodes is exactly what encoding makes; the rest is BadInput and nothing worse."""
+def test_any_other_text_is_rejected(text: str) -> None:
+    """`decode` accepts only the exact output of `encode` and raises nothing but BadInput."""
     try:
         found = decode(text)
     except BadInput:
@@ -65,14 +64,14 @@ def raw(text: str) -> str:
         raw("post:1"),
     ],
 )
-def test_refuses_what_is_malformed(text: str) -> None:
-    """Padding, leading zeros, foreign digits, wrong arity, unknown kinds, huge numbers, cursors."""
+def test_rejects_malformed_ids(text: str) -> None:
+    """Padding, leading zeros, non-ASCII digits, wrong arity, unknown kinds, large numbers and cursors are malformed."""
     with pytest.raises(BadInput):
         decode(text)
 
 
-def test_refuses_a_second_spelling() -> None:
-    """Base64 with stray bits holds the same bytes, and is refused."""
+def test_rejects_another_encoding_of_the_same_bytes() -> None:
+    """Base64 with non-zero padding bits decodes to the same bytes."""
     assert encode(Kind.USER, 12) == "VXNlcjoxMg"
     assert base64.urlsafe_b64decode("VXNlcjoxMh==") == b"User:12"
     with pytest.raises(BadInput):
@@ -80,6 +79,5 @@ def test_refuses_a_second_spelling() -> None:
 
 
 def test_an_id_of_another_kind_has_no_number() -> None:
-    """Another kind's id is None, which means: not found."""
     assert number(Kind.USER, encode(Kind.USER, 7)) == 7
     assert number(Kind.USER, encode(Kind.POST, 7)) is None

@@ -1,4 +1,4 @@
-"""Mutations: what they change, what the payload shows, and what is refused without being written."""
+"""Mutations: their changes, their payloads, and invalid input, which writes nothing."""
 
 from dataclasses import replace
 
@@ -27,23 +27,23 @@ LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login
 
 
 def codes(answer: Answer, name: str) -> list[tuple[str, list[str] | None]]:
-    """Give the user errors of a mutation, as code and field."""
+    """Return the user errors of a mutation as code and field."""
     assert answer.errors == []
     return [(error["code"], error["field"]) for error in answer.data[name]["userErrors"]]
 
 
 def outcomes(answer: Answer, name: str = "follow") -> list[str]:
-    """Give the outcomes of a follow or unfollow."""
+    """Return the outcomes of a follow or unfollow."""
     return [result["outcome"] for result in answer.data[name]["results"]]
 
 
-async def events(world: World) -> int:
-    """Give the number of the last event: it moves exactly when something is written."""
+async def last_event(world: World) -> int:
+    """Return the number of the last event, which changes if and only if something is written."""
     return await world.graph.log.last()
 
 
 async def test_sign_up(world: World) -> None:
-    """A new person gets a session whose token is theirs; the name falls back to the login."""
+    """The user gets a session, and the name defaults to the login."""
     answer = await world.ask(SIGN_UP, login="Alice_1", password=PASSWORD)
     assert codes(answer, "signUp") == []
     session = answer.data["signUp"]["session"]
@@ -64,11 +64,11 @@ async def test_sign_up(world: World) -> None:
         ("x", "short", None, [("LOGIN_INVALID", ["login"]), ("PASSWORD_TOO_WEAK", ["password"])]),
     ],
 )
-async def test_sign_up_refused(
+async def test_invalid_sign_up(
     world: World, login: str, password: str, name: str | None, expected: list[tuple[str, list[str]]]
 ) -> None:
-    """Every broken rule is named, all at once, and nobody is signed up."""
-    await world.people("taken")
+    """All problems are reported together, and no user is created."""
+    await world.users("taken")
     answer = await world.ask(SIGN_UP, login=login, password=password, name=name)
     assert codes(answer, "signUp") == expected
     assert answer.data["signUp"]["session"] is None
@@ -76,8 +76,8 @@ async def test_sign_up_refused(
 
 
 async def test_log_in_and_out(world: World) -> None:
-    """The right password opens a session, and logging out ends it: this one, or all."""
-    alice, _ = await world.people("alice", "bob")
+    """The correct password starts a session; a log-out ends that session or all of them."""
+    alice, _ = await world.users("alice", "bob")
     answer = await world.ask(LOG_IN, login="ALICE", password=PASSWORD)
     assert answer.data["logIn"]["session"] == {"token": f"token of {alice.id}", "user": {"login": "alice"}}
 
@@ -95,8 +95,8 @@ async def test_log_in_and_out(world: World) -> None:
 
 @pytest.mark.parametrize("login", ["alice", "nobody", "", "\ud800"])
 async def test_wrong_credentials(world: World, login: str) -> None:
-    """A wrong password and an unknown login are told alike, about no field."""
-    await world.people("alice")
+    """A wrong password and an unknown login give the same error, without a field."""
+    await world.users("alice")
     answer = await world.ask(LOG_IN, login=login, password="wrong password")
     assert codes(answer, "logIn") == [("WRONG_CREDENTIALS", None)]
     assert answer.data["logIn"]["session"] is None
@@ -113,18 +113,18 @@ async def test_wrong_credentials(world: World, login: str) -> None:
         "unfollow(input: {userIds: []}) { userErrors { code } }",
     ],
 )
-async def test_what_needs_a_viewer(world: World, call: str) -> None:
-    """Nobody is logged in: an error, whatever the input, and nothing is written."""
-    before = await events(world)
+async def test_anonymous_requests_write_nothing(world: World, call: str) -> None:
+    """The error is UNAUTHENTICATED, whatever the input."""
+    before = await last_event(world)
     answer = await world.ask(f"mutation {{ {call} }}")
     name = call.partition("(")[0]
     assert (answer.data, answer.errors) == ({name: None}, [((name,), "UNAUTHENTICATED")])
-    assert await events(world) == before
+    assert await last_event(world) == before
 
 
 async def test_update_profile(world: World) -> None:
-    """What is given changes; what is left out or null stays."""
-    [alice] = await world.people("alice")
+    """Fields that are omitted or null do not change."""
+    [alice] = await world.users("alice")
     document = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
         user { name bio } userErrors { code field } } }"""
     answer = await world.ask(document, alice, input={"bio": "hi"})
@@ -137,8 +137,8 @@ async def test_update_profile(world: World) -> None:
 
 
 async def test_publish(world: World) -> None:
-    """The post is the viewer's, and comes back as a node and as an edge that pages on."""
-    [alice] = await world.people("alice")
+    """The payload has the post as a node and as an edge whose cursor is valid in timelines."""
+    [alice] = await world.users("alice")
     given = {"text": "  hello  ", "platform": "Web", "location": {"latitude": 1.5, "longitude": 2}}
     answer = await world.ask(PUBLISH, alice, input=given)
     assert codes(answer, "publishPost") == []
@@ -169,19 +169,19 @@ async def test_publish(world: World) -> None:
         ({"text": "x", "idempotencyKey": "钥匙"}, "INVALID", ["idempotencyKey"]),
     ],
 )
-async def test_publish_refused(world: World, given: dict[str, object], code: str, field: list[str]) -> None:
-    """Each broken rule names its field, and nothing is written."""
-    [alice] = await world.people("alice")
-    before = await events(world)
+async def test_invalid_posts(world: World, given: dict[str, object], code: str, field: list[str]) -> None:
+    """Each problem names its field, and nothing is written."""
+    [alice] = await world.users("alice")
+    before = await last_event(world)
     answer = await world.ask(PUBLISH, alice, input=given)
     assert codes(answer, "publishPost") == [(code, field)]
     assert answer.data["publishPost"]["post"] is answer.data["publishPost"]["postEdge"] is None
-    assert await events(world) == before
+    assert await last_event(world) == before
 
 
 async def test_publish_again_with_the_same_key(world: World) -> None:
-    """The same key and input give the same post; another input is refused."""
-    [alice] = await world.people("alice")
+    """The same key and input return the same post; a different input is an error."""
+    [alice] = await world.users("alice")
     given = {"text": "once", "idempotencyKey": "k1"}
     first, again = [await world.ask(PUBLISH, alice, input=given) for _ in range(2)]
     assert first.data == again.data
@@ -190,8 +190,8 @@ async def test_publish_again_with_the_same_key(world: World) -> None:
 
 
 async def test_delete(world: World) -> None:
-    """The id of the deleted post comes back, and the viewer's new count; repeating it answers the same."""
-    [alice] = await world.people("alice")
+    """The payload has the id of the deleted post and the viewer's new count, and a retry returns the same."""
+    [alice] = await world.users("alice")
     post, _ = await world.post(alice, "a", "b")
     for _ in range(2):
         answer = await world.ask(DELETE, alice, id=post_id(post))
@@ -202,9 +202,9 @@ async def test_delete(world: World) -> None:
         }
 
 
-async def test_delete_refused(world: World) -> None:
-    """Malformed, of another type, unknown, or somebody else's."""
-    alice, bob = await world.people("alice", "bob")
+async def test_invalid_deletions(world: World) -> None:
+    """The id is malformed, of another type, unknown, or of another user's post."""
+    alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "mine")
     for id, code in (
         ("x", "INVALID"),
@@ -218,8 +218,8 @@ async def test_delete_refused(world: World) -> None:
 
 
 async def test_follow_and_unfollow(world: World) -> None:
-    """Each id is answered in order, and payloads show relations and counts as after the change."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    """Results are in the order of the ids, with the relationships and counts after the change."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, carol)
     await world.follow(bob, alice)
     answer = await world.ask(FOLLOW, alice, ids=[user_id(bob), user_id(carol)])
@@ -246,8 +246,8 @@ async def test_follow_and_unfollow(world: World) -> None:
 
 
 async def test_each_mutation_of_a_document_shows_its_own_state(world: World) -> None:
-    """Two mutations in one document: each payload shows the state after its own write."""
-    alice, bob = await world.people("alice", "bob")
+    """Each payload of a document shows the state after its own mutation."""
+    alice, bob = await world.users("alice", "bob")
     part = """%s(input: {userIds: [$id]}) { results { user { followersCount relationship { state } } }
         viewer { followingCount following(first: 5) { nodes { login } } } }"""
     document = f"mutation ($id: ID!) {{ a: {part % 'follow'} b: {part % 'unfollow'} c: {part % 'follow'} }}"
@@ -265,9 +265,9 @@ async def test_each_mutation_of_a_document_shows_its_own_state(world: World) -> 
     assert seen == [("FOLLOWING", 1, 1, 1), ("NONE", 0, 0, 0), ("FOLLOWING", 1, 1, 1)]
 
 
-async def test_ids_that_stand_for_nobody(world: World) -> None:
-    """Oneself, unknown people, posts and repeated ids: answered in order, each once; the good ones are followed."""
-    alice, bob = await world.people("alice", "bob")
+async def test_some_ids_cannot_be_followed(world: World) -> None:
+    """The viewer, unknown users and posts have an outcome of their own, in order; the others are followed."""
+    alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hello")
     unknown = ids.encode(ids.Kind.USER, 12345)
     given = [user_id(alice), unknown, post_id(post), user_id(bob), unknown, user_id(bob)]
@@ -282,8 +282,8 @@ async def test_ids_that_stand_for_nobody(world: World) -> None:
 
 
 async def test_only_ids_of_other_types(world: World) -> None:
-    """Nobody to follow at all is an answer, not an error."""
-    [alice] = await world.people("alice")
+    """If no id is that of a user, the result is not an error."""
+    [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     answer = await world.ask(UNFOLLOW, alice, ids=[post_id(post)])
     assert outcomes(answer, "unfollow") == ["NOT_FOUND"]
@@ -291,32 +291,31 @@ async def test_only_ids_of_other_types(world: World) -> None:
 
 
 async def test_malformed_ids_write_nothing(world: World) -> None:
-    """Each malformed id is named by its place, and nobody is followed, not even the good ones."""
-    alice, bob = await world.people("alice", "bob")
-    before = await events(world)
+    """Each malformed id is reported with its index, and no user is followed."""
+    alice, bob = await world.users("alice", "bob")
+    before = await last_event(world)
     answer = await world.ask(FOLLOW, alice, ids=["x", user_id(bob), ""])
     assert codes(answer, "follow") == [("INVALID", ["userIds", "0"]), ("INVALID", ["userIds", "2"])]
     assert (answer.data["follow"]["results"], answer.data["follow"]["viewer"]) == ([], None)
-    assert await events(world) == before
+    assert await last_event(world) == before
 
 
-async def test_none_and_too_many_ids(world: World) -> None:
-    """No ids are INVALID, more than a hundred TOO_MANY, and then nothing is written."""
-    alice, bob = await world.people("alice", "bob")
-    before = await events(world)
+async def test_no_ids_and_too_many_ids_write_nothing(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    before = await last_event(world)
     assert codes(await world.ask(FOLLOW, alice, ids=[]), "follow") == [("INVALID", ["userIds"])]
     many = await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 101)
     assert codes(many, "follow") == [("TOO_MANY", ["userIds"])]
-    assert await events(world) == before
+    assert await last_event(world) == before
     assert outcomes(await world.ask(FOLLOW, alice, ids=[user_id(bob)] * 100)) == ["FOLLOWED"]
 
 
 async def test_over_the_limit_of_follows(store_url: str) -> None:
-    """Following beyond the limit follows nobody, and says so per id and as a user error."""
+    """No user is followed, which each outcome and a user error report."""
     graph = await Graph.open(store_url, replace(CHEAP, max_following=2))
     try:
         world = World(graph)
-        alice, *others = await world.people("alice", "bob", "carol", "dave")
+        alice, *others = await world.users("alice", "bob", "carol", "dave")
         await world.follow(alice, others[0])
         answer = await world.ask(FOLLOW, alice, ids=[user_id(user) for user in others])
         assert outcomes(answer) == ["ALREADY_FOLLOWING", "LIMIT_REACHED", "LIMIT_REACHED"]
@@ -327,6 +326,6 @@ async def test_over_the_limit_of_follows(store_url: str) -> None:
 
 
 async def following(world: World, user: User) -> list[str]:
-    """Give whom somebody follows."""
+    """Return the logins that a user follows."""
     answer = await world.ask("{ viewer { following(first: 100) { nodes { login } } } }", user)
     return [node["login"] for node in answer.data["viewer"]["following"]["nodes"]]

@@ -1,4 +1,4 @@
-"""Refetching by global id, and to whom what is shown."""
+"""Refetching by global id, and what each viewer can see."""
 
 from graph.model import User
 from resolvers import ids
@@ -23,13 +23,12 @@ async def ids_of(world: World, viewer: User, subject: User) -> dict[str, str]:
     }
 
 
-async def test_everything_can_be_refetched(world: World) -> None:
-    """Each type's id finds the thing itself."""
-    alice, bob = await world.people("alice", "bob")
+async def test_every_type_can_be_refetched(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
     [post] = await world.post(bob, "hello")
     found = await ids_of(world, alice, bob)
-    expected = {
+    expected: dict[str, dict[str, object]] = {
         user_id(bob): {"__typename": "User", "login": "bob"},
         post_id(post): {"__typename": "Post", "text": "hello"},
         found["home"]: {"__typename": "Timeline", "kind": "HOME", "posts": {"nodes": [{"text": "hello"}]}},
@@ -40,9 +39,8 @@ async def test_everything_can_be_refetched(world: World) -> None:
         assert (await world.ask(NODE, alice, id=id)).data == {"node": {"id": id, **node}}
 
 
-async def test_what_concerns_somebody_else_is_null(world: World) -> None:
-    """Home timelines and relationships are their viewer's alone."""
-    alice, bob = await world.people("alice", "bob")
+async def test_home_timelines_and_relationships_of_others_are_null(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
     found = await ids_of(world, alice, bob)
     for viewer in (bob, None):
         for name in ("home", "relationship"):
@@ -51,32 +49,31 @@ async def test_what_concerns_somebody_else_is_null(world: World) -> None:
         assert (await world.ask(NODE, viewer, id=found["timeline"])).data["node"]["kind"] == "USER"
 
 
-async def test_what_does_not_exist_is_null(world: World) -> None:
-    """Ids of nobody and of nothing."""
-    [alice] = await world.people("alice")
-    nobody = 12345
+async def test_an_unknown_id_is_null(world: World) -> None:
+    [alice] = await world.users("alice")
+    unknown = 12345
     for kind, *numbers in (
-        (ids.Kind.USER, nobody),
-        (ids.Kind.POST, nobody),
-        (ids.Kind.USER_TIMELINE, nobody),
-        (ids.Kind.HOME_TIMELINE, nobody),
-        (ids.Kind.RELATIONSHIP, alice.id, nobody),
+        (ids.Kind.USER, unknown),
+        (ids.Kind.POST, unknown),
+        (ids.Kind.USER_TIMELINE, unknown),
+        (ids.Kind.HOME_TIMELINE, unknown),
+        (ids.Kind.RELATIONSHIP, alice.id, unknown),
     ):
         answer = await world.ask(NODE, alice, id=ids.encode(kind, *numbers))
         assert (answer.data, answer.errors) == ({"node": None}, [])
 
 
 async def test_post_of_another_kind_of_id_is_null(world: World) -> None:
-    """`post` with a user's id finds nothing; with a malformed one it is an error."""
-    [alice] = await world.people("alice")
+    """`post` is null for the id of a user, and an error for a malformed id."""
+    [alice] = await world.users("alice")
     document = "query ($id: ID!) { post(id: $id) { text } }"
     assert (await world.ask(document, id=user_id(alice))).data == {"post": None}
     assert (await world.ask(document, id="x")).errors == [(("post",), "BAD_USER_INPUT")]
 
 
-async def test_nodes_answer_in_order(world: World) -> None:
-    """Several ids at once, mixed and repeated; a malformed one fails alone."""
-    alice, bob = await world.people("alice", "bob")
+async def test_nodes_are_in_the_order_of_the_ids(world: World) -> None:
+    """Ids can be mixed and repeated, and a malformed one fails alone."""
+    alice, bob = await world.users("alice", "bob")
     [post] = await world.post(bob, "hello")
     wanted = [user_id(bob), post_id(post), "x", ids.encode(ids.Kind.USER, 1), user_id(alice), user_id(bob)]
     answer = await world.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=wanted)
@@ -91,8 +88,7 @@ async def test_nodes_answer_in_order(world: World) -> None:
     assert answer.errors == [(("nodes", 2), "BAD_USER_INPUT")]
 
 
-async def test_nodes_takes_at_most_a_hundred(world: World) -> None:
-    """A hundred ids are fine, one more is an error."""
+async def test_nodes_takes_at_most_a_hundred_ids(world: World) -> None:
     some = [ids.encode(ids.Kind.USER, n) for n in range(1, 102)]
     document = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
     assert (await world.ask(document, ids=some[:100])).data == {"nodes": [None] * 100}

@@ -1,4 +1,4 @@
-"""What queries cost the store: round trips do not grow with the page, and relations are two commands."""
+"""Round trips to the store do not grow with the page, and relationships take two commands."""
 
 import asyncio
 import gc
@@ -34,23 +34,23 @@ FOLLOWERS = """query Followers($by: UserBy!, $first: Int!) { user(by: $by) {
 
 
 parsed = cache(parse)
-TURNS = 20
-NEARLY_NONE = 50
+REPEATS = 20
+FEW_OBJECTS = 50
 
 
-async def crowd(world: World, people: int) -> tuple[User, User, Sequence[User]]:
-    """Make alice, who follows bob and a crowd, all of whom follow bob."""
-    alice, bob = await world.people("alice", "bob")
-    others = await world.people(*(f"person_{n}" for n in range(people)))
-    for person in others:
-        await world.graph.follows.follow(person.id, [bob.id, alice.id])
-    await world.graph.follows.follow(alice.id, [person.id for person in others])
+async def crowd(world: World, size: int) -> tuple[User, User, Sequence[User]]:
+    """Create alice, bob and a crowd. The crowd follows alice and bob, and alice follows the crowd."""
+    alice, bob = await world.users("alice", "bob")
+    others = await world.users(*(f"user_{n}" for n in range(size)))
+    for user in others:
+        await world.graph.follows.follow(user.id, [bob.id, alice.id])
+    await world.graph.follows.follow(alice.id, [user.id for user in others])
     return alice, bob, others
 
 
 @pytest.mark.parametrize("first", [30, 100])
 async def test_home_with_authors_counts_and_relations(world: World, first: int) -> None:
-    """Thirty posts or a hundred: five round trips with the session check, on a warm cache."""
+    """A warm cache takes five round trips with the session check, for 30 posts and for 100."""
     alice, _, others = await crowd(world, 25)
     for n in range(110):
         await world.post(others[n % len(others)], f"post {n}")
@@ -68,7 +68,7 @@ async def test_home_with_authors_counts_and_relations(world: World, first: int) 
 
 @pytest.mark.parametrize("first", [5, 25])
 async def test_followers_with_relations(world: World, first: int) -> None:
-    """A page of somebody's followers: four round trips, by id or by login; one more for a login met first."""
+    """Four round trips by id or by a cached login; one more for a login that is not cached."""
     alice, bob, _ = await crowd(world, 25)
     by_id = {"id": user_id(bob)}
     await world.ask(FOLLOWERS, alice, by=by_id, first=first)
@@ -87,7 +87,7 @@ async def test_followers_with_relations(world: World, first: int) -> None:
 
 @pytest.mark.parametrize("first", [1, 5, 25])
 async def test_relations_are_two_commands(world: World, first: int) -> None:
-    """Asking for relations adds two commands to a page, whatever its size, and no round trip."""
+    """Relationships add two commands to a page of any size, and no round trip."""
     alice, bob, _ = await crowd(world, 25)
     page = "query ($id: ID!, $n: Int!) { user(by: {id: $id}) { followers(first: $n) { nodes { followersCount %s } } } }"
 
@@ -99,8 +99,8 @@ async def test_relations_are_two_commands(world: World, first: int) -> None:
 
 
 async def test_three_counts_share_a_round_trip(world: World) -> None:
-    """All counts of a person come in the round trip of one of them, and none is read that nobody asked for."""
-    [alice] = await world.people("alice")
+    """All counts of a user take one round trip, and only requested counts are read."""
+    [alice] = await world.users("alice")
     none = await world.ask("{ viewer { login } }", alice)
     one = await world.ask("{ viewer { login followersCount } }", alice)
     three = await world.ask("{ viewer { login followersCount followingCount postsCount } }", alice)
@@ -109,17 +109,16 @@ async def test_three_counts_share_a_round_trip(world: World) -> None:
     assert three.round_trips == one.round_trips == 2
 
 
-async def test_total_count_costs_nothing_unless_asked_for(world: World) -> None:
-    """The cardinality is read only for `totalCount`."""
-    [alice] = await world.people("alice")
+async def test_total_count_is_read_only_if_requested(world: World) -> None:
+    [alice] = await world.users("alice")
     page = "{ viewer { followers(first: 1) { pageInfo { hasNextPage } %s } } }"
     without, counted = await world.ask(page % "", alice), await world.ask(page % "totalCount", alice)
     assert without.commands < counted.commands
 
 
 async def test_posts_of_a_page_are_not_looked_up_again(world: World) -> None:
-    """A page brings its posts, so that asking for one of them costs nothing more."""
-    [alice] = await world.people("alice")
+    """A page of posts primes the loader of posts."""
+    [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     context = await world.context(alice)
     await context.loaders.user_timelines.load((alice.id, Window(10, True)))
@@ -129,10 +128,10 @@ async def test_posts_of_a_page_are_not_looked_up_again(world: World) -> None:
 
 
 async def test_many_timelines_share_round_trips(world: World) -> None:
-    """Nested timelines of all followers cost as many trips as one person's."""
+    """The nested timelines of ten followers take as many round trips as that of one."""
     alice, bob, others = await crowd(world, 10)
-    for person in others:
-        await world.post(person, f"by {person.login}")
+    for user in others:
+        await world.post(user, f"by {user.login}")
     nested = """query ($id: ID!, $n: Int!) { user(by: {id: $id}) { followers(first: $n) { nodes {
         timeline { posts(first: 2) { nodes { text } } } } } } }"""
 
@@ -146,7 +145,7 @@ async def test_many_timelines_share_round_trips(world: World) -> None:
 async def ask_breadth_first(
     executor: Executor, world: World, document: str, by: User, /, **variables: object
 ) -> Answer:
-    """Execute a query breadth first, as the server does: the session is checked beside it."""
+    """Execute a query breadth first, with the session check in parallel like the server."""
     viewer = await world.viewer(by)
     assert viewer is not None
     store = world.graph.store
@@ -160,13 +159,13 @@ async def ask_breadth_first(
 
 @pytest.fixture
 def executor() -> Executor:
-    """Give an executor of the schema, which must not hand anything to ordinary execution."""
+    """Return an executor of the schema."""
     return Executor(schema._schema)
 
 
 @pytest.mark.parametrize("first", [30, 100])
 async def test_home_breadth_first_takes_three_trips(world: World, executor: Executor, first: int) -> None:
-    """Session, viewer and ids; the posts; their authors, with counts and relations: whatever the size of the page."""
+    """The trips read the session, viewer and ids; the posts; and the authors with counts and relationships."""
     alice, _, others = await crowd(world, 25)
     for n in range(110):
         await world.post(others[n % len(others)], f"post {n}")
@@ -184,7 +183,7 @@ async def test_home_breadth_first_takes_three_trips(world: World, executor: Exec
 
 @pytest.mark.parametrize("by_login", [False, True])
 async def test_followers_breadth_first_take_two_trips(world: World, executor: Executor, by_login: bool) -> None:
-    """The page comes beside the person, by id or by a login met before; then its people, with their relations."""
+    """The first trip reads the user and the page, the second the page's users with their relationships."""
     alice, bob, _ = await crowd(world, 25)
     by = {"login": "bob"} if by_login else {"id": user_id(bob)}
     expected = await world.ask(FOLLOWERS, alice, by=by, first=25)
@@ -197,8 +196,8 @@ async def test_followers_breadth_first_take_two_trips(world: World, executor: Ex
     assert executor.fallen_back == 0
 
 
-async def test_relations_breadth_first_are_two_commands(world: World, executor: Executor) -> None:
-    """They cost no trip of their own either, though the people are only being looked up."""
+async def test_relationships_breadth_first_are_two_commands(world: World, executor: Executor) -> None:
+    """They take no round trip of their own, since they are read together with the users."""
     alice, bob, _ = await crowd(world, 10)
     page = "query ($id: ID!) { user(by: {id: $id}) { followers(first: 10) { edges { node { login %s } } } } }"
 
@@ -210,10 +209,10 @@ async def test_relations_breadth_first_are_two_commands(world: World, executor: 
 
 
 async def test_a_query_breadth_first_leaves_no_reference_cycles(world: World, executor: Executor) -> None:
-    """What a request has made goes with it, so that there is nothing for the garbage collector to find."""
+    """Reference counting frees the objects of a request, so that the garbage collector finds nothing."""
     alice, _, others = await crowd(world, 10)
-    for person in others:
-        await world.post(person, f"by {person.login}")
+    for user in others:
+        await world.post(user, f"by {user.login}")
     await world.ask(HOME, alice, first=30)
     await world.graph.timelines.settle()
     await ask_breadth_first(executor, world, HOME, alice, first=30)
@@ -222,10 +221,10 @@ async def test_a_query_breadth_first_leaves_no_reference_cycles(world: World, ex
     gc.collect()
     gc.disable()
     try:
-        for _ in range(TURNS):
+        for _ in range(REPEATS):
             assert (await ask_breadth_first(executor, world, HOME, alice, first=30)).errors == []
         found = gc.collect()
     finally:
         gc.enable()
 
-    assert found < NEARLY_NONE
+    assert found < FEW_OBJECTS

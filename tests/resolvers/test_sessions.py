@@ -1,4 +1,4 @@
-"""Log-in and log-out within a document: what still has a viewer, and what a failure counts for."""
+"""Log-ins and log-outs within a document, and limits on failed log-ins."""
 
 from unittest.mock import patch
 
@@ -11,7 +11,7 @@ from schema import schema
 from tests.resolvers.conftest import PASSWORD, World, issue_token, post_id, user_id
 from tests.resolvers.test_mutations import LOG_IN, SIGN_UP
 
-LEAVE = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }"
+LOG_OUT = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }"
 
 
 @pytest.mark.parametrize("everywhere", ["true", "false"])
@@ -27,13 +27,13 @@ LEAVE = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }
     ],
 )
 async def test_nothing_is_written_after_the_log_out_of_a_document(world: World, later: str, everywhere: str) -> None:
-    """A field that ends the session leaves no viewer to the fields after it."""
-    alice, bob = await world.people("alice", "bob")
+    """The fields after a log-out have no viewer."""
+    alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
     [post] = await world.post(alice, "hello")
     later = later.replace("ID]", f'"{user_id(bob)}"]').replace("POST", f'"{post_id(post)}"')
 
-    answer = await world.ask(LEAVE % (everywhere, later), alice)
+    answer = await world.ask(LOG_OUT % (everywhere, later), alice)
 
     assert [code for _, code in answer.errors] == ["UNAUTHENTICATED"]
     assert answer.data["logOut"] == {"userErrors": []}
@@ -42,9 +42,9 @@ async def test_nothing_is_written_after_the_log_out_of_a_document(world: World, 
     assert isinstance(last.body, SessionsEnded)
 
 
-async def test_fields_before_the_log_out_of_a_document_count(world: World) -> None:
-    """Fields run in order, and a later log-in gives a token, not a viewer."""
-    [alice] = await world.people("alice")
+async def test_fields_before_the_log_out_of_a_document_are_executed(world: World) -> None:
+    """Fields run in order, and a later log-in returns a token but does not set the viewer."""
+    [alice] = await world.users("alice")
     document = """mutation { publishPost(input: {text: "in time"}) { post { author { login } } }
         logOut(input: {everywhere: false}) { userErrors { code } }
         logIn(input: {login: "alice", password: "correct horse"}) { session { user { login } } }
@@ -58,23 +58,23 @@ async def test_fields_before_the_log_out_of_a_document_count(world: World) -> No
     assert answer.errors == [(("late",), "UNAUTHENTICATED")]
 
 
-async def test_too_many_passwords_at_once_are_an_error(world: World) -> None:
-    """Not a user error: nothing is wrong with the input, and trying again is safe."""
+async def test_too_many_concurrent_passwords_are_an_error(world: World) -> None:
+    """It is not a user error, because the input is valid and a retry is safe."""
 
-    async def refuse(network: str) -> None:
+    async def reject(network: str) -> None:
         raise Overloaded
 
-    with patch.object(world.graph.users.hashing, "turn", refuse):
-        entering = await world.ask(LOG_IN, login="alice", password=PASSWORD)
-        joining = await world.ask(SIGN_UP, login="alice", password=PASSWORD)
+    with patch.object(world.graph.users.hashing, "turn", reject):
+        log_in = await world.ask(LOG_IN, login="alice", password=PASSWORD)
+        sign_up = await world.ask(SIGN_UP, login="alice", password=PASSWORD)
 
-    assert entering.errors == [(("logIn",), "OVERLOADED")]
-    assert joining.errors == [(("signUp",), "OVERLOADED")]
+    assert log_in.errors == [(("logIn",), "OVERLOADED")]
+    assert sign_up.errors == [(("signUp",), "OVERLOADED")]
 
 
-async def test_failures_count_for_the_network_of_the_request(world: World) -> None:
+async def test_failed_log_ins_are_counted_by_network(world: World) -> None:
     """Another network can still log in."""
-    await world.people("alice")
+    await world.users("alice")
 
     async def log_in(network: str, password: str) -> list[str]:
         context = Context(world.graph, None, issue_token, client=LocalClient(network))

@@ -56,7 +56,7 @@ async def live(world: World, viewer: User, after: str | None = None) -> AsyncIte
 
 async def test_a_checkpoint_comes_at_once(world: World) -> None:
     """The first event carries a cursor to resume from."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         event = await stream.any()
     assert event["__typename"] == "Checkpoint"
@@ -66,7 +66,7 @@ async def test_a_checkpoint_comes_at_once(world: World) -> None:
 
 async def test_events_arrive_in_order(world: World) -> None:
     """Posts, deletions, follows and unfollows, each with what a client needs."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     async with live(world, alice) as stream:
         await stream.any()
@@ -94,7 +94,7 @@ async def test_events_arrive_in_order(world: World) -> None:
 
 async def test_every_event_sees_fresh_data(world: World) -> None:
     """What was loaded for one event is not served for the next."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         await stream.any()
         counts = []
@@ -107,7 +107,7 @@ async def test_every_event_sees_fresh_data(world: World) -> None:
 
 async def test_resuming_replays_what_was_missed(world: World) -> None:
     """From the last event's cursor, nothing is lost and nothing comes twice."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         await stream.any()
         await world.post(alice, "seen")
@@ -121,7 +121,7 @@ async def test_resuming_replays_what_was_missed(world: World) -> None:
 
 async def test_query_then_subscribe(world: World) -> None:
     """With a page's live cursor there is no hole between the page and the stream."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     await world.graph.worker().drain()
     document = "{ viewer { homeTimeline { posts(first: 5) { liveCursor nodes { id } } } } }"
     page = (await world.ask(document, alice)).data["viewer"]["homeTimeline"]["posts"]
@@ -133,7 +133,7 @@ async def test_query_then_subscribe(world: World) -> None:
 @pytest.mark.parametrize("after", ["", "nonsense", encode_cursor(CursorKind.POST, 1)])
 async def test_a_bad_cursor_is_refused(world: World, after: str) -> None:
     """A broken or foreign cursor ends the subscription before it begins."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     assert await first_error(world, alice, after) == "BAD_USER_INPUT"
 
 
@@ -144,7 +144,7 @@ async def test_nobody_cannot_subscribe(world: World) -> None:
 
 async def test_logging_out_ends_the_subscription(world: World) -> None:
     """A session that ends takes its subscriptions with it."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     context = await world.context(alice)
     results: Any = await schema.subscribe(LIVE, context_value=context, variable_values={})
     await anext(results)

@@ -12,8 +12,8 @@ HOME = """query ($first: Int, $after: String, $last: Int, $before: String) { vie
 
 
 async def test_home_shows_own_and_followed_posts(world: World) -> None:
-    """Own posts and those of everyone followed now, newest first, with their authors."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    """The posts of the viewer and of all followed users, newest first, with their authors."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     await world.post(bob, "b1")
     await world.post(carol, "c1")
@@ -29,9 +29,9 @@ async def test_home_shows_own_and_followed_posts(world: World) -> None:
     assert page["posts"]["pageInfo"]["hasNextPage"] is False
 
 
-async def test_home_is_paged_both_ways(world: World) -> None:
-    """After the end cursor comes what is older, before the start cursor what is newer."""
-    [alice] = await world.people("alice")
+async def test_home_is_paged_in_both_directions(world: World) -> None:
+    """Older posts are after the end cursor, newer ones before the start cursor."""
+    [alice] = await world.users("alice")
     await world.post(alice, "1", "2", "3", "4")
     page = (await world.ask(HOME, alice, first=2)).data["viewer"]["homeTimeline"]["posts"]
     older = (await world.ask(HOME, alice, first=5, after=page["pageInfo"]["endCursor"])).data
@@ -44,8 +44,8 @@ async def test_home_is_paged_both_ways(world: World) -> None:
 
 
 async def test_home_timeline_of_others_is_null(world: World) -> None:
-    """Nobody sees another person's home timeline; the field is null, not an error."""
-    alice, bob = await world.people("alice", "bob")
+    """The field is null, without an error."""
+    alice, bob = await world.users("alice", "bob")
     document = "query ($id: ID!) { user(by: {id: $id}) { homeTimeline { id } timeline { kind } } }"
     for viewer in (alice, None):
         answer = await world.ask(document, viewer, id=user_id(bob))
@@ -54,8 +54,8 @@ async def test_home_timeline_of_others_is_null(world: World) -> None:
 
 
 async def test_user_timelines_are_public(world: World) -> None:
-    """Anyone can page through a person's own posts, with a live cursor."""
-    alice, bob = await world.people("alice", "bob")
+    """Anonymous requests can read a user's own posts, with a live cursor."""
+    alice, bob = await world.users("alice", "bob")
     await world.follow(bob, alice)
     await world.post(alice, "a")
     await world.post(bob, "b")
@@ -67,9 +67,8 @@ async def test_user_timelines_are_public(world: World) -> None:
     assert posts["liveCursor"]
 
 
-async def test_a_deleted_post_is_gone(world: World) -> None:
-    """Neither timelines nor look-ups show it."""
-    [alice] = await world.people("alice")
+async def test_a_deleted_post_is_neither_in_timelines_nor_looked_up(world: World) -> None:
+    [alice] = await world.users("alice")
     post, _ = await world.post(alice, "gone", "stays")
     await world.graph.posts.delete(alice.id, post.id)
     document = """query ($id: ID!) { post(id: $id) { text } node(id: $id) { id }
@@ -83,8 +82,7 @@ async def test_a_deleted_post_is_gone(world: World) -> None:
 
 
 async def test_post_fields(world: World) -> None:
-    """A post tells its text, time, platform, place and author."""
-    [alice] = await world.people("alice")
+    [alice] = await world.users("alice")
     post = await world.graph.posts.publish(alice.id, "in 北京", platform="Web", location=Location(39.9, 116.4))
     document = """query ($id: ID!) { post(id: $id) {
         __typename id text createdAt platform location { latitude longitude } author { login } } }"""
@@ -103,17 +101,17 @@ async def test_post_fields(world: World) -> None:
 @pytest.mark.parametrize(
     "arguments", ["", "(first: 101)", '(first: 1, after: "Zm9sbG93OjE")', '(last: 1, before: "x")']
 )
-async def test_bad_paging_is_the_clients_fault(world: World, arguments: str) -> None:
-    """A follow cursor, a broken one, or no count: BAD_USER_INPUT on the connection alone."""
-    [alice] = await world.people("alice")
+async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
+    """A missing or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
+    [alice] = await world.users("alice")
     answer = await world.ask(f"{{ viewer {{ homeTimeline {{ posts{arguments} {{ liveCursor }} }} }} }}", alice)
     assert answer.data == {"viewer": {"homeTimeline": {"posts": None}}}
     assert answer.errors == [(("viewer", "homeTimeline", "posts"), "BAD_USER_INPUT")]
 
 
-async def test_a_post_cursor_is_good_in_every_timeline(world: World) -> None:
-    """A home timeline's cursor pages a user timeline."""
-    alice, bob = await world.people("alice", "bob")
+async def test_a_post_cursor_is_valid_in_every_timeline(world: World) -> None:
+    """A cursor of a home timeline pages a user's timeline."""
+    alice, bob = await world.users("alice", "bob")
     await world.follow(alice, bob)
     await world.post(bob, "b1")
     await world.post(alice, "a1")
@@ -126,18 +124,18 @@ async def test_a_post_cursor_is_good_in_every_timeline(world: World) -> None:
 
 
 async def test_relationships(world: World) -> None:
-    """Every state, from the viewer's side, with the times of the follows."""
-    alice, bob, carol, dave, _ = await world.people("alice", "bob", "carol", "dave", "erin")
+    """Every state from the viewer's side, with the times of the follows."""
+    alice, bob, carol, dave, _ = await world.users("alice", "bob", "carol", "dave", "erin")
     await world.follow(alice, bob, dave)
     await world.follow(carol, alice)
     await world.follow(dave, alice)
     document = (
         """{ %s } fragment r on User { relationship { state following followedBy followingSince followedBySince } }"""
     )
-    people = " ".join(
+    users = " ".join(
         f'{login}: user(by: {{login: "{login}"}}) {{ ...r }}' for login in ["alice", "bob", "carol", "dave", "erin"]
     )
-    answer = await world.ask(document % people, alice)
+    answer = await world.ask(document % users, alice)
     found = {login: user["relationship"] for login, user in answer.data.items()}
     assert {login: relationship["state"] for login, relationship in found.items()} == {
         "alice": "SELF",
@@ -151,8 +149,7 @@ async def test_relationships(world: World) -> None:
         assert relationship["followedBy"] == (relationship["followedBySince"] is not None)
 
 
-async def test_no_relationship_without_a_viewer(world: World) -> None:
-    """An anonymous viewer stands to nobody in any way."""
-    await world.people("alice")
+async def test_the_relationship_is_null_for_anonymous_requests(world: World) -> None:
+    await world.users("alice")
     answer = await world.ask('{ user(by: {login: "alice"}) { relationship { state } } }')
     assert (answer.data, answer.errors) == ({"user": {"relationship": None}}, [])

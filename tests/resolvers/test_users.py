@@ -1,4 +1,4 @@
-"""People through the schema: look-ups, counts, and lists of followers and followings."""
+"""Users: look-ups, counts, followers and followed users."""
 
 import pytest
 
@@ -12,8 +12,8 @@ FOLLOWERS = """query ($login: String!, $first: Int, $after: String, $last: Int, 
 
 
 async def test_viewer(world: World) -> None:
-    """The viewer is the one who is logged in; null for nobody."""
-    [alice] = await world.people("alice")
+    """The viewer is the user who is logged in, and null for anonymous requests."""
+    [alice] = await world.users("alice")
     assert (await world.ask("{ viewer { login name bio } }", alice)).data == {
         "viewer": {"login": "alice", "name": "Alice", "bio": ""}
     }
@@ -21,8 +21,8 @@ async def test_viewer(world: World) -> None:
 
 
 async def test_user_by_id_and_by_login(world: World) -> None:
-    """Both ways find the same person; the login in any case."""
-    [alice] = await world.people("alice")
+    """Both return the same user, and the login ignores case."""
+    [alice] = await world.users("alice")
     document = """query ($id: ID!) { a: user(by: {id: $id}) { ...u } b: user(by: {login: "ALICE"}) { ...u } }
         fragment u on User { id login joinedAt }"""
     answer = await world.ask(document, id=user_id(alice))
@@ -34,15 +34,15 @@ async def test_user_by_id_and_by_login(world: World) -> None:
 
 @pytest.mark.parametrize("login", ["nobody", "", "no body", "x" * 5000, "小明", "a\x00b", "\ud800"])
 async def test_unknown_or_impossible_login(world: World, login: str) -> None:
-    """A login that nobody has, or can have, is null."""
+    """The user is null, without an error."""
     answer = await world.ask("query ($login: String!) { user(by: {login: $login}) { id } }", login=login)
     assert answer.data == {"user": None}
     assert answer.errors == []
 
 
-async def test_user_by_a_useless_id(world: World) -> None:
-    """An unknown id or another type's is null; a malformed one is an error."""
-    [alice] = await world.people("alice")
+async def test_user_by_an_unknown_or_malformed_id(world: World) -> None:
+    """An unknown id or one of another type is null; a malformed one is an error."""
+    [alice] = await world.users("alice")
     [post] = await world.post(alice, "hello")
     document = "query ($id: ID!) { user(by: {id: $id}) { id } }"
     assert (await world.ask(document, id=user_id(alice)[:-1])).errors == [(("user",), "BAD_USER_INPUT")]
@@ -53,7 +53,7 @@ async def test_user_by_a_useless_id(world: World) -> None:
 
 @pytest.mark.parametrize("by", ['{id: "x", login: "y"}', "{}", "{id: null}", "{login: null}"])
 async def test_user_by_exactly_one(world: World, by: str) -> None:
-    """@oneOf: neither both nor none."""
+    """The input is @oneOf."""
     answer = await world.ask(f"{{ user(by: {by}) {{ id }} }}")
     assert not (answer.data or {}).get("user")
     assert len(answer.errors) == 1
@@ -61,7 +61,7 @@ async def test_user_by_exactly_one(world: World, by: str) -> None:
 
 async def test_counts(world: World) -> None:
     """Counts are exact after follows, unfollows, posts and deletions."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob, carol)
     await world.follow(carol, alice)
     await world.graph.follows.unfollow(alice.id, [bob.id])
@@ -72,8 +72,8 @@ async def test_counts(world: World) -> None:
 
 
 async def test_followers_are_paged_newest_first(world: World) -> None:
-    """Pages run forward and backward over one order, with exact ends."""
-    star, *fans = await world.people("star", "fan_1", "fan_2", "fan_3", "fan_4", "fan_5")
+    """Paging forward and backward uses the same order."""
+    star, *fans = await world.users("star", "fan_1", "fan_2", "fan_3", "fan_4", "fan_5")
     for fan in fans:
         await world.follow(fan, star)
 
@@ -92,8 +92,8 @@ async def test_followers_are_paged_newest_first(world: World) -> None:
 
 
 async def test_following_and_nodes(world: World) -> None:
-    """The other list has its own count and order; nodes are the people of the edges."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+    """Each list has its own count and order, and nodes are the users of the edges."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob, carol)
     answer = await world.ask(
         "{ viewer { following(first: 5) { totalCount nodes { login } edges { node { login } followedAt } } "
@@ -111,9 +111,9 @@ async def test_following_and_nodes(world: World) -> None:
     }
 
 
-async def test_a_follow_cursor_is_good_in_every_list_of_follows(world: World) -> None:
-    """A cursor of followers also pages a following list, by the same times."""
-    alice, bob, carol = await world.people("alice", "bob", "carol")
+async def test_a_follow_cursor_is_valid_in_every_list_of_follows(world: World) -> None:
+    """A cursor of followers pages the list of followed users by the time of the follow."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     await world.follow(bob, alice)
     await world.follow(alice, carol)
@@ -140,9 +140,9 @@ async def test_a_follow_cursor_is_good_in_every_list_of_follows(world: World) ->
         '(first: 1, after: "bG9nOjE")',
     ],
 )
-async def test_bad_paging_fails_its_field_alone(world: World, arguments: str) -> None:
-    """Missing, double or excessive counts and broken or foreign cursors are BAD_USER_INPUT; the rest is answered."""
-    [alice] = await world.people("alice")
+async def test_invalid_paging_fails_the_connection_alone(world: World, arguments: str) -> None:
+    """A missing, double or excessive count, or a cursor that is malformed or of another list, is BAD_USER_INPUT."""
+    [alice] = await world.users("alice")
     answer = await world.ask(f"{{ viewer {{ login followers{arguments} {{ totalCount }} }} }}", alice)
     assert answer.data == {"viewer": {"login": "alice", "followers": None}}
     assert answer.errors == [(("viewer", "followers"), "BAD_USER_INPUT")]

@@ -1,4 +1,4 @@
-"""The schema keeps the contract that front ends are written against, and the committed SDL is in step."""
+"""The schema keeps the contract with front ends, and `schema.graphql` is current."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,15 +30,14 @@ def own_types(of: GraphQLSchema) -> Iterator[Any]:
             yield each
 
 
-def test_nothing_in_the_contract_is_broken() -> None:
-    """All is as promised."""
+def test_the_schema_has_no_breaking_or_dangerous_changes() -> None:
     contract, ours = build_schema(CONTRACT), build_schema(schema.sdl())
     assert find_breaking_changes(contract, ours) == []
     assert find_dangerous_changes(contract, ours) == []
 
 
 def test_one_of_and_specified_by_are_kept() -> None:
-    """What find_breaking_changes overlooks: @oneOf and @specifiedBy."""
+    """find_breaking_changes ignores @oneOf and @specifiedBy."""
     contract, ours = build_schema(CONTRACT).type_map, build_schema(schema.sdl()).type_map
     kept = [
         (name, attribute)
@@ -51,21 +50,21 @@ def test_one_of_and_specified_by_are_kept() -> None:
     assert ("DateTime", "specified_by_url") in kept
 
 
-def test_defaults_are_the_contracts() -> None:
-    """Input fields and arguments have the contract's defaults and no others; in particular no `= null`."""
+def test_defaults_are_those_of_the_contract() -> None:
+    """No argument or input field has another default, such as `= null`."""
     assert "= null" not in schema.sdl()
     assert schema.sdl().count(" = ") == 1
     assert "everywhere: Boolean = false" in schema.sdl()
 
 
 def test_everything_is_described() -> None:
-    """Every type, field, argument, enum value and input field has a description: a sentence, or the start of one."""
+    """Every type, field, argument, enum value and input field has a description."""
     bare = [path for path, description in descriptions(build_schema(schema.sdl())) if len(description or "") < 8]
     assert bare == []
 
 
 def test_descriptions_end_like_sentences() -> None:
-    """A description ends with a full stop, so that they read alike in the playground."""
+    """A description ends with a full stop."""
     bare = [path for path, text in descriptions(build_schema(schema.sdl())) if not (text or "").endswith((".", "`."))]
     assert bare == []
 
@@ -84,10 +83,9 @@ def descriptions(of: GraphQLSchema) -> Iterator[tuple[str, str | None]]:
 
 
 def test_the_schema_is_valid() -> None:
-    """graphql-core finds nothing wrong with the printed schema."""
     assert validate_schema(build_schema(schema.sdl())) == []
 
 
-def test_the_committed_sdl_is_in_step() -> None:
-    """`schema.graphql` is what the code prints; `fanline schema > schema.graphql` renews it."""
+def test_the_committed_sdl_is_current() -> None:
+    """Run `fanline schema > schema.graphql` to update it."""
     assert (ROOT / "schema.graphql").read_text("utf-8") == schema.sdl()

@@ -1,13 +1,13 @@
-"""Fields and what stands behind them agree: records have the attributes, resolvers answer the types.
+"""The types of fields match the types of their records' attributes and of their resolvers' results.
 
-The declarations return Any, so that mypy does not see it; this does.
+The declarations of fields return Any, so mypy cannot check this.
 """
 
 import inspect
 from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from enum import Enum
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
@@ -24,7 +24,7 @@ Cases = list[tuple[type, StrawberryField, type | None]]
 
 
 def cases() -> Cases:
-    """Give every field of every object type, with the record behind the type."""
+    """Return every field of every object type, with the record of the type."""
     definitions = [
         graphql_type.extensions["strawberry-definition"]
         for graphql_type in schema._schema.type_map.values()
@@ -41,14 +41,14 @@ def name_of(case: tuple[type, StrawberryField, type | None]) -> str:
     return f"{case[0].__name__}.{case[1].python_name}"
 
 
-def behind(declared: Any) -> Any:
-    """Give the Python type that a field's declared type stands for: records for object types."""
+def python_type(declared: Any) -> Any:
+    """Return the Python type of a field's declared type: records for object types."""
     if isinstance(declared, StrawberryOptional):
-        return behind(declared.of_type) | None
+        return python_type(declared.of_type) | None
     if isinstance(declared, StrawberryList):
-        return Sequence[behind(declared.of_type)]  # type: ignore[misc]  # computed on purpose
+        return GenericAlias(Sequence, (python_type(declared.of_type),))
     if isinstance(declared, LazyType):
-        return behind(declared.resolve_type())
+        return python_type(declared.resolve_type())
     if isinstance(declared, StrawberryEnumDefinition):
         return declared.wrapped_cls
     if isinstance(declared, type) and issubclass(declared, Enum):
@@ -72,7 +72,7 @@ def members(hint: Any) -> set[Any]:
 
 
 def fits(actual: Any, expected: Any) -> bool:
-    """Tell whether each value of one type is a value of the other: unions, sequences and classes are enough."""
+    """Return True if each value of one type is a value of the other. Supports unions, sequences and classes."""
     if get_origin(actual) in (Union, UnionType):
         return all(fits(member, expected) for member in members(actual))
     for member in members(expected):
@@ -90,44 +90,44 @@ def is_sequence(hint: Any) -> bool:
     return isinstance(origin, type) and issubclass(origin, Sequence)
 
 
-def answered(resolver: Any) -> Any:
+def result_type(resolver: Any) -> Any:
     hint = get_type_hints(resolver)["return"]
-    if any(get_origin(each) is Awaitable for each in get_args(hint)):  # or what it would give, at once
-        given = [get_args(each)[0] if get_origin(each) is Awaitable else each for each in get_args(hint)]
-        hint = Union[tuple(given)]  # noqa: UP007 - computed
+    if any(get_origin(each) is Awaitable for each in get_args(hint)):  # or the result itself
+        results = [get_args(each)[0] if get_origin(each) is Awaitable else each for each in get_args(hint)]
+        hint = Union[tuple(results)]  # noqa: UP007 - computed
     if get_origin(hint) is Awaitable:
         [hint] = get_args(hint)
     return hint
 
 
-def without_exceptions_and_the_missing(hint: Any, *, allow_none: bool) -> Any:
-    """Leave out errors as values; and None where a look-up of what must exist answers it."""
+def without_exceptions_and_none(hint: Any, *, allow_none: bool) -> Any:
+    """Remove exceptions returned as values, and None where a look-up returns it for a missing object."""
     dropped = {NoneType} if allow_none else set()
     kept = [m for m in members(hint) if m not in dropped and not (isinstance(m, type) and issubclass(m, Exception))]
     return Union[tuple(kept)]  # noqa: UP007 - computed
 
 
 @pytest.mark.parametrize("case", cases(), ids=name_of)
-def test_a_field_and_what_is_behind_it_agree(case: tuple[type, StrawberryField, type | None]) -> None:
-    """An attribute field's record has an attribute of its type; a resolver answers values of its field's type."""
+def test_a_field_and_its_record_or_resolver_agree(case: tuple[type, StrawberryField, type | None]) -> None:
+    """The record has an attribute of the field's type, or the resolver returns values of it."""
     _, field, record = case
-    expected = behind(field.type)
+    expected = python_type(field.type)
     must_exist = not isinstance(field.type, StrawberryOptional)
     if "batch" in field.metadata:
-        [actual] = get_args(answered(field.metadata["batch"]))
-        assert is_sequence(answered(field.metadata["batch"]))
+        [actual] = get_args(result_type(field.metadata["batch"]))
+        assert is_sequence(result_type(field.metadata["batch"]))
     elif "single" in field.metadata:
-        actual = answered(field.metadata["single"])
+        actual = result_type(field.metadata["single"])
     elif "live" in field.metadata:
-        actual = get_args(answered(field.metadata["live"]))[0]
+        actual = get_args(result_type(field.metadata["live"]))[0]
     else:
         assert record is not None
         actual = attribute_type(record, field.python_name)
         must_exist = False
-    actual = without_exceptions_and_the_missing(actual, allow_none=must_exist)
+    actual = without_exceptions_and_none(actual, allow_none=must_exist)
     if is_sequence(actual):
-        item = without_exceptions_and_the_missing(get_args(actual)[0], allow_none=True)
-        actual = Sequence[item]
+        item = without_exceptions_and_none(get_args(actual)[0], allow_none=True)
+        actual = GenericAlias(Sequence, (item,))
     assert fits(actual, expected), (actual, expected)
 
 
@@ -138,8 +138,7 @@ def attribute_type(record: type, name: str) -> Any:
     return get_type_hints(record)[name]
 
 
-def test_parents_are_records() -> None:
-    """A batch resolver takes parents of the record behind its type."""
+def test_batch_resolvers_accept_the_records_of_their_type() -> None:
     for owner, field, record in cases():
         resolver = field.metadata.get("batch")
         if resolver is None or record is None:

@@ -1,4 +1,4 @@
-"""DateTime prints one form and reads RFC 3339."""
+"""The scalar DateTime."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -19,18 +19,17 @@ MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
     ],
 )
 def test_prints_utc_to_the_millisecond(time: datetime, text: str) -> None:
-    """Always milliseconds, always Z."""
+    """The output always has milliseconds and ends with Z."""
     assert print_time(time) == text
 
 
 @pytest.mark.parametrize("text", ["2026-01-02T03:04:05.678Z", "2026-01-02T11:04:05.678+08:00"])
-def test_reads_any_offset(text: str) -> None:
-    """A time is read with its offset."""
+def test_parses_any_utc_offset(text: str) -> None:
     assert parse_time(text) == MOMENT
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-01-02T03:04:05", 1767323045, None])
-def test_refuses_what_is_no_moment(text: object) -> None:
-    """Without an offset, or no time at all: an error."""
+def test_rejects_invalid_times(text: object) -> None:
+    """A time without a UTC offset is invalid."""
     with pytest.raises(ValueError, match=r"DateTime|isoformat"):
         parse_time(text)
