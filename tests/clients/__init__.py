@@ -1,1 +1,1 @@
-"""Clients that other people wrote, against a served application."""
+"""Third-party clients against a served application."""

@@ -1,4 +1,4 @@
-"""What lies between clients and servers and can be cut: served processes, and a proxy in front of them."""
+"""Server processes that can be killed, and a proxy that can cut the connections to them."""
 
 import asyncio
 import contextlib
@@ -8,17 +8,18 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import httpx
 
 from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
 
-RESET = struct.pack("ii", 1, 0)  # to linger for no time: closing sends RST, and what was not sent is lost
+RESET = struct.pack("ii", 1, 0)  # linger for 0 seconds: closing sends RST and drops unsent data
 CHUNK = 65536
 
 
 class Server:
-    """`fanline serve` in a process of its own, on a port that it keeps when it is started again."""
+    """`fanline serve` in its own process, with the same port after a restart."""
 
     def __init__(self, log: Path, **environment: str) -> None:
         self.port = free_port()
@@ -27,7 +28,7 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the process and wait until it is ready."""
         with self._log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 *FANLINE,
@@ -47,14 +48,14 @@ class Server:
                 await asyncio.sleep(0.05)
 
     async def end(self, how: signal.Signals) -> None:
-        """Send it a signal, and wait until it has ended."""
+        """Send a signal and wait until the process has ended."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(how)
             await self._process.wait()
 
 
 class Proxy:
-    """Passes connections on to a port of this machine, until it is told to reset or to freeze them."""
+    """Forwards connections to a local port, and can reset or freeze them."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -62,7 +63,7 @@ class Proxy:
         self._open: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> int:
-        """Reset all connections, in both directions; tell how many clients had one."""
+        """Reset all connections in both directions. Return how many clients were connected."""
         ends = [writer for writer in self._open if not writer.is_closing()]
         for writer in ends:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -70,32 +71,35 @@ class Proxy:
         return len(ends) // 2
 
     def freeze(self) -> None:
-        """Pass on nothing more of what is connected now, without telling anybody."""
+        """Stop forwarding on the current connections without closing them."""
         for writer in self._open:
-            writer.transport.pause_reading()
+            cast(asyncio.Transport, writer.transport).pause_reading()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection, until either side ends it."""
+        """Forward one connection until either side closes it."""
         try:
-            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+            target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.close()
             return
-        ends = {writer, there_writer}
+        ends = {writer, target_writer}
         self._open |= ends
-        ways = [asyncio.ensure_future(copy(reader, there_writer)), asyncio.ensure_future(copy(there_reader, writer))]
+        copies = [
+            asyncio.ensure_future(copy(reader, target_writer)),
+            asyncio.ensure_future(copy(target_reader, writer)),
+        ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._open -= ends
-            for way in ways:
-                way.cancel()
+            for task in copies:
+                task.cancel()
             for end in ends:
                 end.close()
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, until nothing does."""
+    """Forward data until the end of the stream."""
     with contextlib.suppress(OSError):
         while data := await reader.read(CHUNK):
             writer.write(data)

@@ -1,4 +1,4 @@
-"""Real clients from npm: graphql-http's audits, and GraphiQL in Chromium."""
+"""Clients from npm: the audits of graphql-http, and GraphiQL in Chromium."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 
 @pytest.fixture
 def node() -> str:
-    """Find node and the packages of this folder."""
+    """Return the path of node. Requires the packages of this folder."""
     need(bool(shutil.which("node")), "node, from nodejs.org or your distribution")
     packages = json.loads((FOLDER / "package.json").read_text())["dependencies"]
     need(all((FOLDER / "node_modules" / name).is_dir() for name in packages), "`npm install` in tests/clients")
@@ -35,7 +35,7 @@ def node() -> str:
 
 @pytest.fixture
 def chromium() -> None:
-    """Look for Chromium and the playground's files."""
+    """Require Chromium and the playground's files."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
     need(Playground().local, "`npm install` in server/playground")
@@ -43,14 +43,14 @@ def chromium() -> None:
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve a small demo world, with somebody logged in to the playground."""
+    """Serve a small demo world whose playground is logged in as alice."""
     await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
     async with serving(settings, graph, demo_login="alice") as api:
         yield api
 
 
 async def run(*command: str) -> Any:
-    """Run a program that prints one JSON value."""
+    """Run a program and return the JSON value that it prints."""
     process = await asyncio.create_subprocess_exec(
         *command, cwd=FOLDER, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -60,13 +60,13 @@ async def run(*command: str) -> Any:
 
 
 async def test_all_audits_of_graphql_http_pass(api: Api, node: str) -> None:
-    """The 61 audits are what the specification of GraphQL over HTTP demands and recommends."""
+    """The 61 audits check what the specification of GraphQL over HTTP requires and recommends."""
     report = await run(node, "audit.mjs", f"{api.url}/graphql")
     assert report == {"total": 61, "failed": []}
 
 
 async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
-    """The examples run as the demo person; a live subscription hears of a post published in another tab."""
+    """The examples run as the demo user, and a subscription receives a post published in another tab."""
     pictures = Path(os.environ.get("PICTURES", tmp_path))
     seen = await run(node, "playground.mjs", f"{api.url}/playground", str(pictures))
     assert seen["violations"] == []
@@ -84,14 +84,13 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, t
     assert (pictures / "playground-live.png").stat().st_size > 10_000
 
 
-def test_the_assets_are_pinned_alike_everywhere() -> None:
-    """What npm installs, what the CDN is asked for, and the hashes belong to the same versions."""
+def test_npm_and_the_cdn_have_the_same_versions_of_the_assets() -> None:
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
     assert {asset.split("/")[0] for asset in ASSETS} == {f"{name}@{version}" for name, version in pinned.items()}
 
 
-def test_the_guide_shows_programs_that_are_run_here() -> None:
-    """Every program in it is one of this folder, line by line."""
+def test_every_program_in_the_guide_is_tested() -> None:
+    """The guide quotes the programs of this folder unchanged."""
     guide = (FOLDER.parents[1] / "docs" / "guide.md").read_text("utf-8")
     shown = re.findall(r"```(?:js|py)\n(.*?)```", guide, re.S)
     run_here = [path.read_text("utf-8") for path in FOLDER.iterdir() if path.suffix in (".mjs", ".py")]

@@ -1,4 +1,4 @@
-"""Relay, GraphQL Code Generator, Apollo Client and urql send the ids of documents that their own tools listed."""
+"""Relay, GraphQL Code Generator, Apollo Client and urql send document ids from manifests that their tools wrote."""
 
 import asyncio
 import hashlib
@@ -16,7 +16,8 @@ import pytest
 from graph import Graph
 from server.cli.token import issue_token
 from server.seeding.load import demo_source, load
-from server.settings import Env, Settings, TrustedDocumentsMode
+from server.setting_values import Env, TrustedDocumentsMode
+from server.settings import Settings
 from tests.clients.test_clients import FOLDER, node, run
 from tests.server.conftest import Api, serving, settings
 
@@ -31,7 +32,7 @@ Served: TypeAlias = Callable[[str, TrustedDocumentsMode], AbstractAsyncContextMa
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    """Make the folder of a front end, without its sources."""
+    """Return the folder of a front end without sources."""
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
     (tmp_path / "trusted").mkdir()
@@ -42,7 +43,7 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def served(settings: Settings, graph: Graph, app: Path) -> Served:
-    """Return what serves a small world in production with a manifest of the front end, and gives a token."""
+    """Return a function that serves a small world in production with a manifest, and yields a token."""
     await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
 
     @asynccontextmanager
@@ -55,7 +56,7 @@ async def served(settings: Settings, graph: Graph, app: Path) -> Served:
 
 
 async def run_tool(app: Path, *command: str) -> None:
-    """Run a tool of the packages in the folder of the front end."""
+    """Run a command in the folder of the front end."""
     process = await asyncio.create_subprocess_exec(
         *command, cwd=app, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -64,14 +65,14 @@ async def run_tool(app: Path, *command: str) -> None:
 
 
 def edit(path: Path, old: str, new: str) -> None:
-    """Change a configuration."""
+    """Replace text in a file."""
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
 
 
 def manifest_of(app: Path, name: str) -> dict[str, Any]:
-    """Read a manifest that a tool has written."""
+    """Return a manifest that a tool has written."""
     manifest: dict[str, Any] = json.loads((app / name).read_text())
     return manifest
 
@@ -86,7 +87,7 @@ async def compile_relay(node: str, app: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("algorithm", ["SHA256", "MD5"])
 async def test_a_relay_screen_of_forty_fragments(node: str, app: Path, served: Served, algorithm: str) -> None:
-    """The compiled screen, its next page and its subscription stay within all limits in production."""
+    """The compiled query, its next page and its subscription stay within all limits of production."""
     edit(app / "relay.config.json", "SHA256", algorithm)
     manifest = await compile_relay(node, app)
     assert len(manifest) == 3
@@ -104,7 +105,7 @@ async def test_a_relay_screen_of_forty_fragments(node: str, app: Path, served: S
 
 @pytest.mark.parametrize("hashing", ["true", '{ "hashAlgorithm": "sha1" }', '{ "hashAlgorithm": "sha256" }'])
 async def test_documents_of_graphql_code_generator(node: str, app: Path, served: Served, hashing: str) -> None:
-    """The ids of the client preset are sent by fetch, and by urql with GET."""
+    """The ids of the client preset work with fetch, and with urql over GET."""
     shutil.copytree(FOLDER / "persisted", app / "src")
     edit(app / "codegen.json", '"persistedDocuments": true', f'"persistedDocuments": {hashing}')
     await run_tool(app, node, "node_modules/@graphql-codegen/cli/esm/bin.js", "--config", "codegen.json")
@@ -117,14 +118,14 @@ async def test_documents_of_graphql_code_generator(node: str, app: Path, served:
 
 
 async def list_for_apollo(node: str, app: Path) -> dict[str, Any]:
-    """Have Apollo's tool list the documents of this folder and return the manifest."""
+    """Run Apollo's tool on the documents of this folder and return the manifest."""
     shutil.copytree(FOLDER / "persisted", app / "src")
     await run_tool(app, node, "node_modules/@apollo/generate-persisted-query-manifest/cli.js")
     return manifest_of(app, "trusted/apollo.json")
 
 
 async def test_apollo_sends_a_text_after_an_unknown_hash(node: str, app: Path, served: Served) -> None:
-    """In the mode `allow`, a listed document takes one request; one that is not listed takes two each time."""
+    """In the mode `allow`, a listed document takes one request, and an unlisted one takes two each time."""
     await list_for_apollo(node, app)
     async with served("trusted", ALLOW) as (api, token):
         seen = await run(node, "apollo-persisted.mjs", f"{api.url}/graphql", token)
@@ -143,7 +144,7 @@ async def test_apollo_sends_a_text_after_an_unknown_hash(node: str, app: Path, s
 
 @pytest.mark.parametrize("by_manifest", [False, True])
 async def test_apollo_sends_ids_only(node: str, app: Path, served: Served, by_manifest: bool) -> None:
-    """In the mode `only`, an unknown hash is refused once, without a text, and listed documents still go by id."""
+    """In the mode `only`, the client never sends a text, even after an unknown hash is rejected."""
     manifest = await list_for_apollo(node, app)
     [operation] = manifest["operations"]
     assert operation["id"] == hashlib.sha256(operation["body"].encode()).hexdigest()
@@ -159,7 +160,7 @@ async def test_apollo_sends_ids_only(node: str, app: Path, served: Served, by_ma
     assert codes == ([[], []] if by_manifest else [[], ["PERSISTED_QUERY_NOT_IN_LIST"], []])
 
 
-def test_the_guide_shows_the_configurations_that_are_used_here() -> None:
-    """Every JSON file in it is one of this folder."""
+def test_every_configuration_in_the_guide_is_tested() -> None:
+    """The guide quotes the JSON files of this folder unchanged."""
     shown = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "guide.md").read_text("utf-8"), re.S)
     assert sorted(shown) == sorted((FOLDER / config).read_text("utf-8") for config in CONFIGS)

@@ -1,4 +1,4 @@
-"""Clients that other people wrote lose their connections while posts are published, resume, and miss nothing."""
+"""Third-party clients lose their connections while posts are published, resume, and miss nothing."""
 
 import asyncio
 import json
@@ -23,52 +23,55 @@ __all__ = ["node"]
 
 PINGING = ("graphql-ws.mjs", "events.mjs", "urql.mjs", "apollo.mjs", "with_gql.py")
 CLIENTS = (*PINGING, "graphql-sse.mjs", "urql-fetch.mjs")
-ALL = (*CLIENTS, "eventsource.mjs")  # which waits for three seconds before it comes back
+ALL = (*CLIENTS, "eventsource.mjs")  # EventSource reconnects after three seconds
 SECRET = "a-key-for-tests-that-is-long-enough-for-servers"
-PATIENCE = 60.0  # seconds, in which a client is started, or comes back after an outage
+TIMEOUT = 60.0  # seconds for a client to start, or to reconnect after an outage
 PAUSE = 0.05  # seconds between posts
 
 
 @dataclass
 class Client:
-    """A running program and the numbers it has shown so far, which are the posts' texts, and what it complained of."""
+    """A running program, the posts' texts (numbers) that it has printed, and its standard error."""
 
     name: str
     process: asyncio.subprocess.Process
     shown: list[int] = field(default_factory=list)
-    complaints: str = ""
-    silent: asyncio.Event = field(default_factory=asyncio.Event)
+    errors: str = ""
+    errors_closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self) -> None:
-        """Note what it shows, until it ends."""
+        """Collect the numbers that the program prints until it ends."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             self.shown.append(int(json.loads(line)))
 
-    async def listen_for_complaints(self) -> None:
-        """Note what it complains of, until it ends."""
+    async def read_errors(self) -> None:
+        """Collect the standard error until the program ends."""
         assert self.process.stderr is not None
         async for line in self.process.stderr:
-            self.complaints += line.decode()
-        self.silent.set()
+            self.errors += line.decode()
+        self.errors_closed.set()
 
-    async def give_up(self) -> str:
-        """Wait until it has ended by itself; give what it said."""
-        async with asyncio.timeout(PATIENCE):
-            await self.silent.wait()
+    async def exit(self) -> str:
+        """Wait until the program exits with status 1. Return its standard error."""
+        async with asyncio.timeout(TIMEOUT):
+            await self.errors_closed.wait()
             assert await self.process.wait() == 1
-        return self.complaints
+        return self.errors
 
     async def see(self, post: int) -> None:
-        """Wait until it has shown a post."""
+        """Wait until the program has printed a post."""
         while not self.shown or self.shown[-1] < post:
-            assert self.process.returncode is None, f"{self.name} has given up: {self.complaints}"
+            assert self.process.returncode is None, f"{self.name} has exited: {self.errors}"
             await asyncio.sleep(0.02)
 
 
 @dataclass
 class Stage:
-    """Where clients listen, for numbers that an author publishes without a pause; a stranger's posts are not theirs."""
+    """The servers, clients and users of a test.
+
+    The author publishes numbers and the viewer follows the author. The stranger's posts must not arrive.
+    """
 
     graph: Graph
     server: Server
@@ -83,11 +86,11 @@ class Stage:
 
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
-        """Publish on and on, whatever happens to the servers, until the block ends."""
-        enough = asyncio.Event()
+        """Publish posts until the block ends, independently of the servers."""
+        stop = asyncio.Event()
 
         async def publish() -> None:
-            while not enough.is_set():
+            while not stop.is_set():
                 await self.graph.posts.publish(self.author, str(self.published + 1))
                 self.published += 1
                 await self.graph.posts.publish(self.stranger, "-1")
@@ -96,11 +99,11 @@ class Stage:
         async with asyncio.TaskGroup() as group:
             group.create_task(publish())
             yield
-            enough.set()
+            stop.set()
 
     @asynccontextmanager
     async def listening(self, port: int, *names: str) -> AsyncIterator[None]:
-        """Run programs that listen at a port; kill them in the end."""
+        """Run programs that subscribe at a port, and kill them when the block ends."""
         async with AsyncExitStack() as stack:
             for name in names:
                 program = (sys.executable, "-W", "error") if name.endswith(".py") else ("node",)
@@ -119,32 +122,32 @@ class Stage:
                 stack.callback(kill, process)
                 self.clients.append(Client(name, process))
                 await stack.enter_async_context(background(self.clients[-1].read()))
-                await stack.enter_async_context(background(self.clients[-1].listen_for_complaints()))
+                await stack.enter_async_context(background(self.clients[-1].read_errors()))
             yield
 
     async def see(self, post: int, names: Sequence[str] = ALL) -> None:
-        """Wait until clients have shown a post."""
-        async with asyncio.timeout(PATIENCE):
+        """Wait until clients have printed a post."""
+        async with asyncio.timeout(TIMEOUT):
             await asyncio.gather(*(client.see(post) for client in self.clients if client.name in names))
 
     def check(self) -> None:
-        """See that every client has shown every post once and in order, from the first that it has shown."""
+        """Assert that every client has printed every post once and in order, from its first one."""
         for client in self.clients:
             expected = list(range(client.shown[0], self.published + 1))
-            missing, twice = {*expected} - {*client.shown}, len(client.shown) - len({*client.shown})
-            assert (missing, twice, client.shown) == (set(), 0, expected), client.name
-            assert client.complaints == "", client.name
+            missing, duplicates = {*expected} - {*client.shown}, len(client.shown) - len({*client.shown})
+            assert (missing, duplicates, client.shown) == (set(), 0, expected), client.name
+            assert client.errors == "", client.name
 
 
 def kill(process: asyncio.subprocess.Process) -> None:
-    """End a program, if it has not ended by itself."""
+    """Kill a program that is still running."""
     if process.returncode is None:
         process.kill()
 
 
 @pytest.fixture
 async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
-    """Serve from a process of its own; the store is another one."""
+    """Serve from a separate process, like the store."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     token = Tokens([SECRET]).issue(await graph.sessions.start(alice))
@@ -153,7 +156,7 @@ async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[S
     try:
         await servers[0].start()
         async with proxied(servers[0].port) as proxy:
-            yield Stage(graph, *servers, proxy, alice, bob, carol, token)
+            yield Stage(graph, servers[0], servers[1], proxy, alice, bob, carol, token)
     finally:
         for server in servers:
             await server.end(signal.SIGKILL)
@@ -163,9 +166,9 @@ Outage: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 async def the_network_fails(stage: Stage) -> None:
-    """Connections go dead and nobody is told, as when a phone changes its network: clients that ping leave them.
+    """Freeze all connections, as when a phone changes its network, so that only pings detect it.
 
-    Then all are reset, and for a second whoever comes back is too, at whatever it does then.
+    Then reset all connections, and all new ones for a second.
     """
     stage.proxy.freeze()
     await stage.see(stage.published + 2, PINGING)
@@ -176,13 +179,13 @@ async def the_network_fails(stage: Stage) -> None:
 
 
 async def the_server_is_killed(stage: Stage) -> None:
-    """SIGKILL, and the same port again."""
+    """Kill the server with SIGKILL and restart it on the same port."""
     await stage.server.end(signal.SIGKILL)
     await stage.server.start()
 
 
 async def the_server_is_replaced(stage: Stage) -> None:
-    """A rolling restart: the proxy turns to the other server, and then SIGTERM ends the one before."""
+    """Do a rolling restart: point the proxy to the other server, then end the first with SIGTERM."""
     await stage.second.start()
     stage.proxy.target = stage.second.port
     await stage.server.end(signal.SIGTERM)
@@ -202,7 +205,7 @@ async def the_server_is_replaced(stage: Stage) -> None:
 async def test_every_client_resumes_and_misses_nothing(
     stage: Stage, node: str, outage: Outage, programs: Sequence[str]
 ) -> None:
-    """Page and stream, or a stream of one person's events, give every post once and in order, and no others."""
+    """A page with its subscription, or a stream of one user's events, has every post once, in order, and no others."""
     port = stage.server.port if outage is the_server_is_killed else stage.proxy.port
     async with stage.listening(port, *programs):
         async with stage.publishing():
@@ -215,18 +218,18 @@ async def test_every_client_resumes_and_misses_nothing(
 
 
 @pytest.mark.parametrize(("program", "said"), [("with_gql.py", "log in again"), ("graphql-ws.mjs", "4403")])
-async def test_a_client_gives_up_when_its_session_is_over(stage: Stage, node: str, program: str, said: str) -> None:
-    """A log-out closes the socket with 4403, and the program ends and says so: nothing it could come back to."""
+async def test_a_client_exits_when_its_session_ends(stage: Stage, node: str, program: str, said: str) -> None:
+    """A log-out closes the socket with 4403, and the program does not reconnect."""
     async with stage.listening(stage.server.port, program):
         async with stage.publishing():
             await stage.see(stage.published)
-            await stage.see(stage.published + 2)  # later than its page: it listens
+            await stage.see(stage.published + 2)  # from the subscription, not from the page
         await stage.graph.sessions.end(stage.viewer)
-        assert said in await stage.clients[0].give_up()
+        assert said in await stage.clients[0].exit()
 
 
-async def test_a_client_gives_up_when_its_token_is_bad(stage: Stage, node: str) -> None:
-    """It is told when it first connects, and says so instead of trying again."""
+async def test_a_client_exits_when_its_token_is_invalid(stage: Stage, node: str) -> None:
+    """The first connection fails, and the program does not try again."""
     stage.token = "bad"
     async with stage.listening(stage.server.port, "with_gql.py"):
-        assert "log in again" in await stage.clients[0].give_up()
+        assert "log in again" in await stage.clients[0].exit()

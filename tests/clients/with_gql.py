@@ -19,7 +19,7 @@ LIVE = """subscription Live($after: String) {
 
 
 async def main(url: str, token: str) -> None:
-    """Show the first page, then what comes, until the session ends."""
+    """Print the first page, then live posts, until the session ends."""
     after, held, attempts = None, set[str](), 0
     while True:
         transport = WebsocketsTransport(
@@ -48,7 +48,7 @@ async def main(url: str, token: str) -> None:
 
 
 def is_forbidden(lost: Exception) -> bool:
-    """Tell whether the server closed the socket for good, with the code 4403."""
+    """Return True if the server closed the socket with 4403: reconnecting is useless."""
     close = getattr(lost.__cause__, "rcvd", None)
     return close is not None and close.code == 4403
 
