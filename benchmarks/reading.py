@@ -64,16 +64,16 @@ class Library:
                 await self.settle(reader)
 
     async def settle(self, reader: Reader) -> None:
-        """Build a reader's cache while the authors to be merged are large, and check what it shows."""
-        reach = [keys.reach(self.authors.id(author)) for author in reader.marked]
-        if reach:
-            self.client.mset(dict.fromkeys(reach, "large"))
+        """Build a reader's cache while the delivery mode of the marked authors is pull, and check what it shows."""
+        modes = [keys.delivery(self.authors.id(author)) for author in reader.marked]
+        if modes:
+            self.client.mset(dict.fromkeys(modes, "pull"))
         await self.page(reader)
         await self.graph.timelines.settle()
-        if reach:
-            self.client.unlink(*reach)
+        if modes:
+            self.client.unlink(*modes)
         marks = self.client.zcount(keys.home(reader.id), -1, -1)
-        assert marks == len(reach), f"{marks} authors are marked for {reader}"
+        assert marks == len(modes), f"{marks} authors are marked for {reader}"
         for skip in (0, min(10 * PAGE, len(reader.followed) * self.authors.posts_each // 2)):
             await self.check(reader, skip)
 

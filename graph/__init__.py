@@ -18,7 +18,7 @@ from graph.commit import Commit
 from graph.feed.feed import Feed
 from graph.follows import Follows
 from graph.home.cache import HomeCache
-from graph.home.delivery import Reach
+from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.imports import Imports
 from graph.log.log import Log
@@ -55,7 +55,7 @@ class Graph:
             store,
             self.log,
             self.fan_outs,
-            Reach(store, cache, tuning.push_limit),
+            DeliveryModes(store, cache, tuning.push_limit),
             sync_followers=tuning.sync_followers,
             archivable_from=math.inf if archive is None else tuning.hot_posts + tuning.archive_batch,
             tombstones_live=tuning.tombstones_live,

@@ -30,7 +30,7 @@ key                            type            content
 `followers:{u}`                versioned set   who follows u → number of the Followed event
 `posts:{u}`                    versioned set   post → post; member `f` → archive floor (0 at first)
 `cold:{u}`                     string          how many of u's live posts are in the archive
-`reach:{u}`                    string          absent, `growing:<post>:<token>` or `large`: is the author pushed
+`delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>` or `pull`
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude; or only `deleted`
 `home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `w<token>` →
                                                +inf while warming; `a<author>` → -1 for authors merged at read
@@ -126,9 +126,9 @@ def cold(author: int) -> str:
     return f"cold:{{{author}}}"
 
 
-def reach(author: int) -> str:
-    """Name the flag that says whether fan-out pushes this author."""
-    return f"reach:{{{author}}}"
+def delivery(author: int) -> str:
+    """Name the delivery mode of an author."""
+    return f"delivery:{{{author}}}"
 
 
 def post(post: int) -> str:

@@ -116,7 +116,7 @@ def test_keys_are_spelled_in_one_place() -> None:
         "home:{",
         "session:{",
         "login:{",
-        "reach:{",
+        "delivery:{",
         "cold:{",
         '"{log}:',
     )

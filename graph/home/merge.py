@@ -56,7 +56,7 @@ def merge_call(authors: Sequence[int], window: Window, *, pushed: bool) -> Comma
     """Make the command that merges the timelines of authors whose keys may stand in one command."""
     names = [keys.posts(author) for author in authors]
     if pushed:
-        names = [name for author in authors for name in (keys.posts(author), keys.reach(author))]
+        names = [name for author in authors for name in (keys.posts(author), keys.delivery(author))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
     return script("merge").call(names, window.low, high, window.count, direction, "pushed" if pushed else "")

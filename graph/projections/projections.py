@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import orjson
 
 from graph import keys
-from graph.home.delivery import LARGE, Reach
+from graph.home.delivery import PULL, DeliveryModes
 from graph.home.fan_out import FanOut, FanOuts
 from graph.log.events import (
     Event,
@@ -60,7 +60,7 @@ class Projections:
         store: Store,
         log: Log,
         fan_outs: FanOuts,
-        reach: Reach,
+        delivery_modes: DeliveryModes,
         *,
         sync_followers: int,
         archivable_from: float,
@@ -69,7 +69,7 @@ class Projections:
         self._store = store
         self._log = log
         self._fan_outs = fan_outs
-        self._reach = reach
+        self._delivery_modes = delivery_modes
         self._sync_followers = sync_followers
         self._archivable_from = archivable_from
         self._tombstones_live = tombstones_live
@@ -190,7 +190,7 @@ class Projections:
             await at_once([partial(self._fan_out, post, whole=whole) for post in listed])
         else:
             newest = list({post.author: post for post in listed}.values())
-            await at_once([partial(self._settle_reaches, newest[n::AT_ONCE], whole=whole) for n in range(AT_ONCE)])
+            await at_once([partial(self._update_modes, newest[n::AT_ONCE], whole=whole) for n in range(AT_ONCE)])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write posts' records; give those that were not deleted."""
@@ -236,23 +236,23 @@ class Projections:
 
     async def _fan_out(self, post: "Listed", *, whole: bool) -> None:
         """Bring a listed post to its author's home cache and to the followers', unless reads merge this author."""
-        reach = post.reach
+        mode = post.mode
         if whole or post.followers <= self._sync_followers:
-            reach = await self._settle_reach(post, whole=whole)
-        in_tasks = whole and reach != LARGE and self._fan_outs.is_long(post.followers)
+            mode = await self._update_mode(post, whole=whole)
+        in_tasks = whole and mode != PULL and self._fan_outs.is_long(post.followers)
         most = float("inf") if whole else self._sync_followers
-        if reach == LARGE or in_tasks or not post.followers:
+        if mode == PULL or in_tasks or not post.followers:
             most = 0
         await self._fan_outs.push(FanOut(post.number, post.author), most, own=True)
         if in_tasks:
             await self._fan_outs.open(post.number, post.author, post.followers)
 
-    async def _settle_reaches(self, posts: Iterable["Listed"], *, whole: bool) -> None:
+    async def _update_modes(self, posts: Iterable["Listed"], *, whole: bool) -> None:
         for post in posts:
-            await self._settle_reach(post, whole=whole)
+            await self._update_mode(post, whole=whole)
 
-    async def _settle_reach(self, post: "Listed", *, whole: bool) -> str:
-        return await self._reach.settle(post.author, post.number, post.reach, post.followers, take_over=whole)
+    async def _update_mode(self, post: "Listed", *, whole: bool) -> str:
+        return await self._delivery_modes.update(post.author, post.number, post.mode, post.followers, take_over=whole)
 
     async def _delete(self, events: Sequence[tuple[int, PostDeleted]], *, whole: bool) -> None:
         bodies = {body.post: (number, body.author) for number, body in sorted(events, key=itemgetter(0), reverse=True)}
@@ -284,7 +284,7 @@ class Listed:
     number: int
     author: int
     state: str
-    reach: str = ""
+    mode: str = ""
     followers: int = 0
     hot: int = 0
 
@@ -327,7 +327,7 @@ def grouped(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list
 def listing_keys(author: int) -> tuple[str, str, str, str]:
     """Name what putting a post into its author's timeline touches."""
     name = keys.posts(author)
-    return name, keys.gone(name), keys.reach(author), keys.followers(author)
+    return name, keys.gone(name), keys.delivery(author), keys.followers(author)
 
 
 def record(number: int, body: PostPublished) -> list[str]:

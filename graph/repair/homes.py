@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph import keys
-from graph.home.delivery import LARGE
+from graph.home.delivery import PULL
 from graph.home.merge import merge_hot
 from graph.model import Post
 from graph.paging import Window
@@ -17,7 +17,7 @@ from graph.repair.scope import ATTEMPTS, Scope, living, pattern
 from graph.store.commands import Command, script
 
 VIEWERS_AT_ONCE = 50
-REACHES_PER_COMMAND = 1000
+AUTHORS_PER_COMMAND = 1000
 SPARE = 50
 
 
@@ -107,11 +107,11 @@ class Homes:
             if cache.broken
         }
         sound = [cache for cache in caches if not cache.broken]
-        large = await self._large(
+        pulled = await self._pulled(
             {author for cache in sound for author in cache.following if author not in cache.marked}
         )
         for cache in sound:
-            unmarked = sorted(large.intersection(cache.following) - cache.marked)
+            unmarked = sorted(pulled.intersection(cache.following) - cache.marked)
             if strangers := sorted(cache.marked - cache.authors):
                 what = f"merges user {strangers[0]}, who is not followed"
                 flaws[cache.viewer] = Flaw(Kind.CACHE_STRANGER, True, f"a{strangers[0]}", what)
@@ -121,15 +121,15 @@ class Homes:
         rest = [cache for cache in sound if cache.viewer not in flaws]
         return flaws | await self._wrong_posts(rest)
 
-    async def _large(self, authors: Iterable[int]) -> set[int]:
+    async def _pulled(self, authors: Iterable[int]) -> set[int]:
         """Find out which authors fan-out leaves out. One command for a thousand on one server."""
-        groups = list(self._scope.store.together(authors, keys.reach, REACHES_PER_COMMAND))
-        replies = await self._scope.ask([("MGET", *map(keys.reach, group)) for group in groups])
+        groups = list(self._scope.store.together(authors, keys.delivery, AUTHORS_PER_COMMAND))
+        replies = await self._scope.ask([("MGET", *map(keys.delivery, group)) for group in groups])
         return {
             author
-            for group, reaches in zip(groups, replies, strict=True)
-            for author, reach in zip(group, reaches, strict=True)
-            if reach == LARGE
+            for group, modes in zip(groups, replies, strict=True)
+            for author, mode in zip(group, modes, strict=True)
+            if mode == PULL
         }
 
     async def _wrong_posts(self, caches: Sequence[Cache]) -> dict[int, Flaw]:

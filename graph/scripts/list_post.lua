@@ -1,13 +1,15 @@
 #!lua
 -- Put posts into their authors' timelines, and tell what fan-out needs to know.
--- KEYS: for each post posts:{a}, posts:{a}:gone, reach:{a}, followers:{a}
+-- KEYS: for each post posts:{a}, posts:{a}:gone, delivery:{a}, followers:{a}
 -- ARGV: the posts
--- Returns for each {'listed', reach or '', number of followers, number of hot posts}, {'deleted'} or {'archived'}.
-local answers, tombs, reaches = {}, {}, {}
+-- Returns for each post {'listed', delivery mode or '', number of followers, number of hot posts}, {'deleted'} or
+--       {'archived'}.
+local answers, tombs, modes = {}, {}, {}
 for i = 1, #KEYS, 4 do
-  tombs[#tombs + 1], reaches[#reaches + 1] = KEYS[i + 1], KEYS[i + 2]
+  tombs[#tombs + 1], modes[#modes + 1] = KEYS[i + 1], KEYS[i + 2]
 end
-local pristine, reach = redis.call('EXISTS', unpack(tombs)) == 0, redis.call('MGET', unpack(reaches))
+local pristine = redis.call('EXISTS', unpack(tombs)) == 0
+modes = redis.call('MGET', unpack(modes))
 for i, post in ipairs(ARGV) do
   local posts, gone, followers = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i]
   local below = function(floor) return floor and tonumber(post) <= tonumber(floor) end
@@ -20,7 +22,7 @@ for i, post in ipairs(ARGV) do
     answers[i] = {'deleted'}
   else
     if archived then redis.call('ZADD', posts, 'NX', post, post) else redis.call('ZADD', posts, 0, 'f', post, post) end
-    answers[i] = {'listed', reach[i] or '', redis.call('ZCARD', followers), redis.call('ZCARD', posts) - 1}
+    answers[i] = {'listed', modes[i] or '', redis.call('ZCARD', followers), redis.call('ZCARD', posts) - 1}
   end
 end
 return answers

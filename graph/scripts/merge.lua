@@ -1,8 +1,8 @@
 #!lua
 -- Merge the hot timelines of authors: their newest or oldest posts in a window.
--- KEYS: for each author posts:{a}; if ARGV 5 says so, each followed by reach:{a}
+-- KEYS: for each author posts:{a}; if ARGV 5 says so, each followed by delivery:{a}
 -- ARGV: 1 low   2 high, both exclusive; 'inf' for no bound   3 how many   4 'newest' or 'oldest' first
---       5 'pushed' to leave out the authors who are large or growing, else ''
+--       5 'pushed' to leave out authors whose delivery mode is pull or promoting, else ''
 -- Returns {posts in order; place of an author and archive floor, for each author with archived posts between the
 -- ends of what was found; places of the authors left out}. Places count from 0.
 -- A few posts of every author narrow the window first; then only those are read on who have more inside it. So the

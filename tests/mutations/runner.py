@@ -19,7 +19,7 @@ Not among them, because nobody could tell the difference but by the time it take
 - Of two deletions that race, the later number in the author's tombstones: it is trimmed later, and says no more.
 - Numbers compared by `>=` instead of `>`: no two events have the same, and a repeated one changes nothing.
 - A refill that asks for more posts than are missing, or for fewer: it goes on until it knows.
-- A growing that begins although the reach has changed: it marks everybody before it ends, whatever was before.
+- A promotion that begins although the mode has changed: it marks every cache before it finishes, in any case.
 - A trim that compares how many posts are hot, but not which: below the new floor they become fewer, never others.
 
 This module is also the pytest plugin of the runs it starts.

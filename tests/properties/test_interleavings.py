@@ -1,7 +1,7 @@
 """Two API processes and a worker, interleaved call by call, killed and repeated, against a plain model.
 
 Every call of the store and every transaction of the archive is a step that may come before or after any other's, or
-be the last of its process. Caps are small, so that trims, floors, growing, tasks and moves are met all the time.
+be the last of its process. Caps are small, so that trims, floors, promotions, tasks and moves happen all the time.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from tests.support.graph_worlds import (
     Open,
     background,
@@ -166,7 +166,7 @@ async def test_posts_published_while_a_cache_warms_are_in_it(
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1")
-    wanted = runs(step, f"reach:{{{bob}}}") if step == "merge" else runs(step)
+    wanted = runs(step, keys.delivery(bob)) if step == "merge" else runs(step)
     stop = Stop(slow.store, wanted)
     assert await home(slow, alice) == written
     await stop.reached.wait()

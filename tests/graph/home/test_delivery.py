@@ -7,7 +7,7 @@ import random
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.log.events import PostPublished
 from tests.support.graph_worlds import (
     Open,
@@ -26,8 +26,8 @@ from tests.support.stores import Crashed, Fault, Stop, runs
 PUSH, PULL = math.inf, 0
 
 
-async def reach(raw: Redis, author: int) -> str | None:
-    found: str | None = await raw.get(f"reach:{{{author}}}")
+async def mode(graph: Graph, author: int) -> str | None:
+    found: str | None = await graph.store.run("GET", keys.delivery(author))
     return found
 
 
@@ -157,13 +157,13 @@ async def test_pull_pushes_to_nobody_but_the_author(another: Open, raw: Redis) -
     written = await posts(graph, bob, "1", "2")
     await graph.worker().drain()
 
-    assert await reach(raw, bob) == "large"
+    assert await mode(graph, bob) == "pull"
     assert await in_cache(raw, alice) == {"f", f"a{bob}"}
     assert await in_cache(raw, bob) == {"f", *map(str, written)}
     assert await home(graph, alice) == written[::-1]
 
 
-async def test_hybrid_pushes_the_small_and_merges_the_large(another: Open, raw: Redis) -> None:
+async def test_hybrid_pushes_authors_below_the_limit_and_pulls_the_others(another: Open, raw: Redis) -> None:
     """Each author by the number of followers; a cache built later knows too."""
     graph = await another(push_limit=2)
     star, small, *fans = await crowd(graph, 5)
@@ -176,13 +176,13 @@ async def test_hybrid_pushes_the_small_and_merges_the_large(another: Open, raw: 
     [merged] = await posts(graph, star, "l")
     await cached(graph, fans[2])
 
-    assert (await reach(raw, star), await reach(raw, small)) == ("large", None)
+    assert (await mode(graph, star), await mode(graph, small)) == ("pull", None)
     assert await in_cache(raw, fans[0]) == {"f", str(pushed), f"a{star}"}
     assert await in_cache(raw, fans[1]) == await in_cache(raw, fans[2]) == {"f", f"a{star}"}
     assert await home(graph, fans[0]) == [merged, pushed]
 
 
-async def test_an_author_shrinks_at_half_the_limit(another: Open, raw: Redis) -> None:
+async def test_an_author_returns_to_push_at_half_the_limit(another: Open, raw: Redis) -> None:
     """Between half the limit and the limit nothing changes, so that an author at the edge does not flap."""
     graph = await another(push_limit=2)
     star, *fans = await crowd(graph, 4)
@@ -193,15 +193,15 @@ async def test_an_author_shrinks_at_half_the_limit(another: Open, raw: Redis) ->
     for fan in fans[:2]:
         await graph.follows.unfollow(fan, [star])
         await posts(graph, star, "x")
-        states.append(await reach(raw, star))
+        states.append(await mode(graph, star))
 
-    assert states == ["large", None]
+    assert states == ["pull", None]
     assert len(await home(graph, fans[2])) == 3
 
 
-@pytest.mark.parametrize("step", ["begin_growing", "mark", "become_large"])
+@pytest.mark.parametrize("step", ["begin_promotion", "mark", "finish_promotion"])
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-async def test_growing_goes_on_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
+async def test_a_promotion_is_finished_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
     """Whoever projects the post again finishes it; no page lacks anything meanwhile."""
     graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
@@ -217,10 +217,10 @@ async def test_growing_goes_on_after_a_crash(another: Open, raw: Redis, step: st
     await graph.worker().drain()
 
     assert await home(graph, alice) == [*second, first]
-    assert await reach(raw, bob) == "large"
+    assert await mode(graph, bob) == "pull"
 
 
-async def test_growing_goes_on_though_its_post_was_deleted(another: Open, raw: Redis) -> None:
+async def test_a_promotion_is_finished_although_its_post_was_deleted(another: Open, raw: Redis) -> None:
     """A crash and a deletion do not leave an author half grown for ever."""
     graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
@@ -234,37 +234,37 @@ async def test_growing_goes_on_though_its_post_was_deleted(another: Open, raw: R
     await graph.worker().drain()
 
     assert await home(graph, alice) == written[::-1]
-    assert await reach(raw, bob) == "large"
+    assert await mode(graph, bob) == "pull"
 
 
-async def test_a_shrink_in_the_middle_of_growing_wins(another: Open, raw: Redis) -> None:
+async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -> None:
     """Whoever grew finds out, and pushes."""
     pull, push = await another(push_limit=PULL), await another(push_limit=PUSH)
     alice, bob = await people(push, "alice", "bob")
     await befriend(push, alice, bob)
     await cached(push, alice)
-    stop = Stop(pull.store, runs("become_large"))
+    stop = Stop(pull.store, runs("finish_promotion"))
     request = asyncio.create_task(pull.posts.publish(bob, "1"))
     await stop.reached.wait()
     second = await posts(push, bob, "2")
-    assert await reach(raw, bob) is None
+    assert await mode(pull, bob) is None
 
     stop.resume()
     first = await request
 
-    assert await reach(raw, bob) is None
+    assert await mode(pull, bob) is None
     assert await home(push, alice) == [*second, first.id]
     third = await posts(push, bob, "3")
     assert await home(pull, alice) == [*third, *second, first.id]
 
 
 @pytest.mark.parametrize("moment", ["warm", "merge", "settle_home"])
-async def test_a_cache_that_warms_while_its_author_grows_is_marked(another: Open, raw: Redis, moment: str) -> None:
+async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: Redis, moment: str) -> None:
     """Wherever the rebuild stands when an author becomes large, the settled cache knows."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
-    wanted = runs(moment, f"reach:{{{bob}}}") if moment == "merge" else runs(moment)
+    wanted = runs(moment, keys.delivery(bob)) if moment == "merge" else runs(moment)
     stop = Stop(slow.store, wanted)
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
@@ -278,13 +278,13 @@ async def test_a_cache_that_warms_while_its_author_grows_is_marked(another: Open
     assert await home(pull, alice) == written[::-1]
 
 
-async def test_a_follow_while_an_author_grows_is_marked(another: Open, raw: Redis) -> None:
+async def test_a_follow_during_a_promotion_is_marked(another: Open, raw: Redis) -> None:
     """Who follows after the marking passed by still sees what comes."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob, carol = await people(pull, "alice", "bob", "carol")
     await befriend(pull, carol, bob)
     await cached(pull, alice)
-    stop = Stop(slow.store, runs("become_large"))
+    stop = Stop(slow.store, runs("finish_promotion"))
     request = asyncio.create_task(slow.posts.publish(bob, "1"))
     await stop.reached.wait()
     await befriend(pull, alice, bob)
@@ -298,12 +298,12 @@ async def test_a_follow_while_an_author_grows_is_marked(another: Open, raw: Redi
     assert await home(pull, alice) == [*second, first.id]
 
 
-async def test_a_cache_built_right_before_growing_begins_is_marked(another: Open, raw: Redis) -> None:
+async def test_a_cache_rebuilt_right_before_a_promotion_begins_is_marked(another: Open, raw: Redis) -> None:
     """Until the growing has begun caches are built without a mark; all marks come after that."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
-    stop = Stop(slow.store, runs("begin_growing"))
+    stop = Stop(slow.store, runs("begin_promotion"))
     request = asyncio.create_task(slow.posts.publish(bob, "1"))
     await stop.reached.wait()
     await cached(pull, alice)
@@ -316,7 +316,7 @@ async def test_a_cache_built_right_before_growing_begins_is_marked(another: Open
     assert await home(pull, alice) == [*second, first.id]
 
 
-async def test_who_unfollows_while_an_author_grows_is_not_marked(another: Open, raw: Redis) -> None:
+async def test_an_unfollow_during_a_promotion_is_not_marked(another: Open, raw: Redis) -> None:
     """The growing read its followers before the unfollow; a mark would show the author's posts."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob, carol = await people(pull, "alice", "bob", "carol")
@@ -335,12 +335,12 @@ async def test_who_unfollows_while_an_author_grows_is_not_marked(another: Open, 
     assert await home(pull, alice) == []
 
 
-async def test_growing_that_was_overtaken_by_a_shrink_and_a_new_growing_does_not_finish_it(another: Open) -> None:
+async def test_a_superseded_promotion_does_not_finish_the_next_one(another: Open) -> None:
     """Growth, shrink and growth again of one post: the first may not declare the third done before its marks are."""
     first, push, third = [await another(push_limit=limit) for limit in (PULL, PUSH, PULL)]
     alice, bob = await people(push, "alice", "bob")
     await befriend(push, alice, bob)
-    grown = Stop(first.store, runs("become_large"))
+    grown = Stop(first.store, runs("finish_promotion"))
     request = asyncio.create_task(first.posts.publish(bob, "1"))
     await grown.reached.wait()  # alice has no cache yet: no mark
     event = await push.log.get(await push.log.last())

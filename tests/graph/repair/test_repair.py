@@ -369,7 +369,7 @@ async def test_a_list_of_any_length_is_walked_in_chunks(graph: Graph, raw: Redis
 
     assert {follower for chunk in chunks for _, follower in chunk} == {*range(2, 5002)}
     assert max(map(len, chunks)) < 1500
-    await raw.mset({keys.reach(n): "large" for n in range(3000)})
-    owners = [chunk async for chunk in scope.owners(keys.reach)]
+    await raw.mset({keys.delivery(n): "pull" for n in range(3000)})
+    owners = [chunk async for chunk in scope.owners(keys.delivery)]
     assert {owner for chunk in owners for owner in chunk} == {*range(3000)}
     assert max(map(len, owners)) <= 500

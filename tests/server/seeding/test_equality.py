@@ -25,7 +25,7 @@ DEMO, LARGE = demo_source(people=24, posts=300), seed_source(60, 240, 8)
 
 @pytest.fixture
 async def graphs(store_url: str, tmp_path: Path) -> AsyncIterator[tuple[Graph, Graph]]:
-    """Open two graphs in stores of their own, where an author soon has posts for the archive, or is large."""
+    """Open two graphs in stores of their own, where an author soon has posts for the archive, or is in pull mode."""
     tuning = replace(CHEAP, push_limit=12, hot_posts=3, archive_batch=3)
     opened = [
         await Graph.open(f"{store_url}?db={n}", tuning, archive=Archive(f"sqlite+aiosqlite:///{tmp_path}/{n}.sqlite"))
@@ -40,7 +40,7 @@ async def graphs(store_url: str, tmp_path: Path) -> AsyncIterator[tuple[Graph, G
 async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     graphs: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch, source: Source, base: datetime
 ) -> None:
-    """Key by key, with the log, its marks, who is large and who has posts for the archive.
+    """Key by key, with the log, its marks, the delivery modes and who has posts for the archive.
 
     The last two may differ where follows and deletions come between an author's posts: a batch has its follows first
     and its deletions last.
@@ -53,11 +53,11 @@ async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     found, expected = await everything(bulk), await everything(single)
 
     if source is DEMO:
-        found, expected = (without(keys, "reach:", "{log}:archivable") for keys in (found, expected))
+        found, expected = (without(keys, "delivery:", "{log}:archivable") for keys in (found, expected))
     assert found == expected
     kinds = {key.split(":")[0] for key in found}
     assert kinds >= {"{log}", "login", "user", "following", "followers", "posts", "post"}
-    assert ("reach" in kinds) == ("{log}:archivable" in found) == (source is LARGE)
+    assert ("delivery" in kinds) == ("{log}:archivable" in found) == (source is LARGE)
     entries, last, added, *_ = found["{log}"]
     events = list(source.events(base))
     assert (last, added) == (entry_id(events[-1].number), len(events))
