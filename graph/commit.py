@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from graph.log.events import Event, EventBody
 from graph.log.log import IdempotencyKey, Log
+from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 
@@ -22,5 +23,5 @@ class Commit:
         append and those of `Projections.project`.
         """
         events = await self._log.append(bodies, idempotency_key)
-        await self._projections.project(events, whole=False)
+        await self._projections.project(events, Mode.REQUEST)
         return events

@@ -15,7 +15,9 @@ from graph.errors import OutOfStep
 from graph.log.events import Event
 from graph.log.log import IdempotencyKey, Log
 from graph.model import EPOCH_MS, number_at
-from graph.projections.projections import Projections, at_once
+from graph.projections.batches import run_concurrently
+from graph.projections.mode import Mode
+from graph.projections.projections import Projections
 from graph.store.commands import script
 from graph.store.store import Store
 from graph.worker.consumer import GROUP
@@ -69,7 +71,7 @@ class Imports:
         """Project the events in parts, so that while the store works on one, this process prepares another."""
         size = -(-len(events) // PARTS)
         parts = [events[start : start + size] for start in range(0, len(events), size)]
-        await at_once([partial(self._projections.project, part, whole=True, fan_out=False) for part in parts])
+        await run_concurrently([partial(self._projections.project, part, Mode.IMPORT) for part in parts])
 
     async def _append(self, events: Sequence[Event]) -> None:
         idempotency_key = IdempotencyKey("-", f"import:{events[0].number}", ONCE_SECONDS)

@@ -18,6 +18,7 @@ from graph.log.events import (
     Unfollowed,
 )
 from graph.log.log import READ_CHUNK
+from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.records import published_post
 from graph.repair.follows import Pair, read_sides
@@ -131,7 +132,7 @@ class Logged:
 
     def _again(self, kind: Kind, event: Event, what: str) -> Difference[Event]:
         async def cure() -> bool:
-            await self._projections.project([event], whole=True)
+            await self._projections.project([event], Mode.WORKER)
             return True
 
         return Difference(kind, event, what, cure)

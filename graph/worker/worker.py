@@ -24,6 +24,7 @@ from graph.home.fan_out import FanOut, FanOuts
 from graph.log.events import Event, PostDeleted
 from graph.log.log import Log, entry_id, number_of, readable
 from graph.model import EPOCH_MS, number_at, time_of
+from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.commands import script
 from graph.store.store import Store
@@ -196,7 +197,7 @@ class Worker:
             elif entry[1] is None:
                 done.append(entry[0])  # removed from the log since: its post was deleted
         try:
-            await with_patience(lambda: self._projections.project(events, whole=True))
+            await with_patience(lambda: self._projections.project(events, Mode.WORKER))
             done += [entry_id(event.number) for event in events]
         except Exception:
             logger.exception("A batch of %d events failed; trying them one by one", len(events))
@@ -207,7 +208,7 @@ class Worker:
         done = []
         for event in events:
             try:
-                await with_patience(partial(self._projections.project, [event], whole=True))
+                await with_patience(partial(self._projections.project, [event], Mode.WORKER))
                 done.append(entry_id(event.number))
             except Exception:
                 logger.exception("Event %d could not be projected", event.number)

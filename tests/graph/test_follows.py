@@ -12,6 +12,7 @@ from graph.log.events import Event, EventBody, Followed, Unfollowed
 from graph.model import FollowOutcome as Outcome
 from graph.model import number_at
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import Open, befriend, counted, crowd, home, people, posts
 
 
@@ -252,7 +253,7 @@ async def test_an_unfollow_overtaken_by_its_own_follow_stands(graph: Graph, anot
     events = await slow.log.append([Followed(alice, bob)])
     await graph.commit([Unfollowed(alice, bob)])
 
-    await slow.projections.project(events, whole=False)
+    await slow.projections.project(events, Mode.REQUEST)
 
     assert await sides(graph, alice, bob) == ([], [])
 
@@ -289,7 +290,7 @@ async def test_old_tombstones_make_way_and_late_events_stay_without_effect(graph
         ("f", old[2].number),
         (str(carol), first.number),
     ]
-    await graph.projections.project([old[0], *old], whole=True)
+    await graph.projections.project([old[0], *old], Mode.WORKER)
     assert await sides(graph, alice, bob) == ([], [])
     assert await sides(graph, alice, carol) == ([], [])
     [again] = await graph.commit([Followed(alice, bob)])

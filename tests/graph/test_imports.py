@@ -10,6 +10,7 @@ from graph import Graph
 from graph.errors import OutOfStep
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, UserCreated
 from graph.model import number_at
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import cached, home, newest, people, posts
 
 START = datetime(2024, 2, 29, 12, 0, 0, 123000, tzinfo=UTC)
@@ -105,7 +106,7 @@ async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:
 async def test_a_worker_that_starts_in_the_middle_has_nothing_to_wait_for(graph: Graph) -> None:
     """What is in the log is drained, whether a batch broke off or not, and the import goes on."""
     events = await a_small_past(graph)
-    await graph.projections.project(events[:4], whole=True, fan_out=False)  # and then the process dies
+    await graph.projections.project(events[:4], Mode.IMPORT)  # and then the process dies
 
     assert await graph.worker().drain() == 0
     await graph.imports.bring(events[:4])

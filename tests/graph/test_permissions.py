@@ -11,6 +11,7 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, PermissionGranted, PermissionRevoked
 from graph.model import Permission
+from graph.projections.mode import Mode
 from graph.users import Users
 from tests.support.graph_worlds import Open, codes, counted, people
 from tests.support.stores import Stop, runs
@@ -89,7 +90,7 @@ async def test_any_order_and_any_repetition_of_changes_gives_the_last(graph: Gra
     ]
 
     for event in rng.sample(events, len(events)) + rng.sample(events, 10):
-        await graph.projections.project([event], whole=True)
+        await graph.projections.project([event], Mode.WORKER)
 
     assert await graph.users.permissions(alice) == (
         {FIREHOSE} if isinstance(events[-1].body, PermissionGranted) else frozenset()

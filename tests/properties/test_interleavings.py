@@ -33,6 +33,7 @@ from graph.archive.statements import FLOORS, POSTS
 from graph.errors import Rejected
 from graph.log.events import Event, PostPublished
 from graph.model import MAX_NUMBER
+from graph.projections.mode import Mode
 from graph.tasks import end
 from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, SharedArchive
 from tests.properties.model import History, Operation, World
@@ -43,6 +44,7 @@ MAX_DEATHS = 4
 PARTS = 2
 AT_ONCE = 99
 APIS = ("api-0", "api-1")
+MODES = (Mode.REQUEST, Mode.WORKER)
 
 people = st.integers(0, 5)
 authors = st.sampled_from((0, 0, 0, 1, 2))
@@ -207,12 +209,14 @@ class Interleavings(RuleBasedStateMachine):
         assert archiver is not None
         self._launch(self.history.start(process, "archive"), archiver.work(), calls)
 
-    @rule(process=st.sampled_from((*APIS, "worker")), which=st.integers(0, 12), whole=st.booleans(), calls=calls)
-    def deliver_again(self, process: str, which: int, whole: bool, calls: int) -> None:
+    @rule(
+        process=st.sampled_from((*APIS, "worker")), which=st.integers(0, 12), mode=st.sampled_from(MODES), calls=calls
+    )
+    def deliver_again(self, process: str, which: int, mode: Mode, calls: int) -> None:
         """Any event of the log is projected once more, late and out of order."""
         events = self.run(self._events())
         event = events[-1 - which % len(events)]
-        work = self.graphs[process].projections.project([event], whole=whole)
+        work = self.graphs[process].projections.project([event], mode)
         self._launch(self.history.start(process, "repeat"), work, calls)
 
     @rule(viewer=people)

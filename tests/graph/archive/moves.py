@@ -15,6 +15,7 @@ from graph import Graph, Tuning, keys
 from graph.archive.archive import Archive
 from graph.archive.statements import FLOORS, POSTS
 from graph.model import MAX_NUMBER
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import befriend, cached, home, home_upwards, own, people, posts
 from tests.support.stores import HookedStore
 
@@ -153,7 +154,7 @@ class Moving:
     async def deliver_again(self) -> None:
         """Project the whole log once more."""
         events = [event async for event in self.graph.log.replay(0, MAX_NUMBER)]
-        await self.graph.projections.project(events, whole=True)
+        await self.graph.projections.project(events, Mode.WORKER)
 
     def home(self) -> list[int]:
         """Give alice's home timeline as it is defined."""

@@ -12,6 +12,7 @@ from graph import Graph, keys
 from graph.archive import archiver
 from graph.errors import ArchiveUnavailable
 from graph.log.events import PostDeleted, PostPublished
+from graph.projections.mode import Mode
 from tests.graph.archive.moves import BATCH, HOT, Meanwhile, Moving, archive_of, moving
 from tests.support.graph_worlds import (
     PATIENCE,
@@ -128,7 +129,7 @@ async def test_undrained_posts_wait(world: Moving) -> None:
     written = await posts(slow, author, *"123456")
     event = await slow.log.get(written[-1])
     assert event is not None
-    await slow.projections.project([event], whole=True)
+    await slow.projections.project([event], Mode.WORKER)
     assert await world.raw.zscore(keys.ARCHIVABLE, str(author)) == written[-1]
 
     await move(world.graph)
@@ -151,7 +152,7 @@ async def test_a_deletion_of_an_archived_post_counts_once(world: Moving) -> None
     for _ in range(3):
         for event in [await world.graph.log.get(gone), await world.graph.log.get(gone)]:
             assert event is not None
-            await world.graph.projections.project([event], whole=True)
+            await world.graph.projections.project([event], Mode.WORKER)
     assert await world.raw.zrange(keys.gone(keys.posts(world.bob)), 0, -1) == ["f"]
     await world.check_rest()
 
@@ -162,8 +163,8 @@ async def test_a_deletion_that_comes_before_its_post_counts_nothing(world: Movin
     [published] = await world.graph.log.append([PostPublished(world.bob, "hi")])
     [deleted] = await world.graph.log.append([PostDeleted(world.bob, published.number)])
 
-    await world.graph.projections.project([deleted], whole=True)
-    await world.graph.projections.project([published], whole=True)
+    await world.graph.projections.project([deleted], Mode.WORKER)
+    await world.graph.projections.project([published], Mode.WORKER)
 
     await world.check_rest()
 
@@ -173,7 +174,7 @@ async def test_a_post_deleted_between_two_steps_of_its_late_publication_stays_aw
     slow = world.process()
     [published] = await slow.log.append([PostPublished(world.bob, "hi")])
     stop = Stop(slow.store, runs("list_post"))
-    projecting = asyncio.create_task(slow.projections.project([published], whole=True))
+    projecting = asyncio.create_task(slow.projections.project([published], Mode.WORKER))
     await stop.reached.wait()
     world.posts[world.bob].append(published.number)
     await world.delete(world.bob, -1, drain=True)

@@ -13,6 +13,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostPublished
 from graph.log.log import entry_id
+from graph.projections.mode import Mode
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import crowd, home, many_posts, newest, own
@@ -172,7 +173,7 @@ async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: O
     await moved(graph)
 
     events = [event async for event in graph.log.replay(0, ids[-1]) if isinstance(event.body, PostPublished)]
-    await graph.projections.project(events, whole=True)
+    await graph.projections.project(events, Mode.WORKER)
 
     assert await own(graph, author) == ids[::-1]
     [counts] = await graph.users.counts([author])

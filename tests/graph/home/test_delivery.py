@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import PostPublished
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import (
     Open,
     background,
@@ -350,7 +351,7 @@ async def test_a_superseded_promotion_does_not_finish_the_next_one(another: Open
     await cached(push, alice)  # an unmarked cache
     Fault(third.store, runs("mark"), Crashed())
     with pytest.raises(Crashed):
-        await third.projections.project([event], whole=True)  # grows anew, and dies before it marks
+        await third.projections.project([event], Mode.WORKER)  # grows anew, and dies before it marks
 
     grown.resume()
     await request

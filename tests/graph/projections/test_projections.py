@@ -23,6 +23,7 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.model import User
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import Open, befriend, counted, crowd, home, people, posts, state
 from tests.support.stores import Stop, runs
 
@@ -80,7 +81,7 @@ async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: in
     await raw.flushall()
     await graph.users.claim_many([(login, login, None) for login in ("alice", "bob", "carol", "dave", "erin")])
     for start in range(0, len(events), batch):
-        await graph.projections.project(events[start : start + batch], whole=True)
+        await graph.projections.project(events[start : start + batch], Mode.WORKER)
     found = await state(raw)
     for key in [key for key in found if key.startswith("posts:") and not key.endswith(":gone")]:
         if found[key] == {"f": 0}:
@@ -115,7 +116,7 @@ async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None
     await graph.timelines.settle()
     before = await state(raw, but=["{log}"])
 
-    await graph.projections.project(random.Random(7).sample(events, len(events)), whole=True)  # noqa: S311 - reproducible
+    await graph.projections.project(random.Random(7).sample(events, len(events)), Mode.WORKER)  # noqa: S311 - reproducible
 
     assert await state(raw, but=["{log}"]) == before
     assert {viewer: await home(graph, viewer) for viewer in homes} == homes
@@ -133,7 +134,7 @@ async def test_two_processes_that_project_at_once_agree(graph: Graph, another: O
     async def project(process: Graph, batch: int) -> None:
         shuffled = rng.sample(events, len(events))
         for start in range(0, len(events), batch):
-            await process.projections.project(shuffled[start : start + batch], whole=True)
+            await process.projections.project(shuffled[start : start + batch], Mode.WORKER)
 
     await asyncio.gather(project(graph, 1), project(other, 1), project(graph, 11), project(other, 50))
 
@@ -223,21 +224,21 @@ async def test_the_cost_of_a_batch_is_shared(graph: Graph) -> None:
     events = await graph.log.append([Followed(other, alice) for other in others])
 
     async with counted(graph) as cost:
-        await graph.projections.project(events, whole=True)
+        await graph.projections.project(events, Mode.WORKER)
 
     assert cost.round_trips == 2
     async with counted(graph) as cost:
-        await graph.projections.project([], whole=True)
+        await graph.projections.project([], Mode.WORKER)
     assert cost.round_trips == 0
 
 
 async def test_a_profile_change_that_comes_first_is_kept(graph: Graph) -> None:
     """Nobody is shown before the account is there; then with the newer name."""
     await graph.users.claim_many([("wei", "n", None)])
-    await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], whole=True)
+    await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], Mode.WORKER)
     assert await graph.users.get_many([5]) == [None]
 
-    await graph.projections.project([Event(5, UserCreated("wei", "Wei", "n", "hi"))], whole=True)
+    await graph.projections.project([Event(5, UserCreated("wei", "Wei", "n", "hi"))], Mode.WORKER)
 
     assert await graph.users.get_many([5]) == [User(5, "wei", "伟", "hi")]
 
@@ -249,7 +250,7 @@ async def test_ended_sessions_stay_ended(graph: Graph) -> None:
     await graph.sessions.end(alice)
     new = await graph.sessions.start(alice)
 
-    await graph.projections.project([Event(await graph.log.last(), SessionsEnded(alice, [old.id]))], whole=True)
+    await graph.projections.project([Event(await graph.log.last(), SessionsEnded(alice, [old.id]))], Mode.WORKER)
 
     assert not await graph.sessions.is_live(alice, old.id)
     assert await graph.sessions.is_live(alice, new.id)

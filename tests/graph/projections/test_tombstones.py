@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Event, Followed, Unfollowed
+from graph.projections.mode import Mode
 from tests.support.graph_worlds import Open, people
 
 
@@ -44,7 +45,7 @@ async def test_a_late_follow_below_the_floor_changes_nothing(trimming: Graph, ra
     first, _, second, _ = await history(trimming, raw, alice, bob, carol)
 
     for event in (first, second):
-        await trimming.projections.project([event], whole=True)
+        await trimming.projections.project([event], Mode.WORKER)
 
     assert await sides(trimming, alice, bob) == (False, False)
 
@@ -55,7 +56,7 @@ async def test_a_late_unfollow_below_the_floor_lets_no_late_follow_in(trimming: 
     _, undone, follow, _ = await history(trimming, raw, alice, bob, carol)
 
     for event in (undone, follow):
-        await trimming.projections.project([event], whole=True)
+        await trimming.projections.project([event], Mode.WORKER)
 
     assert await sides(trimming, alice, bob) == (False, False)
 

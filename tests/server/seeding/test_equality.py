@@ -14,6 +14,7 @@ from graph.archive.archive import Archive
 from graph.log.events import UserCreated
 from graph.log.log import entry_id
 from graph.model import number_at
+from graph.projections.mode import Mode
 from server.seeding.load import Source, demo_source, load
 from server.seeding.sources import seed_source
 from tests.conftest import CHEAP
@@ -78,7 +79,7 @@ async def bring_one_by_one(graph: Graph, source: Source, base: datetime) -> None
             await graph.users.claim_many([(event.body.login, event.body.nonce, None)])
         appended = await graph.log.append([event.body], times=[event.at])
         assert appended == [event]
-        await graph.projections.project(appended, whole=True)
+        await graph.projections.project(appended, Mode.WORKER)
     await graph.worker().pass_over(event.number)
     await graph.worker().tidy()
 

@@ -1,0 +1,72 @@
+"""The projection of accounts: users, profiles, permissions and sessions."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from graph import keys
+from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, SessionsEnded, UserCreated
+from graph.projections.batches import send_in_batches
+from graph.store.commands import script
+from graph.store.store import Store
+
+USERS_PER_SCRIPT = 1000
+
+
+async def create_users(store: Store, events: Sequence[tuple[int, UserCreated]]) -> None:
+    """Bind logins to new users and write the profiles of the users who won their login. Two round trips."""
+    groups = list(store.together(events, lambda event: keys.login(event[1].login), USERS_PER_SCRIPT))
+    commands = []
+    for group in groups:
+        words = [word for number, body in group for word in (body.nonce, number)]
+        commands.append(script("settle_login").call([keys.login(body.login) for _, body in group], "", *words))
+    replies = await send_in_batches(store, commands)
+    await _set_profiles(
+        store,
+        [
+            (number, [str(number), "id", str(number), "login", body.login, "name", body.name, "bio", body.bio])
+            for group, outcomes in zip(groups, replies, strict=True)
+            for (number, body), outcome in zip(group, outcomes, strict=True)
+            if outcome == "won"
+        ],
+    )
+
+
+async def change_profiles(store: Store, events: Sequence[tuple[int, ProfileChanged]]) -> None:
+    """Set the names and bios that the events change. One round trip."""
+    changes: list[tuple[int, list[str]]] = []
+    for number, body in events:
+        fields = (("name", body.name), ("bio", body.bio))
+        words = [word for name, value in fields if value is not None for word in (name, value)]
+        changes.append((body.user, [str(number), *words]))
+    await _set_profiles(store, changes)
+
+
+async def _set_profiles(store: Store, changes: Sequence[tuple[int, list[str]]]) -> None:
+    """Set fields of profiles. A change is a user and a flat list: the event's number, then fields and values."""
+    commands = []
+    for group in store.together(changes, lambda change: keys.user(change[0]), USERS_PER_SCRIPT):
+        names = [keys.user(user) for user, _ in group]
+        commands.append(script("set_profile").call(names, orjson.dumps([words for _, words in group])))
+    await send_in_batches(store, commands)
+
+
+async def change_permissions(store: Store, events: Sequence[tuple[int, PermissionGranted | PermissionRevoked]]) -> None:
+    """Grant and revoke permissions. One round trip."""
+    commands = []
+    for group in store.together(events, lambda event: keys.user(event[1].user), USERS_PER_SCRIPT):
+        names = [keys.user(body.user) for _, body in group]
+        words = [
+            word
+            for number, body in group
+            for word in (keys.permission(body.permission), number if isinstance(body, PermissionGranted) else -number)
+        ]
+        commands.append(script("set_permission").call(names, *words))
+    await send_in_batches(store, commands)
+
+
+async def end_sessions(store: Store, events: Sequence[tuple[int, SessionsEnded]]) -> None:
+    """Delete the sessions that the events name. One round trip."""
+    await send_in_batches(
+        store, [("HDEL", keys.sessions(body.user), *body.sessions) for _, body in events if body.sessions]
+    )

@@ -1,0 +1,32 @@
+"""Commands in batches and coroutines with bounded concurrency."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from graph.store.commands import Command
+from graph.store.store import Store
+
+COMMANDS_PER_TRIP = 500
+MAX_CONCURRENT = 16
+
+
+async def send_in_batches(store: Store, commands: Sequence[Command]) -> list[Any]:
+    """Send commands and return their replies in order. One round trip for every 500 commands."""
+    replies: list[Any] = []
+    for start in range(0, len(commands), COMMANDS_PER_TRIP):
+        replies += await store.send(commands[start : start + COMMANDS_PER_TRIP])
+    return replies
+
+
+async def run_concurrently(work: Sequence[Callable[[], Awaitable[object]]]) -> None:
+    """Run coroutine functions, at most 16 at a time.
+
+    Raise the first failure after all functions of its group have ended. Later groups are then not started.
+    """
+    for start in range(0, len(work), MAX_CONCURRENT):
+        group = work[start : start + MAX_CONCURRENT]
+        outcomes = await asyncio.gather(*(run() for run in group), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome

@@ -1,0 +1,193 @@
+"""The projection of posts: records, the authors' timelines, fan-out, and notes for the archiver."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+
+import orjson
+
+from graph import keys
+from graph.home.delivery import PULL, PUSH, DeliveryModes
+from graph.home.fan_out import FanOut, FanOuts
+from graph.log.events import PostDeleted, PostPublished
+from graph.projections.batches import MAX_CONCURRENT, run_concurrently, send_in_batches
+from graph.projections.mode import Mode
+from graph.projections.versioned_sets import by_owner, set_keys
+from graph.store.commands import script
+from graph.store.store import Store
+
+POSTS_PER_SCRIPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPost:
+    """The reply of `list_post.lua` for one post: its state, and what fan-out and the archive need to know.
+
+    `state` is 'listed', 'deleted' or 'archived'; `hot` is the number of the author's posts in the store.
+    """
+
+    number: int
+    author: int
+    state: str
+    delivery_mode: str = PUSH
+    followers: int = 0
+    hot: int = 0
+
+
+class PostProjection:
+    """Projects PostPublished and PostDeleted events.
+
+    A mutation pushes a post to at most `sync_followers` followers. Authors with `archivable_from` hot posts or more are
+    noted for the archiver; without an archive it is infinity.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        fan_outs: FanOuts,
+        delivery_modes: DeliveryModes,
+        *,
+        sync_followers: int,
+        archivable_from: float,
+    ) -> None:
+        self._store = store
+        self._fan_outs = fan_outs
+        self._delivery_modes = delivery_modes
+        self._sync_followers = sync_followers
+        self._archivable_from = archivable_from
+
+    async def publish(self, events: Sequence[tuple[int, PostPublished]], mode: Mode) -> None:
+        """Write and list posts, then fan them out as the mode says.
+
+        A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
+        during the fan-out finds the post by merging. Three round trips, and one for every 1,000 followers.
+        """
+        posts = await self._list(await self._write(events))
+        await self._note_rewritten([post.number for post in posts if post.state == "archived"])
+        listed = [post for post in posts if post.state == "listed"]
+        if mode.is_complete:
+            await self._note_archivable(listed)
+        if mode.fans_out:
+            await run_concurrently([partial(self._fan_out, post, mode) for post in listed])
+        else:
+            newest = list({post.author: post for post in listed}.values())
+            parts = [newest[start::MAX_CONCURRENT] for start in range(MAX_CONCURRENT)]
+            await run_concurrently([partial(self._update_delivery_modes, part, mode) for part in parts])
+
+    async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
+        """Write the posts' records, and return the events of posts that are not deleted."""
+        groups = list(self._store.together(events, lambda event: keys.post(event[0]), POSTS_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            records = orjson.dumps([record_fields(number, body) for number, body in group])
+            commands.append(script("write_post").call([keys.post(number) for number, _ in group], records))
+        replies = await send_in_batches(self._store, commands)
+        return [
+            event
+            for group, written in zip(groups, replies, strict=True)
+            for event, is_written in zip(group, written, strict=True)
+            if is_written
+        ]
+
+    async def _list(self, events: Sequence[tuple[int, PostPublished]]) -> list[ListedPost]:
+        """Add posts to their authors' timelines."""
+        groups = list(self._store.together(events, lambda event: keys.posts(event[1].author), POSTS_PER_SCRIPT))
+        commands = []
+        for group in groups:
+            names = [name for _, body in group for name in listing_keys(body.author)]
+            commands.append(script("list_post").call(names, *(number for number, _ in group)))
+        replies = await send_in_batches(self._store, commands)
+        return [
+            ListedPost(number, body.author, *reply)
+            for group, group_replies in zip(groups, replies, strict=True)
+            for (number, body), reply in zip(group, group_replies, strict=True)
+        ]
+
+    async def _note_rewritten(self, archived: Sequence[int]) -> None:
+        """Note archived posts whose records a repeated event has written again, so that the archiver deletes them."""
+        if archived:
+            words = [word for post in archived for word in (post, post)]
+            await self._store.run("ZADD", keys.REWRITTEN, *words)
+
+    async def _note_archivable(self, listed: Sequence[ListedPost]) -> None:
+        """Note authors with more hot posts than the store should hold, for the archiver."""
+        full = {post.author: post.number for post in listed if post.hot >= self._archivable_from}
+        if full:
+            words = [word for author, number in full.items() for word in (number, author)]
+            await self._store.run("ZADD", keys.ARCHIVABLE, *words)
+
+    async def _fan_out(self, post: ListedPost, mode: Mode) -> None:
+        """Push a post into the home caches of its author and, unless reads pull the author, of the followers."""
+        delivery_mode = post.delivery_mode
+        if mode.is_complete or post.followers <= self._sync_followers:
+            delivery_mode = await self._update_delivery_mode(post, mode)
+        needs_tasks = mode.is_complete and delivery_mode != PULL and self._fan_outs.is_long(post.followers)
+        limit = math.inf if mode.is_complete else self._sync_followers
+        if delivery_mode == PULL or needs_tasks or not post.followers:
+            limit = 0
+        await self._fan_outs.push(FanOut(post.number, post.author), limit, own=True)
+        if needs_tasks:
+            await self._fan_outs.open(post.number, post.author, post.followers)
+
+    async def _update_delivery_modes(self, posts: Iterable[ListedPost], mode: Mode) -> None:
+        for post in posts:
+            await self._update_delivery_mode(post, mode)
+
+    async def _update_delivery_mode(self, post: ListedPost, mode: Mode) -> str:
+        return await self._delivery_modes.update(
+            post.author, post.number, post.delivery_mode, post.followers, take_over=mode.is_complete
+        )
+
+    async def delete(self, events: Sequence[tuple[int, PostDeleted]], mode: Mode, trim_up_to: int) -> None:
+        """Replace posts by tombstones and remove them from their authors' timelines. Two round trips.
+
+        Of several deletions of one post, the one with the lowest number counts. Tombstones of timelines with numbers up
+        to `trim_up_to` are trimmed.
+        """
+        newest_first = sorted(events, key=itemgetter(0), reverse=True)
+        deletions = {body.post: (number, body.author) for number, body in newest_first}
+        numbers = await self._write_tombstones({post: number for post, (number, _) in deletions.items()})
+        removals = by_owner((author, post, numbers[post]) for post, (_, author) in deletions.items())
+        await send_in_batches(
+            self._store,
+            [
+                script("unlist_post").call([*set_keys(keys.posts, author), keys.cold(author)], trim_up_to, *pairs)
+                for author, pairs in removals
+            ],
+        )
+        if mode.is_complete and numbers and self._archivable_from < math.inf:
+            words = [word for post, number in numbers.items() for word in (number, post)]
+            await self._store.run("ZADD", keys.DELETED, *words)
+
+    async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:
+        """Replace posts by tombstones, and return for each post the number of the deletion that counts."""
+        groups = list(self._store.together(deletions, keys.post, POSTS_PER_SCRIPT))
+        delete = script("bury_post")
+        replies = await send_in_batches(
+            self._store,
+            [
+                delete.call([keys.post(post) for post in group], *(deletions[post] for post in group))
+                for group in groups
+            ],
+        )
+        numbers: dict[int, int] = {}
+        for group, counts in zip(groups, replies, strict=True):
+            numbers.update(zip(group, map(int, counts), strict=True))
+        return numbers
+
+
+def listing_keys(author: int) -> tuple[str, str, str, str]:
+    """Return the keys that `list_post.lua` takes for a post of this author."""
+    name = keys.posts(author)
+    return name, keys.gone(name), keys.delivery(author), keys.followers(author)
+
+
+def record_fields(number: int, body: PostPublished) -> list[str]:
+    """Return a post's record as a flat list of fields and values."""
+    words = ["id", str(number), "author", str(body.author), "text", body.text]
+    for name, value in (("platform", body.platform), ("latitude", body.latitude), ("longitude", body.longitude)):
+        if value is not None:
+            words += (name, str(value))
+    return words

@@ -1,0 +1,58 @@
+"""Commands that add elements to versioned sets and remove them (see `graph.keys` for the data structure)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+import orjson
+
+from graph import keys
+from graph.store.commands import Command, script
+from graph.store.store import Store
+
+OWNERS_PER_SCRIPT = 1000
+PAIRS_PER_SCRIPT = 500
+
+
+def additions(
+    store: Store, key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], *, unlink_home: bool = False
+) -> list[Command]:
+    """Return the commands that add (owner, number, member) to the owners' sets.
+
+    With `unlink_home`, the home cache of each owner whose set changes is deleted too.
+    """
+    commands = []
+    for group in store.together(by_owner(changes), lambda change: key(change[0]), OWNERS_PER_SCRIPT):
+        names = [name for owner, _ in group for name in set_keys(key, owner, with_home=unlink_home)]
+        pairs = orjson.dumps([pairs for _, pairs in group])
+        commands.append(script("add").call(names, 3 if unlink_home else 2, pairs))
+    return commands
+
+
+def removals(
+    key: Callable[[int], str], changes: Iterable[tuple[int, int, int]], trim_up_to: int, *, unlink_home: bool = False
+) -> list[Command]:
+    """Return the commands that remove (owner, member, number) from the owners' sets.
+
+    Tombstones with numbers up to `trim_up_to` are trimmed. With `unlink_home`, the home cache of each owner whose set
+    changes is deleted too.
+    """
+    return [
+        script("remove").call(set_keys(key, owner, with_home=unlink_home), trim_up_to, *pairs)
+        for owner, pairs in by_owner(changes)
+    ]
+
+
+def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) -> list[str]:
+    """Return the keys of an owner's versioned set and its tombstones, and with `with_home` of the home cache."""
+    name = key(owner)
+    return [name, keys.gone(name), keys.home(owner)] if with_home else [name, keys.gone(name)]
+
+
+def by_owner(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list[str]]]:
+    """Yield each owner with a flat list of the owner's pairs as strings; more than 500 pairs are split."""
+    words: defaultdict[int, list[str]] = defaultdict(list)
+    for owner, first, second in changes:
+        words[owner] += (str(first), str(second))
+    for owner, pairs in words.items():
+        for start in range(0, len(pairs), 2 * PAIRS_PER_SCRIPT):
+            yield owner, pairs[start : start + 2 * PAIRS_PER_SCRIPT]
