@@ -32,7 +32,9 @@ from graph.store.store import Store
 from graph.timelines import Timelines
 from graph.tuning import Tuning
 from graph.users import Users
-from graph.worker.worker import Worker
+from graph.worker.dead_letters import DeadLetters
+from graph.worker.housekeeping import Housekeeping
+from graph.worker.worker import LEASE, Worker
 
 __all__ = ["Graph", "Tuning"]
 
@@ -73,7 +75,9 @@ class Graph:
         self.archiver: Archiver | None = None
         if archive is not None:
             self.archiver = Archiver(store, self.log, archive, self.binding, tuning.hot_posts, tuning.archive_batch)
-        self.imports = Imports(store, self.log, self.projections, self.worker(), tuning.log_retention)
+        self.dead_letters = DeadLetters(store)
+        self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
+        self.imports = Imports(store, self.log, self.projections, self.housekeeping, tuning.log_retention)
         self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections)
 
     @classmethod
@@ -90,16 +94,20 @@ class Graph:
         """
         return cls(store(url), tuning, archive)
 
-    def worker(self, claim_after: timedelta = timedelta(seconds=30)) -> Worker:
-        """Make a worker that projects this graph's log."""
+    def worker(self, lease: timedelta = LEASE) -> Worker:
+        """Return a worker that projects this graph's log.
+
+        It claims events and tasks of other workers that have not renewed their lease for this duration.
+        """
         return Worker(
             self.store,
             self.log,
             self.projections,
             self.fan_outs,
             self.archiver,
-            self.tuning.log_retention,
-            claim_after=claim_after,
+            self.housekeeping,
+            self.dead_letters,
+            lease=lease,
         )
 
     def repair(self) -> Repair:

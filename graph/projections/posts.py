@@ -164,7 +164,7 @@ class PostProjection:
     async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:
         """Replace posts by tombstones, and return for each post the number of the deletion that counts."""
         groups = list(self._store.together(deletions, keys.post, POSTS_PER_SCRIPT))
-        delete = script("bury_post")
+        delete = script("delete_post")
         replies = await send_in_batches(
             self._store,
             [

@@ -101,7 +101,7 @@ class Remedies:
 
     async def bury(self, post: int, deletion: int) -> bool:
         """Let a deleted post have its tombstone."""
-        await self._scope.ask([script("bury_post").call([keys.post(post)], deletion)])
+        await self._scope.ask([script("delete_post").call([keys.post(post)], deletion)])
         return True
 
     async def relist(self, entry: Entry) -> bool:

@@ -1,1 +1,1 @@
-"""The worker: projects the log in the background."""
+"""The worker: projection of the log, housekeeping and dead letters."""

@@ -1,11 +1,11 @@
-"""Consumers: what the workers of a consumer group share of one stream.
+"""Consumers: the members of the consumer group that workers share, on the log and on the stream of fan-out tasks.
 
-What a consumer takes stays pending until it is acknowledged; a heartbeat keeps it from being taken over while it is
-worked on; what a dead consumer left is claimed by the others, and what was delivered too often is set aside.
+An entry that a consumer reads stays pending until it is acknowledged. The consumer holds a lease on it, which it renews
+while it works. When a lease has expired, another consumer claims the entry. An entry that was delivered five times
+becomes a dead letter.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
@@ -14,116 +14,118 @@ from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.store.commands import script
+from graph.log.log import Log, entry_id
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
+from graph.worker.dead_letters import DeadLetters
 
 GROUP = "projections"
 MAX_DELIVERIES = 5
-CONSUMERS_LIVE_MS = 3_600_000
+RENEWALS_PER_LEASE = 3
 
 Entry: TypeAlias = tuple[str, list[str] | None]
-"""A stream entry: its id, and its fields and values, or None if it was removed from the stream since."""
-
-logger = logging.getLogger("fanline.worker")
+"""A stream entry: its id, and its fields and values, or None if it has been removed from the stream."""
 
 
 class Consumer:
-    """One member of the group on one stream.
+    """A member of the group on one stream.
 
-    It takes at most `batch` entries at a time, and takes over what another has held for `claim_ms` milliseconds.
-    `tasks` is the key of the open tasks, for a stream of tasks.
+    It reads at most `batch` entries at a time, and claims entries whose lease of `lease_ms` milliseconds has expired.
+    `open_tasks` is the key of the open tasks, for a stream of tasks.
     """
 
     def __init__(
-        self, store: Store, stream: str, name: str, *, batch: int, claim_ms: int, tasks: str | None = None
+        self,
+        store: Store,
+        dead_letters: DeadLetters,
+        stream: str,
+        name: str,
+        *,
+        batch: int,
+        lease_ms: int,
+        open_tasks: str | None = None,
     ) -> None:
         self._store = store
+        self._dead_letters = dead_letters
         self._stream = stream
         self._name = name
         self._batch = batch
-        self._claim_ms = claim_ms
-        self._tasks = tasks
+        self._lease_ms = lease_ms
+        self._open_tasks = open_tasks
 
-    async def join(self, start: str) -> None:
-        """Create the group unless there is one; a new one starts after this entry. One round trip."""
-        try:
-            await self._store.run("XGROUP", "CREATE", self._stream, GROUP, start, "MKSTREAM")
-        except ResponseError as error:
-            if not str(error).startswith("BUSYGROUP"):
-                raise
-
-    async def take(self, store: Store, *, block: bool = False) -> list[Entry]:
-        """Take new entries, over a connection of one's own if that may block for a while. One round trip."""
-        waiting = ("BLOCK", int(BLOCK_SECONDS * 1000)) if block else ()
+    async def read(self, store: Store, *, block: bool = False) -> list[Entry]:
+        """Read new entries over the connection of `store`, which a blocking read occupies. One round trip."""
+        blocking = ("BLOCK", int(BLOCK_SECONDS * 1000)) if block else ()
         reply = await store.run(
-            "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", self._batch, *waiting, "STREAMS", self._stream, ">"
+            "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", self._batch, *blocking, "STREAMS", self._stream, ">"
         )
         return list(reply[self._stream]) if reply else []
 
     async def claim(self) -> list[Entry]:
-        """Take over what was delivered long ago; what was delivered too often becomes a dead letter.
+        """Claim entries whose lease has expired; those delivered five times become dead letters.
 
-        On its last delivery an entry is alone, so that sound ones are not buried with one that kills its worker.
+        For its last delivery an entry is claimed alone, so that an entry that crashes its worker does not turn the
+        others of its batch into dead letters. Two round trips, and one for every dead letter.
         """
-        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._claim_ms, "-", "+", self._batch)
-        claimable, last_chance = [], []
+        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._lease_ms, "-", "+", self._batch)
+        claimable, last_delivery = [], []
         for entry, _, _, deliveries in rows:
             if deliveries >= MAX_DELIVERIES:
-                await self._bury(entry, f"Not projected after {deliveries} deliveries.")
+                reason = f"Not projected after {deliveries} deliveries."
+                await self._dead_letters.add(self._stream, GROUP, entry, reason, self._open_tasks)
             elif deliveries == MAX_DELIVERIES - 1:
-                last_chance.append(entry)
+                last_delivery.append(entry)
             else:
                 claimable.append(entry)
-        chosen = claimable or last_chance[:1]
+        chosen = claimable or last_delivery[:1]
         if not chosen:
             return []
-        claimed = await self._store.run("XCLAIM", self._stream, GROUP, self._name, self._claim_ms, *chosen)
+        claimed = await self._store.run("XCLAIM", self._stream, GROUP, self._name, self._lease_ms, *chosen)
         return [entry for entry in claimed if entry and entry[0]]
 
-    async def _bury(self, entry: str, reason: str) -> None:
-        logger.error("Entry %s of %s goes to the dead letters: %s", entry, self._stream, reason)
-        names = [self._stream, keys.DEAD, *([self._tasks] if self._tasks else [])]
-        await self._store.send([script("bury_fact").call(names, GROUP, entry, reason)])
-
     @asynccontextmanager
-    async def holding(self, entries: Sequence[str]) -> AsyncIterator[None]:
-        """Keep entries from being taken over by other workers while they are worked on.
+    async def lease(self, entries: Sequence[str]) -> AsyncIterator[None]:
+        """Renew the lease on entries during the block.
 
-        A worker that is told to stop lets go of them, so that another takes them over at once.
+        A worker that is cancelled releases the lease, so that another worker can claim the entries immediately.
         """
-        beating = [asyncio.create_task(self._beat(entries))] if entries and self._claim_ms else []
+        renewing = [asyncio.create_task(self._renew(entries))] if entries and self._lease_ms else []
         try:
             yield
         except asyncio.CancelledError:
             if entries:
                 with suppress(StoreUnavailable, ResponseError):
-                    await self._let_go(entries)
+                    await self._release(entries)
             raise
         finally:
-            await end(beating)
+            await end(renewing)
 
-    async def _let_go(self, entries: Sequence[str]) -> None:
-        """Leave entries to the others at once, as if they had not been delivered here. Two round trips."""
+    async def _release(self, entries: Sequence[str]) -> None:
+        """Let other workers claim entries immediately, and do not count this delivery. Two round trips."""
         held = await self._store.run("XPENDING", self._stream, GROUP, entries[0], "+", self._batch, self._name)
         claim = ("XCLAIM", self._stream, GROUP, self._name, 0)
         await self._store.send(
             [
-                (*claim, entry, "IDLE", self._claim_ms, "RETRYCOUNT", max(0, deliveries - 1), "JUSTID")
+                (*claim, entry, "IDLE", self._lease_ms, "RETRYCOUNT", max(0, deliveries - 1), "JUSTID")
                 for entry, _, _, deliveries in held
                 if entry in entries
             ]
         )
 
-    async def _beat(self, entries: Sequence[str]) -> None:
-        """Tell the group now and then that these entries are being worked on."""
+    async def _renew(self, entries: Sequence[str]) -> None:
         while True:
-            await asyncio.sleep(self._claim_ms / 3000)
+            await asyncio.sleep(self._lease_ms / 1000 / RENEWALS_PER_LEASE)
             try:
                 await self._store.run("XCLAIM", self._stream, GROUP, self._name, 0, *entries, "JUSTID")
             except StoreUnavailable:
                 continue
 
-    async def forget_silent(self) -> None:
-        """Forget workers of the past, silent for an hour and holding nothing. One round trip."""
-        await self._store.send([script("forget_consumers").call([self._stream], GROUP, CONSUMERS_LIVE_MS)])
+
+async def create_groups(store: Store, log: Log) -> None:
+    """Create the consumer groups of the log, from the watermark on, and of the tasks, if missing. Three round trips."""
+    for stream, start in ((keys.LOG, entry_id(await log.watermark())), (keys.FANOUTS, "0")):
+        try:
+            await store.run("XGROUP", "CREATE", stream, GROUP, start, "MKSTREAM")
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise

@@ -40,7 +40,7 @@ async def _drain(graph: Graph) -> None:
 
 
 async def _list_dead_letters(graph: Graph) -> None:
-    letters = await graph.worker().dead_letters()
+    letters = await graph.dead_letters.oldest()
     console.print(f"{len(letters)} events could not be projected." if letters else "There are no dead letters.")
     for letter in letters:
         sys.stdout.write("  ".join(f"{name}={value}" for name, value in letter.items()) + "\n")

@@ -151,7 +151,7 @@ async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[
         if any(holder != id for holder, (id, _) in zip(held, taken, strict=True)):
             raise store_written_to(source)
     try:
-        await graph.imports.bring(batch)
+        await graph.imports.add(batch)
     except OutOfStep:
         return await graph.log.last()
     return batch[-1].number

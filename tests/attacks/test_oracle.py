@@ -184,7 +184,7 @@ async def test_guesses_about_a_deleted_post_learn_nothing(
     grave = await bury(graph)
     if tidied:
         await graph.worker().drain()
-        await graph.worker().tidy()
+        await graph.housekeeping.tidy()
     tried = guesses(90, grave.author)
     assert 10 < sum(is_right(guess, grave) for guess in tried) < 60
     async with spied(store_url) as (_, feed, spy):

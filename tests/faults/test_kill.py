@@ -50,7 +50,7 @@ async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]
     try:
         if mutation:
             await perform(graph, mutation)
-        watermark = await graph.worker(claim_after=CHEAP.hibernate_after * 0).drain()
+        watermark = await graph.worker(lease=CHEAP.hibernate_after * 0).drain()
         assert watermark == await graph.log.last()
         cached = await reading(graph)
         await graph.timelines.settle()

@@ -280,7 +280,7 @@ async def test_old_tombstones_make_way_and_late_events_stay_without_effect(graph
     ]
     past = datetime.now(UTC) - timedelta(days=3)
     old = [Event(number_at(past + timedelta(seconds=n)), body) for n, body in enumerate(bodies)]
-    await graph.imports.bring(old)
+    await graph.imports.add(old)
     for owner, key in ((alice, "following"), (bob, "followers")):
         assert await raw.zcard(f"{key}:{{{owner}}}:gone") == 1
     await graph.worker().drain()

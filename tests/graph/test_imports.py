@@ -42,7 +42,7 @@ async def test_an_import_keeps_numbers_and_times(graph: Graph) -> None:
     """People, follows and posts come with the times they had, and are all there at once."""
     wei, bob, follow, kept, *_ = events = await a_small_past(graph)
 
-    await graph.imports.bring(events)
+    await graph.imports.add(events)
 
     [user] = await graph.users.get_many([wei.number])
     [page] = await graph.timelines.user([bob.number], newest(5))
@@ -56,11 +56,11 @@ async def test_an_import_keeps_numbers_and_times(graph: Graph) -> None:
 async def test_imported_events_count_as_drained(graph: Graph) -> None:
     """The worker goes on behind them, whether it began before or after."""
     events = await a_small_past(graph)
-    await graph.imports.bring(events[:3])
+    await graph.imports.add(events[:3])
     assert await graph.log.watermark() == events[2].number
     await graph.worker().drain()
 
-    await graph.imports.bring(events[3:])
+    await graph.imports.add(events[3:])
 
     assert await graph.log.watermark() == events[-1].number == await graph.worker().drain()
     bob = events[1].number
@@ -72,8 +72,8 @@ async def test_what_the_log_would_forget_at_once_is_only_counted(graph: Graph, r
     """Events older than the retention leave the log's last number, its marks and its count, but no entries."""
     events = await a_small_past(graph)
 
-    await graph.imports.bring(events[:4])
-    await graph.imports.bring(events[4:])
+    await graph.imports.add(events[:4])
+    await graph.imports.add(events[4:])
 
     about = await raw.xinfo_stream("{log}")
     assert (about["length"], about["entries-added"]) == (0, len(events))
@@ -84,7 +84,7 @@ async def test_recent_events_are_in_the_log(graph: Graph) -> None:
     """Live streams can replay them; retention removes them when their time has come."""
     events = past([PostPublished(1, "a"), PostPublished(1, "b")], datetime.now(UTC) - timedelta(hours=2))
 
-    await graph.imports.bring(events)
+    await graph.imports.add(events)
 
     assert [event async for event in graph.log.replay(0, events[-1].number)] == events
     assert (await graph.log.trimmed(), await graph.log.watermark()) == (0, events[-1].number)
@@ -93,10 +93,10 @@ async def test_recent_events_are_in_the_log(graph: Graph) -> None:
 async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:
     """A post comes into no cache while the import runs; when it is complete, every home timeline has it."""
     wei, bob, *_ = events = await a_small_past(graph)
-    await graph.imports.bring(events[:3])
+    await graph.imports.add(events[:3])
     await cached(graph, wei.number, bob.number)
 
-    await graph.imports.bring(events[3:])
+    await graph.imports.add(events[3:])
     assert await home(graph, wei.number) == []
     await graph.imports.end("done")
 
@@ -109,9 +109,9 @@ async def test_a_worker_that_starts_in_the_middle_has_nothing_to_wait_for(graph:
     await graph.projections.project(events[:4], Mode.IMPORT)  # and then the process dies
 
     assert await graph.worker().drain() == 0
-    await graph.imports.bring(events[:4])
+    await graph.imports.add(events[:4])
     assert await graph.worker().drain() == events[3].number
-    await graph.imports.bring(events[4:])
+    await graph.imports.add(events[4:])
     assert await graph.worker().drain() == events[-1].number
 
 
@@ -121,7 +121,7 @@ async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:
     await graph.log.append([event.body for event in events], times=[event.at for event in events])
 
     for _ in range(2):
-        await graph.imports.bring(events)
+        await graph.imports.add(events)
 
     assert await graph.log.last() == events[-1].number
     assert await home(graph, wei.number) == [kept.number]
@@ -133,7 +133,7 @@ async def test_an_import_that_comes_too_late_changes_nothing(graph: Graph) -> No
     last = await graph.log.last()
 
     with pytest.raises(OutOfStep):
-        await graph.imports.bring(past([PostPublished(alice, "too late")]))
+        await graph.imports.add(past([PostPublished(alice, "too late")]))
     await graph.worker().drain()
 
     assert await graph.log.last() == last

@@ -169,7 +169,7 @@ async def test_deleting_again_is_fine(graph: Graph, another: Open) -> None:
 
     await asyncio.gather(*(instance.posts.delete(alice, post) for instance in (graph, other) * 5))
     await graph.worker().drain()
-    await graph.worker().tidy()
+    await graph.housekeeping.tidy()
     await graph.posts.delete(alice, post)
 
     assert await graph.users.counts([alice]) == [Counts(0, 0, 0)]
@@ -183,7 +183,7 @@ async def test_beyond_the_retention_a_deletion_is_forgotten(another: Open) -> No
     await graph.posts.delete(alice, post)
     worker = graph.worker()
     await worker.drain()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     assert await refused(graph, alice, post) == [ProblemCode.NOT_FOUND]
 
@@ -233,14 +233,14 @@ async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) 
     worker = graph.worker()
 
     await worker.drain()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     entries = repr(await raw.xrange("{log}")) + repr(await state(raw, but=("{log}:idempotency", "{log}")))
     assert "regret" not in entries
     assert "no matter" in entries
     assert (await raw.hkeys(f"post:{{{secret}}}")) == ["deleted"]
     assert await home(graph, bob) == [kept]
-    await worker.tidy()
+    await graph.housekeeping.tidy()
     assert await worker.drain() == await graph.log.last()
 
 
@@ -289,9 +289,9 @@ async def test_an_undrained_deletion_keeps_its_event(graph: Graph, raw: Redis) -
     await worker.drain()
     await graph.posts.delete(alice, post)
 
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     assert await graph.log.get(post) is not None
     await worker.drain()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
     assert await graph.log.get(post) is None

@@ -199,7 +199,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule(calls=calls)
     def work(self, calls: int) -> None:
         """The worker drains the log."""
-        worker = self.graphs["worker"].worker(claim_after=timedelta(0))
+        worker = self.graphs["worker"].worker(lease=timedelta(0))
         self._launch(self.history.start("worker", "work"), worker.drain(), calls)
 
     @rule(process=st.sampled_from((*APIS, "worker")), calls=calls)
@@ -279,7 +279,7 @@ class Interleavings(RuleBasedStateMachine):
             await asyncio.gather(*tasks)
             tasks.clear()
         graph = self._observer(self.limits["worker"])
-        await graph.worker(claim_after=timedelta(0)).drain()
+        await graph.worker(lease=timedelta(0)).drain()
         assert graph.archiver is not None
         await graph.archiver.work()
         await graph.close()

@@ -153,14 +153,14 @@ async def test_a_event_that_was_interrupted_by_stops_is_not_a_dead_letter(archiv
     [event] = await graph.log.append([Followed(alice, bob)])
     for _ in range(8):
         worker = graph.worker(timedelta(milliseconds=1))
-        entries = await worker._events.take(graph.store) or await worker._events.claim()
+        entries = await worker._events.read(graph.store) or await worker._events.claim()
         with pytest.raises(InterruptedError):
-            async with worker._events.holding([entry for entry, _ in entries]):
+            async with worker._events.lease([entry for entry, _ in entries]):
                 raise InterruptedError
-        await worker._events._let_go([entry_id(event.number)])
+        await worker._events._release([entry_id(event.number)])
 
     assert await graph.worker(timedelta(0)).drain() == event.number
-    assert await graph.worker().dead_letters() == []
+    assert await graph.dead_letters.oldest() == []
     assert bob in await graph.follows.followed_by(alice)
     assert await raw.xlen("{log}:dead") == 0
 

@@ -96,7 +96,7 @@ async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph
     for post in (rain, sun):
         await graph.posts.delete(alice, post)
     await graph.worker().drain()
-    await graph.worker().tidy()
+    await graph.housekeeping.tidy()
     for filter_ in (EventFilter.of(keywords=["Rain berlin"]), EventFilter.of(within=Box(0, 0, 1, 1))):
         async with feed_of(elsewhere) as feed, following(feed, filter_, start) as watcher:
             assert [update.post for update in await watcher.take(2)] == [rain, sun]

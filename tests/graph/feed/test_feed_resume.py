@@ -99,7 +99,7 @@ async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed)
     async with watching(feed, alice, start) as watcher:
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
     await graph.worker().drain()
-    await graph.worker().tidy()
+    await graph.housekeeping.tidy()
     async with watching(feed, alice, start) as watcher:
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
 
@@ -132,7 +132,7 @@ async def test_a_cursor_below_the_retention_is_a_gap(another: Open) -> None:
     await posts(graph, bob, "lost")
     worker = graph.worker()
     end = await worker.drain()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     async with feed_of(graph) as feed:
         async with watching(feed, alice, start) as watcher:

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.log.events import Followed, PostPublished
 from graph.store.commands import Command
-from graph.worker.consumer import MAX_DELIVERIES
+from graph.worker.consumer import MAX_DELIVERIES, create_groups
 from tests.support.graph_worlds import Open, background, befriend, crowd, home, posts, reached
 from tests.support.stores import Crashed, Fault, HookedStore, Stop, runs
 
@@ -45,16 +45,16 @@ async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(
     [post] = await posts(graph, star, "hi")
     assert await served(raw, fans, post) == fans[-3:]
     worker = graph.worker(timedelta(0))
-    await worker._join()
+    await create_groups(graph.store, graph.log)
 
-    mark = await worker._process(await worker._events.take(graph.store))
+    mark = await worker._project_entries(await worker._events.read(graph.store))
 
     assert mark == post - 1
     assert await raw.zcard("{log}:fanouts:open") == 4
     for left in (3, 2, 1):
-        assert await worker._fan_out(await worker._tasks.take(graph.store)) == post - 1
+        assert await worker._run_tasks(await worker._tasks.read(graph.store)) == post - 1
         assert await raw.zcard("{log}:fanouts:open") == left
-    assert await worker._fan_out(await worker._tasks.take(graph.store)) == post
+    assert await worker._run_tasks(await worker._tasks.read(graph.store)) == post
     assert await served(raw, fans, post) == fans
     assert await raw.xlen("{log}:fanouts") == 0
 
@@ -84,11 +84,11 @@ async def test_a_worker_that_dies_within_a_task_is_replaced(another: Open, raw: 
     star, fans = await star_with_fans(graph, raw, 17)
     [event] = await graph.log.append([PostPublished(star, "hi")])
     Fault(dying.store, runs("insert", f"home:{{{fans[6]}}}"), Crashed(), after=after, times=100)
-    await dying.worker(timedelta(0))._join()
+    await create_groups(dying.store, dying.log)
     worker = dying.worker(FOREVER)
-    await worker._process(await worker._events.take(dying.store))
-    while tasks := await worker._tasks.take(dying.store):
-        await worker._fan_out(tasks)
+    await worker._project_entries(await worker._events.read(dying.store))
+    while tasks := await worker._tasks.read(dying.store):
+        await worker._run_tasks(tasks)
     assert await graph.log.watermark() < event.number
 
     assert await graph.worker(timedelta(0)).drain() == event.number
@@ -122,7 +122,7 @@ async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis
 
     assert await graph.worker(timedelta(0)).drain() == event.number
 
-    [letter] = await graph.worker().dead_letters()
+    [letter] = await graph.dead_letters.oldest()
     assert letter["post"] == str(event.number)
     assert str(MAX_DELIVERIES) in letter["reason"]
     assert await raw.zcard("{log}:fanouts:open") == 0

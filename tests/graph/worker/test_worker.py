@@ -11,7 +11,7 @@ from graph import Graph
 from graph.log.events import EventBody, Followed, PostPublished
 from graph.log.log import entry_id
 from graph.model import MAX_NUMBER
-from graph.worker.consumer import GROUP, MAX_DELIVERIES
+from graph.worker.consumer import GROUP, MAX_DELIVERIES, create_groups
 from tests.support.graph_worlds import (
     PATIENCE,
     Open,
@@ -43,7 +43,7 @@ async def pending(graph: Graph) -> int:
 
 async def take(graph: Graph, consumer: str = "dead") -> None:
     """Take all new events from the log and die."""
-    await graph.worker()._join()
+    await create_groups(graph.store, graph.log)
     await graph.store.run("XREADGROUP", "GROUP", GROUP, consumer, "STREAMS", "{log}", ">")
 
 
@@ -120,7 +120,7 @@ async def test_a_worker_that_dies_at_any_step_loses_nothing(graph: Graph, anothe
     assert await graph.log.watermark() == await graph.log.last()
     assert await home(graph, alice) == [post]
     assert [f.user for f in (await graph.follows.followers([bob], newest(9)))[0].items] == [alice]
-    assert await graph.worker().dead_letters() == []
+    assert await graph.dead_letters.oldest() == []
 
 
 async def test_several_workers_share_the_log(graph: Graph, another: Open) -> None:
@@ -205,7 +205,7 @@ async def test_what_cannot_be_read_becomes_a_dead_letter(graph: Graph, raw: Redi
 
     assert mark == await graph.log.last()
     assert list(await graph.follows.followed_by(alice)) == [bob]
-    [letter] = await worker.dead_letters()
+    [letter] = await graph.dead_letters.oldest()
     assert (letter["entry"], letter["event"]) == (entry_id(odd), '["Reposted",{"post":1}]')
     assert "5 deliveries" in letter["reason"]
 
@@ -225,7 +225,7 @@ async def test_a_poisoned_event_does_not_hold_up_its_batch(graph: Graph, raw: Re
 
     assert mark == last
     assert (await home(graph, alice), await home(graph, carol)) == ([first], [last])
-    assert [letter["entry"] for letter in await worker.dead_letters()] == [entry_id(poisoned)]
+    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(poisoned)]
 
 
 async def test_a_dead_letter_of_a_deleted_post_is_thrown_away(graph: Graph, raw: Redis) -> None:
@@ -235,14 +235,14 @@ async def test_a_dead_letter_of_a_deleted_post_is_thrown_away(graph: Graph, raw:
     [post] = await append(graph, PostPublished(alice, "regret"))
     worker = graph.worker(SOON)
     await worker.drain()
-    assert len(await worker.dead_letters()) == 1
+    assert len(await graph.dead_letters.oldest()) == 1
     await raw.delete(f"posts:{{{alice}}}")
 
     await graph.posts.delete(alice, post)
     await worker.drain()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
-    assert await worker.dead_letters() == []
+    assert await graph.dead_letters.oldest() == []
 
 
 async def test_a_event_that_kills_its_worker_takes_no_sound_ones_with_it(graph: Graph, another: Open) -> None:
@@ -261,7 +261,7 @@ async def test_a_event_that_kills_its_worker_takes_no_sound_ones_with_it(graph: 
     await graph.worker(timedelta(0)).drain()
 
     assert bob in await graph.follows.followed_by(alice)
-    assert [letter["entry"] for letter in await graph.worker().dead_letters()] == [entry_id(deadly)]
+    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(deadly)]
 
 
 async def test_the_mark_waits_for_a_poisoned_event(graph: Graph, raw: Redis) -> None:
@@ -280,7 +280,7 @@ async def test_the_mark_waits_for_a_poisoned_event(graph: Graph, raw: Redis) -> 
     await graph.worker(SOON).drain()
 
     assert await home(graph, bob) == [poisoned]
-    assert await graph.worker().dead_letters() == []
+    assert await graph.dead_letters.oldest() == []
 
 
 async def test_two_workers_bury_a_event_once(graph: Graph, another: Open, raw: Redis) -> None:
@@ -291,14 +291,14 @@ async def test_two_workers_bury_a_event_once(graph: Graph, another: Open, raw: R
     await take(graph)
     for _ in range(MAX_DELIVERIES):
         await graph.store.run("XCLAIM", "{log}", GROUP, "dead", 0, entry_id(1))
-    stop = Stop(other.store, runs("bury_fact"))
+    stop = Stop(other.store, runs("dead_letter"))
     async with background(other.worker(timedelta(0)).drain()) as work:
         await stop.reached.wait()
         await graph.worker(timedelta(0)).drain()
         stop.resume()
         await asyncio.wait_for(work, PATIENCE)
 
-    assert len(await graph.worker().dead_letters()) == 1
+    assert len(await graph.dead_letters.oldest()) == 1
 
 
 async def test_an_outage_while_projecting_is_no_delivery(graph: Graph, another: Open) -> None:
@@ -311,7 +311,7 @@ async def test_an_outage_while_projecting_is_no_delivery(graph: Graph, another: 
     await asyncio.wait_for(flaky.worker().drain(), PATIENCE)
 
     assert list(await graph.follows.followed_by(alice)) == [bob]
-    assert await graph.worker().dead_letters() == []
+    assert await graph.dead_letters.oldest() == []
 
 
 async def test_outages_while_acknowledging_are_no_deliveries(another: Open) -> None:
@@ -325,7 +325,7 @@ async def test_outages_while_acknowledging_are_no_deliveries(another: Open) -> N
     async with background(flaky.worker(SOON).run()):
         await reached(flaky.log.watermark, number)
 
-    assert await flaky.worker().dead_letters() == []
+    assert await flaky.dead_letters.oldest() == []
 
 
 async def test_tidying_never_goes_above_the_mark(another: Open) -> None:
@@ -333,17 +333,17 @@ async def test_tidying_never_goes_above_the_mark(another: Open) -> None:
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     worker = graph.worker()
-    await worker.tidy()
+    await graph.housekeeping.tidy()
     assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, bob]
     mark = await worker.drain()
     number, *_ = later = await append(graph, Followed(alice, bob), Followed(bob, alice))
 
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == later
     assert await graph.log.trimmed() == mark < number
     assert await worker.drain() == later[-1]
-    await worker.tidy()
+    await graph.housekeeping.tidy()
     assert await graph.log.trimmed() == later[-1]
     assert await graph.store.run("XLEN", "{log}") == 0
 
@@ -355,7 +355,7 @@ async def test_tidying_keeps_what_is_within_the_retention(graph: Graph) -> None:
     worker = graph.worker()
     await worker.drain()
 
-    await worker.tidy()
+    await graph.housekeeping.tidy()
 
     assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, *written]
     assert await graph.log.trimmed() == 0

@@ -80,8 +80,8 @@ async def bring_one_by_one(graph: Graph, source: Source, base: datetime) -> None
         appended = await graph.log.append([event.body], times=[event.at])
         assert appended == [event]
         await graph.projections.project(appended, Mode.WORKER)
-    await graph.worker().pass_over(event.number)
-    await graph.worker().tidy()
+    await graph.imports.advance_watermark(event.number)
+    await graph.housekeeping.tidy()
 
 
 async def everything(graph: Graph) -> dict[str, Any]:

@@ -106,7 +106,7 @@ async def test_a_worker_may_run_beside(graph: Graph, small_batches: None, base: 
         await load(graph, SMALL, now=base)
         await reached(graph.log.watermark, await graph.log.last())
     assert await as_it_is(graph, list(expected.users)) == expected
-    assert not await graph.worker().dead_letters()
+    assert not await graph.dead_letters.oldest()
 
 
 @AGES

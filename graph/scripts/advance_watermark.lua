@@ -1,5 +1,5 @@
 #!lua
--- Move the watermark, and the worker's place in the log, past events that an import has projected itself.
+-- Move the watermark, and the position of the workers in the log, past events that an import has projected.
 -- KEYS: 1 {log}   2 {log}:watermark
 -- ARGV: 1 consumer group   2 number of the last such event, as a string   3 its stream entry
 -- Returns the watermark as a string.
