@@ -83,7 +83,7 @@ async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, pub
                     done = await watermark(graph, post.id)
                     spent = meter.stop()
                     seen = await see(fans, graph, audience, post.id)
-                    until = (done if "becoming" in model else answered) - start
+                    until = (done if "promoting" in model else answered) - start
                     row = [audience.followers, model, 1, 1000 * (answered - start), until, 1000 * spent.store, seen]
                     served.append(row)
             published = await publish_rows(graph, audiences, publishes, WORKER, model="hybrid")

@@ -69,7 +69,7 @@ class Library:
         if modes:
             self.client.mset(dict.fromkeys(modes, "pull"))
         await self.page(reader)
-        await self.graph.timelines.settle()
+        await self.graph.timelines.wait_for_rebuilds()
         if modes:
             self.client.unlink(*modes)
         marks = self.client.zcount(keys.home(reader.id), -1, -1)
@@ -166,7 +166,7 @@ def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reade
 
     async def choose() -> None:
         now[:] = [next(turns)]
-        await library.graph.timelines.settle()
+        await library.graph.timelines.wait_for_rebuilds()
         if now[0].model == "hibernated":
             library.client.unlink(keys.home(now[0].id))
 
@@ -215,7 +215,7 @@ async def rebuilds(library: Library, times: int) -> Table:
             start, cpu = time.perf_counter(), time.process_time()
             await library.graph.timelines.home(reader.id, Window(PAGE, forward=True))
             answered.durations.append(time.perf_counter() - start)
-            await library.graph.timelines.settle()
+            await library.graph.timelines.wait_for_rebuilds()
             settled.durations.append(time.perf_counter() - start)
             settled.cpu += time.process_time() - cpu
             assert library.client.zscore(keys.home(reader.id), "f") is not None, "the cache did not settle"

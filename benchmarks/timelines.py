@@ -95,7 +95,7 @@ async def following(library: Library, reader: Reader, posts: Sequence[int], time
         follow, read, unfollow = noted[followee]
         await follow.time(partial(graph.follows.follow, reader.id, [followee]))
         await read.time(lambda: graph.timelines.home(reader.id, Window(PAGE, forward=True)))
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
         await unfollow.time(partial(graph.follows.unfollow, reader.id, [followee]))
     forget_log(library.client)
     for count, (follow, read, unfollow) in zip(posts, noted.values(), strict=True):

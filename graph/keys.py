@@ -32,8 +32,8 @@ key                            type            content
 `cold:{u}`                     string          how many of u's live posts are in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>` or `pull`
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude; or only `deleted`
-`home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `w<token>` →
-                                               +inf while warming; `a<author>` → -1 for authors merged at read
+`home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `r<token>` →
+                                               +inf during a rebuild; `a<author>` → -1 for pulled authors
 =============================  ==============  ==================================================================
 
 A *versioned set* is a sorted set from member to the number that added it, a second one (`…:gone`) of tombstones

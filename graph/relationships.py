@@ -1,4 +1,4 @@
-"""Relationships: how a viewer and others stand to each other, derived from the viewer's own two sets."""
+"""Relationships between a viewer and other users, derived from the viewer's followers and following sets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,16 +10,15 @@ from graph.store.store import Store
 
 
 class Relationships:
-    """Derives relationships; stores none."""
+    """Derives relationships. None are stored."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def between(self, viewer: int, subjects: Sequence[int]) -> "asyncio.Future[list[Relationship]]":
-        """Tell how the viewer stands to each subject: two ZMSCORE on the viewer's keys, however many subjects.
+        """Return the relationship between the viewer and each subject. One round trip of two commands.
 
-        Works for a subject with a million followers and on a cluster, because no key but the viewer's is touched.
-        One round trip.
+        Only keys of the viewer are read, so the cost does not depend on the subjects' followers.
         """
         key_pair = (keys.following(viewer), keys.followers(viewer)) if subjects else ()
         return self._store.ask(
@@ -28,7 +27,7 @@ class Relationships:
 
 
 def as_relationships(viewer: int, subjects: Sequence[int], scores: Sequence[list[float | None]]) -> list[Relationship]:
-    """Read the scores of the subjects in whom the viewer follows, and in the viewer's followers: numbers of events."""
+    """Return relationships from the subjects' scores in the viewer's following and followers sets."""
     if not subjects:
         return []
     following, followers = scores

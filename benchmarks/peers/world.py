@@ -122,4 +122,4 @@ async def warm(graph: Graph, viewer: int) -> None:
     """Read a home timeline until its cache stands: the first read lets it be built."""
     for _ in range(2):
         await graph.timelines.home(viewer, Window(PAGE, forward=True))
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()

@@ -1,9 +1,11 @@
-"""The home cache: newest posts of a home timeline, complete above its floor.
+"""The home cache: the newest posts of a home timeline, complete above its floor.
 
-A cache that does not exist belongs to a hibernated viewer: fan-out passes it by, reads merge the authors' timelines
-instead, and rebuild it. An edge change simply forgets the cache. While a cache warms, posts are inserted into it
-already; the warming began before anything was read, and whatever could make the merge wrong (an edge change, the
-expiry) destroys its token, so every post is either in the merge or inserted.
+A viewer who has not read for a while has no cache. Fan-out skips the viewer, and the next read merges the authors'
+timelines and rebuilds the cache. A follow or unfollow deletes the cache.
+
+A rebuild puts its token into the cache before it reads any timeline, and fan-out inserts posts into the cache from then
+on. Every post is therefore merged or inserted. A follow, an unfollow or the expiry of the cache removes the token, and
+a rebuild without its token is discarded.
 """
 
 import secrets
@@ -18,15 +20,19 @@ from graph.paging import Window
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
-WARMING_SECONDS = 60
+REBUILD_SECONDS = 60
 VIEWERS_PER_SCRIPT = 1000
 
-CacheState: TypeAlias = Literal["none", "warming", "settled"]
+CacheState: TypeAlias = Literal["absent", "rebuilding", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What a cache says of a window: post ids, authors to merge, and, where it cannot answer alone, who is followed."""
+    """A window of a cache.
+
+    `marked` are the authors whose timelines must be merged. `following` are all followed authors, if the cache does not
+    hold the whole window.
+    """
 
     state: CacheState
     floor: int
@@ -36,7 +42,7 @@ class Slice:
 
 
 class HomeCache:
-    """The home caches of all viewers: at most `size` posts each, forgotten after `lifetime` without a read."""
+    """The home caches of all viewers: at most `size` posts each. A cache not read for `lifetime` expires."""
 
     def __init__(self, store: Store, size: int, lifetime: timedelta) -> None:
         self._store = store
@@ -64,55 +70,52 @@ class HomeCache:
         following = [int(author) for author in rest[0]] if rest else None
         return Slice(state, int(floor), [int(post) for post in posts], [int(mark[1:]) for mark in marks], following)
 
-    def insertion(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
-        """Make the commands that insert a post into the caches of followers, where these exist.
+    def insertions(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
+        """Return the commands that insert a post into the caches of followers who have a cache.
 
-        On one server a script serves a thousand viewers, on a cluster those of one slot.
+        A command serves up to 1,000 viewers, on a cluster those of one slot.
         """
-        return self._insertion(author, post, viewers, "")
+        return self._insertions(author, post, viewers, "")
 
-    def own_insertion(self, author: int, post: int) -> list[Command]:
-        """Make the command that inserts a post into its author's own cache, if there is one."""
-        return self._insertion(author, post, [author], "own")
+    def author_insertion(self, author: int, post: int) -> list[Command]:
+        """Return the command that inserts a post into its author's own cache, if the author has a cache."""
+        return self._insertions(author, post, [author], "own")
 
-    def _insertion(self, author: int, post: int, viewers: Sequence[int], own: str) -> list[Command]:
+    def _insertions(self, author: int, post: int, viewers: Sequence[int], own: str) -> list[Command]:
         return [
             script("insert").call(cache_keys(group), author, post, own, self._size)
             for group in self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
         ]
 
     async def mark(self, author: int, viewers: Sequence[int]) -> None:
-        """Mark an author as merged at read in the caches of these viewers, where they exist. One round trip."""
+        """Mark an author for merging in the caches of these viewers, if they have a cache. One round trip."""
         groups = self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
         await self._store.send([script("mark").call(cache_keys(group), author) for group in groups])
 
-    async def drop(self, viewer: int, posts: Sequence[int]) -> None:
-        """Take deleted posts out of a cache. One round trip."""
+    async def remove(self, viewer: int, posts: Sequence[int]) -> None:
+        """Remove posts from a cache. One round trip."""
         await self._store.send([("ZREM", keys.home(viewer), *posts)])
 
     async def rebuild(self, viewer: int) -> bool:
-        """Build a viewer's cache from the authors' timelines; False if there is one or something came between.
+        """Rebuild a viewer's cache from the authors' timelines. Three round trips.
 
-        Three round trips.
+        Return False, and leave the cache as it is, if there is a cache already or the rebuild was invalidated.
         """
         token = secrets.token_hex(8)
-        following = (
-            await self._store.send(
-                [script("warm").call([keys.home(viewer), keys.following(viewer)], token, WARMING_SECONDS)]
-            )
-        )[0]
+        begin = script("begin_rebuild").call([keys.home(viewer), keys.following(viewer)], token, REBUILD_SECONDS)
+        following = (await self._store.send([begin]))[0]
         if following is None:
             return False
         authors = {viewer, *map(int, following)}
-        [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], pushed=True)
+        [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], push_only=True)
         newest, surplus = merged.posts[: self._size], merged.posts[self._size :]
         floor = max([*surplus, *merged.floors.values()], default=0)
-        settle = script("settle_home").call(
-            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *merged.left_out
+        finish = script("finish_rebuild").call(
+            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *merged.skipped
         )
-        return bool((await self._store.send([settle]))[0])
+        return bool((await self._store.send([finish]))[0])
 
 
 def cache_keys(viewers: Sequence[int]) -> list[str]:
-    """Name each viewer's cache and the set of whom they follow."""
+    """Return each viewer's cache and set of followed authors, as keys of a script."""
     return [key for viewer in viewers for key in (keys.home(viewer), keys.following(viewer))]

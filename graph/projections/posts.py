@@ -123,13 +123,13 @@ class PostProjection:
         delivery_mode = post.delivery_mode
         if mode.is_complete or post.followers <= self._sync_followers:
             delivery_mode = await self._update_delivery_mode(post, mode)
-        needs_tasks = mode.is_complete and delivery_mode != PULL and self._fan_outs.is_long(post.followers)
+        needs_tasks = mode.is_complete and delivery_mode != PULL and self._fan_outs.needs_tasks(post.followers)
         limit = math.inf if mode.is_complete else self._sync_followers
         if delivery_mode == PULL or needs_tasks or not post.followers:
             limit = 0
-        await self._fan_outs.push(FanOut(post.number, post.author), limit, own=True)
+        await self._fan_outs.push(FanOut(post.number, post.author), limit, include_author=True)
         if needs_tasks:
-            await self._fan_outs.open(post.number, post.author, post.followers)
+            await self._fan_outs.add_tasks(post.number, post.author, post.followers)
 
     async def _update_delivery_modes(self, posts: Iterable[ListedPost], mode: Mode) -> None:
         for post in posts:

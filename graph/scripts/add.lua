@@ -1,17 +1,17 @@
 #!lua
--- Add elements to versioned sets, each only if its number is above the element's version.
--- KEYS: for each owner the set, its tombstones and, if ARGV 1 is 3, a home cache to forget if anything changed
--- ARGV: 1 keys of one owner, 2 or 3   2 for each owner an array of numbers and members by turns, strings, as JSON
--- Returns how many were applied.
-local stride, applied, tombs = tonumber(ARGV[1]), 0, {}
-for i = 2, #KEYS, stride do tombs[#tombs + 1] = KEYS[i] end
-local pristine = redis.call('EXISTS', unpack(tombs)) == 0
+-- Add elements to versioned sets. An element is added if the number of its event is above its version.
+-- KEYS: for each owner the set, its tombstones and, if ARGV 1 is 3, a home cache to delete if the set changes
+-- ARGV: 1 keys per owner, 2 or 3   2 JSON: for each owner a flat array of numbers and members, as strings
+-- Returns the number of changes.
+local stride, changed, tombstones = tonumber(ARGV[1]), 0, {}
+for i = 2, #KEYS, stride do tombstones[#tombstones + 1] = KEYS[i] end
+local no_tombstones = redis.call('EXISTS', unpack(tombstones)) == 0
 for place, changes in ipairs(cjson.decode(ARGV[2])) do
-  local i, before = (place - 1) * stride + 1, applied
+  local i, before = (place - 1) * stride + 1, changed
   local set, gone = KEYS[i], KEYS[i + 1]
-  if pristine or redis.call('EXISTS', gone) == 0 then
-    -- Without tombstones and their floor the score alone is the version.
-    applied = applied + redis.call('ZADD', set, 'GT', 'CH', unpack(changes))
+  if no_tombstones or redis.call('EXISTS', gone) == 0 then
+    -- Without tombstones and their floor, the score alone is the version.
+    changed = changed + redis.call('ZADD', set, 'GT', 'CH', unpack(changes))
   else
     local floor = redis.call('ZSCORE', gone, 'f') or 0
     for j = 1, #changes, 2 do
@@ -20,10 +20,10 @@ for place, changes in ipairs(cjson.decode(ARGV[2])) do
       if tonumber(number) > tonumber(version) then
         redis.call('ZADD', set, number, member)
         redis.call('ZREM', gone, member)
-        applied = applied + 1
+        changed = changed + 1
       end
     end
   end
-  if stride == 3 and applied > before then redis.call('UNLINK', KEYS[i + 2]) end
+  if stride == 3 and changed > before then redis.call('UNLINK', KEYS[i + 2]) end
 end
-return applied
+return changed

@@ -1,14 +1,14 @@
 #!lua
--- Read a slice of a home cache, and whom the viewer follows where the cache cannot answer alone.
+-- Read a window of a home cache, and the followed authors if the cache does not hold the whole window.
 -- KEYS: 1 home:{v}   2 following:{v}
--- ARGV: 1 low   2 high, both exclusive   3 how many   4 'newest' or 'oldest' first   5 seconds to live
---       6 renew the time to live below this
--- Returns {'none' | 'warming'} and the followed authors, or {'settled', floor, posts, marked authors} and, if posts
--- below the floor may be needed, the followed authors.
+-- ARGV: 1 low   2 high, both exclusive   3 number of posts   4 'newest' or 'oldest' first   5 seconds to live
+--       6 renew the time to live when it is below this number of seconds
+-- Returns {state, floor, posts, marked authors, followed authors}; the state is 'absent', 'rebuilding' or 'ready'.
+--       The followed authors are missing if the cache holds the whole window.
 local following = function() return redis.call('ZRANGE', KEYS[2], 0, -1) end
-if redis.call('EXISTS', KEYS[1]) == 0 then return {'none', '0', {}, {}, following()} end
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'absent', '0', {}, {}, following()} end
 if #redis.call('ZRANGE', KEYS[1], 'inf', 'inf', 'BYSCORE', 'LIMIT', 0, 1) > 0 then
-  return {'warming', '0', {}, {}, following()}
+  return {'rebuilding', '0', {}, {}, following()}
 end
 if redis.call('TTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('EXPIRE', KEYS[1], ARGV[5]) end
 local floor, low = tonumber(redis.call('ZSCORE', KEYS[1], 'f')), tonumber(ARGV[1])
@@ -20,7 +20,7 @@ if ARGV[4] == 'newest' then
 elseif low >= floor then
   posts = redis.call('ZRANGE', KEYS[1], bottom, '(' .. ARGV[2], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 else
-  return {'settled', string.format('%.0f', floor), {}, {}, following()}
+  return {'ready', string.format('%.0f', floor), {}, {}, following()}
 end
 local marks = redis.call('ZRANGE', KEYS[1], -1, -1, 'BYSCORE')
-return {'settled', string.format('%.0f', floor), posts, marks, rest}
+return {'ready', string.format('%.0f', floor), posts, marks, rest}

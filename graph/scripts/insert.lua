@@ -1,10 +1,11 @@
 #!lua
--- Insert a post into home caches. Never creates one: without a cache the viewer is hibernated, and reads merge.
+-- Insert a post into home caches. A viewer without a cache is skipped.
 -- KEYS: for each viewer home:{v}, following:{v}
--- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 most posts a cache may hold
--- Returns how many caches took it. A full cache is cut by a tenth more than it must, so that not every insertion cuts.
-local author, post, own, most = ARGV[1], ARGV[2], ARGV[3] == 'own', tonumber(ARGV[4])
-local slack = math.floor(most / 10)
+-- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 size limit of a cache
+-- Returns the number of caches that now hold the post.
+-- A full cache is trimmed by a tenth more than necessary, so that not every insertion trims.
+local author, post, own, limit = ARGV[1], ARGV[2], ARGV[3] == 'own', tonumber(ARGV[4])
+local slack = math.floor(limit / 10)
 local number, inserted = tonumber(post), 0
 for i = 1, #KEYS, 2 do
   local home = KEYS[i]
@@ -14,9 +15,9 @@ for i = 1, #KEYS, 2 do
   if wanted and (own or redis.call('ZSCORE', KEYS[i + 1], author)) then
     redis.call('ZADD', home, post, post)
     inserted = inserted + 1
-    if floor and redis.call('ZCARD', home) > most + 1 then
+    if floor and redis.call('ZCARD', home) > limit + 1 then
       local above = '(' .. string.format('%.0f', tonumber(floor))
-      local surplus = redis.call('ZCOUNT', home, above, '(inf') - most
+      local surplus = redis.call('ZCOUNT', home, above, '(inf') - limit
       if surplus > 0 then
         surplus = surplus + slack
         local highest = redis.call('ZRANGE', home, above, '(inf', 'BYSCORE', 'LIMIT', surplus - 1, 1)[1]

@@ -1,7 +1,9 @@
 #!lua
--- Mark an author in home caches as merged at read, where there is a cache and the viewer follows the author.
--- KEYS: for each viewer home:{v}, following:{v}   ARGV: 1 author
--- Returns how many caches are marked now.
+-- Mark an author in home caches as pulled: reads merge the author's timeline. Viewers without a cache, and viewers who
+-- do not follow the author, are skipped.
+-- KEYS: for each viewer home:{v}, following:{v}
+-- ARGV: 1 author
+-- Returns the number of marked caches.
 local marked = 0
 for i = 1, #KEYS, 2 do
   if redis.call('EXISTS', KEYS[i]) == 1 and redis.call('ZSCORE', KEYS[i + 1], ARGV[1]) then

@@ -1,7 +1,8 @@
 #!lua
--- Grant or revoke permissions, each only if the event's number is above that of the permission's last change.
--- KEYS: user:{u} of each   ARGV: for each the permission's field, and the event's number, negative if it revokes
--- Returns how many fields were set.
+-- Grant or revoke permissions. A permission changes if the number of the event is above that of its last change.
+-- KEYS: for each change user:{u}
+-- ARGV: for each change the permission's field, and the number of the event, negative for a revocation
+-- Returns the number of fields that were set.
 local set = 0
 for i, key in ipairs(KEYS) do
   local field, number = ARGV[2 * i - 1], ARGV[2 * i]

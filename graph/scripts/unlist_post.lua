@@ -1,9 +1,9 @@
 #!lua
--- Take a deleted post out of its author's timeline, or out of the count of archived ones, once; leave a tombstone.
--- Tombstones up to a number that nobody can still need make way for the tombstone floor.
+-- Remove deleted posts from their author's timeline, or from the count of archived posts, and write tombstones. A
+-- repeated deletion changes nothing. Old tombstones are then replaced by the tombstone floor.
 -- KEYS: 1 posts:{a}   2 posts:{a}:gone   3 cold:{a}
--- ARGV: 1 highest tombstone that may be trimmed   then pairs of post and number of the deletion that counts
--- Returns how many deletions were new.
+-- ARGV: 1 highest number of a tombstone that may be trimmed   then pairs of post and number of the deletion
+-- Returns the number of deletions that were new.
 local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
 local archived = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
 local new = 0

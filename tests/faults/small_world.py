@@ -53,7 +53,7 @@ async def build(graph: Graph) -> None:
     await graph.worker().drain()
     for person in people.values():
         await graph.timelines.home(person, EVERYTHING)
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
 
 async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: None) -> dict[str, Any]:

@@ -53,11 +53,11 @@ async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]
         watermark = await graph.worker(lease=CHEAP.hibernate_after * 0).drain()
         assert watermark == await graph.log.last()
         cached = await reading(graph)
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
         for key in await graph.store.run("KEYS", "home:*"):
             await graph.store.run("UNLINK", key)
         assert await reading(graph) == cached
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
         return cached
     finally:
         await graph.close()

@@ -314,7 +314,7 @@ async def test_an_edge_change_forgets_only_the_followers_cache(graph: Graph, raw
     await posts(graph, bob, "hi")
     for person in (alice, bob):
         await home(graph, person)
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
     await befriend(graph, alice, bob)
 

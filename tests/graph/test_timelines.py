@@ -49,7 +49,7 @@ async def test_home_holds_own_posts_and_those_of_everyone_followed(graph: Graph)
 
     for _ in range(2):  # by merging, then from the cache
         assert await home(graph, alice) == four + three + two + one
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
 
 
 async def test_the_home_of_nobody_is_empty(graph: Graph) -> None:
@@ -60,7 +60,7 @@ async def test_the_home_of_nobody_is_empty(graph: Graph) -> None:
         for window in (newest(5), oldest(5), newest(5, after=9), oldest(5, before=9)):
             page = await graph.timelines.home(viewer, window)
             assert page.items == ()
-            await graph.timelines.settle()
+            await graph.timelines.wait_for_rebuilds()
 
 
 async def test_following_brings_posts_at_once_and_unfollowing_takes_them(graph: Graph, another: Open) -> None:
@@ -197,7 +197,7 @@ async def test_home_costs_three_round_trips_without_a_cache(graph: Graph) -> Non
 
     assert len(page.items) == 30
     assert cost.round_trips <= 4  # the rebuilding may have begun
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
 
 async def test_a_cached_home_without_what_is_deleted_costs_two_again(graph: Graph) -> None:

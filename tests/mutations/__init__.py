@@ -1,1 +1,1 @@
-"""Tests of `mutations`."""
+"""Mutation testing of the Lua scripts."""

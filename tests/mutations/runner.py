@@ -1,28 +1,29 @@
-"""A check on the tests: break the code on purpose, in one place at a time, and see that a test falls.
+"""Mutation testing of the Lua scripts: break the code in one place at a time, and check that a test fails.
 
-    uv run python -m tests.mutation [--only NAME ...] [--examples N] [--machine] [--jobs N] [--list]
+    uv run python -m tests.mutations.runner [--only NAME ...] [--examples N] [--machine] [--jobs N] [--list]
 
-Each mutation of `tests/mutations/*.toml` names a file, a text that stands in it once, and the text that replaces it;
-what it `breaks`; and the `tests` that should notice. It is applied to a copy of the project in a temporary folder,
-whose packages are the ones imported. Its tests run first, then, if they all pass, the property machine of
-`tests/properties` with so many examples (0 for none); with `--machine` it runs alone. Exits with 1 if a mutation
-survives both. `tests/mutations/test_runner.py` sees to it, in every run, that all of them still fit the code.
+Each mutation in `tests/mutations/*.toml` names a file, a text that occurs in the file exactly once, its replacement,
+what it `breaks`, and the `tests` that should fail. The mutation is applied to a copy of the project in a temporary
+folder, and its tests run on the copy. If they pass, the property machine of `tests/properties` runs with N examples (0
+for none). With `--machine` only the property machine runs. The exit code is 1 if a mutation survives.
 
-Not among them, because nobody could tell the difference but by the time it takes:
+`tests/mutations/test_runner.py` checks in every test run that all mutations still fit the code.
 
-- A deletion that unlists before it buries. Nobody has been told of it yet, whoever repeats it does both, and whatever
-  comes in between is checked against either tombstone.
-- A post that is listed before it is written. Readers drop what has no record, and the fan-out comes after both.
-- A follow number at the edge of two tasks or chunks that both serve: insertions are repeated anyway.
-- A slice that looks below its cache's floor, or a page that merges the others from above it: insertion and settling
-  leave nothing below the floor, and what comes twice is shown once.
-- Of two deletions that race, the later number in the author's tombstones: it is trimmed later, and says no more.
-- Numbers compared by `>=` instead of `>`: no two events have the same, and a repeated one changes nothing.
-- A refill that asks for more posts than are missing, or for fewer: it goes on until it knows.
-- A promotion that begins although the mode has changed: it marks every cache before it finishes, in any case.
-- A trim that compares how many posts are hot, but not which: below the new floor they become fewer, never others.
+These mutations are not listed, because only the running time shows a difference:
 
-This module is also the pytest plugin of the runs it starts.
+- A deletion that removes the post from the timeline before it writes the tombstone. The request has not returned yet, a
+  repetition does both, and other projections check both tombstones.
+- A post that is listed before its record is written. Reads drop posts without a record, and fan-out follows both steps.
+- A follow number at the boundary of two tasks or chunks that is in both. Insertions are idempotent.
+- A slice that reads below its cache's floor, or a page that merges other authors above the floor. There are no posts
+  below the floor, and duplicates are removed.
+- Of two racing deletions, the later number in the author's tombstones. That tombstone is only trimmed later.
+- Comparisons by `>=` instead of `>`. Numbers are unique, and repeated events change nothing.
+- A page that reads more or fewer posts than are missing after deletions. It reads until it is full.
+- A promotion that begins although the delivery mode has changed. It marks all caches before it finishes.
+- A trim that compares the number of hot posts but not their ids. Posts below the new floor are only ever removed.
+
+This module is also a pytest plugin, which the runs that it starts load.
 """
 
 import argparse
@@ -50,17 +51,17 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("executor", "graph", "resolvers", "schema", "server", "tests", "pyproject.toml", "schema.graphql")
 MACHINE = "tests/properties/test_interleavings.py"
 EXAMPLES = "FANLINE_MUTATION_EXAMPLES"
-EXAMPLES_AT_ONCE = 400
+DEFAULT_EXAMPLES = 400
 SECONDS = 3600
 
 
 class DoesNotFit(Exception):
-    """The text that a mutation replaces does not stand in its file exactly once."""
+    """The text that a mutation replaces does not occur exactly once in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One place to break: `old` becomes `new` in `file`. With `machine` off, the property machine is not asked."""
+    """A replacement of `old` by `new` in `file`. With `machine` False, the property machine is not run."""
 
     name: str
     file: str
@@ -71,17 +72,17 @@ class Mutation:
     machine: bool = True
 
     def apply(self, root: Path) -> None:
-        """Break the code below `root`. Raises DoesNotFit."""
+        """Apply the mutation to the copy in `root`. Raises DoesNotFit."""
         path = root / self.file
         source = path.read_text("utf-8")
         if source.count(self.old) != 1:
-            raise DoesNotFit(f"{self.name}: the old text stands {source.count(self.old)} times in {self.file}")
+            raise DoesNotFit(f"{self.name}: the old text occurs {source.count(self.old)} times in {self.file}")
         path.write_text(source.replace(self.old, self.new), "utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Which test fell first, and why; nothing if none did."""
+    """The first test that failed and the reason; both are empty if the mutation survived."""
 
     mutation: Mutation
     test: str
@@ -90,7 +91,7 @@ class Outcome:
 
 
 def mutations() -> list[Mutation]:
-    """Read all mutations."""
+    """Return all mutations."""
     texts = [path.read_text("utf-8") for path in sorted((ROOT / "tests" / "mutations").glob("*.toml"))]
     entries = [entry for text in texts for entry in tomllib.loads(text)["mutation"]]
     return [Mutation(**entry | {"tests": tuple(entry.get("tests", ()))}) for entry in entries]
@@ -98,7 +99,7 @@ def mutations() -> list[Mutation]:
 
 @contextmanager
 def copied() -> Iterator[Path]:
-    """Give a copy of the project in a temporary folder."""
+    """Yield a copy of the project in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="fanline-mutation-") as folder:
         root = Path(folder)
         for name in PARTS:
@@ -111,9 +112,9 @@ def copied() -> Iterator[Path]:
 
 
 def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
-    """Run tests on a copy until one falls; tell which and why, or nothing.
+    """Run tests on a copy until one fails, and return its name and the reason, empty if all pass.
 
-    Raises RuntimeError if they could not be run at all.
+    Raises RuntimeError if the tests cannot be run.
     """
     options = (
         "-x",
@@ -141,13 +142,13 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
     summary = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - (.*))?$", done.stdout, re.MULTILINE)
     if done.returncode != 1 or summary is None:
         raise RuntimeError(f"The tests could not be run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    fell = re.search(r"^(in example \d+)$", done.stdout, re.MULTILINE)
-    test = f"the machine {fell[1]}" if fell else summary[1].rpartition("/")[2]
+    failed = re.search(r"^(in example \d+)$", done.stdout, re.MULTILINE)
+    test = f"the machine {failed[1]}" if failed else summary[1].rpartition("/")[2]
     return test, summary[2] or ""
 
 
 def check(mutation: Mutation, examples: int, *, machine: bool) -> Outcome:
-    """Break a copy, and see which test falls."""
+    """Apply a mutation to a copy, and return which test failed."""
     started = time.monotonic()
     with copied() as root:
         mutation.apply(root)
@@ -158,17 +159,19 @@ def check(mutation: Mutation, examples: int, *, machine: bool) -> Outcome:
 
 
 def main(words: Sequence[str]) -> int:
-    """Check the mutations that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="Break the code; see tests fall.")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="mutations, by name or its beginning")
-    parser.add_argument("--examples", type=int, default=EXAMPLES_AT_ONCE, help="examples of the property machine")
-    parser.add_argument("--machine", action="store_true", help="ask only the property machine")
-    parser.add_argument("--jobs", type=int, default=1, help="mutations at once")
+    """Check the mutations named on the command line, and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutations.runner", description="Test the tests of the scripts."
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of mutations, or prefixes of names")
+    parser.add_argument("--examples", type=int, default=DEFAULT_EXAMPLES, help="examples of the property machine")
+    parser.add_argument("--machine", action="store_true", help="run only the property machine")
+    parser.add_argument("--jobs", type=int, default=1, help="mutations to check concurrently")
     parser.add_argument("--list", action="store_true", help="list the mutations and what they break")
     options = parser.parse_args(words)
     chosen = [m for m in mutations() if not options.only or m.name.startswith(tuple(options.only))]
     if not chosen:
-        parser.error("there is no such mutation")
+        parser.error("no mutation has such a name")
     if options.list:
         for mutation in chosen:
             print(f"{mutation.name:<34} {mutation.breaks}")
@@ -178,7 +181,7 @@ def main(words: Sequence[str]) -> int:
         with copied() as root:
             test, reason = run(root, tests)
         if test:
-            raise RuntimeError(f"Nothing is broken yet, and {test} falls: {reason}")
+            raise RuntimeError(f"{test} fails without a mutation: {reason}")
     survivors = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(partial(check, examples=options.examples, machine=options.machine), chosen):
@@ -188,13 +191,13 @@ def main(words: Sequence[str]) -> int:
 
 
 def show(outcome: Outcome) -> None:
-    """Print a row of the table."""
+    """Print the result of one mutation."""
     fate = outcome.test or "SURVIVED"
     print(f"{outcome.mutation.name:<34} {outcome.seconds:6.1f} s  {fate}  {outcome.reason[:100]}", flush=True)
 
 
 def pytest_configure() -> None:
-    """Make sure that the copy is tested, and bound the property machine."""
+    """Check that the copy is imported, and limit the property machine."""
     import graph
 
     assert Path(graph.__file__ or "").is_relative_to(Path.cwd()), f"{graph.__file__} is not of the copy"
@@ -202,7 +205,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the property machine all the time it needs, and run it in one part."""
+    """Raise the time limit of the property machine, and run it in one part."""
     for item in [item for item in items if item.nodeid.startswith(MACHINE)]:
         item.add_marker(pytest.mark.timeout(SECONDS), append=False)
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("part"):
@@ -210,7 +213,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def bounded(run_machine: Callable[..., None]) -> Callable[..., None]:
-    """Let a property machine only generate examples, so many, and tell in which one it falls."""
+    """Return a function that runs a property machine without shrinking and records the failing example."""
 
     def run(factory: Callable[[], Any], *, settings: hypothesis.settings) -> None:
         examples = 0
@@ -220,23 +223,23 @@ def bounded(run_machine: Callable[..., None]) -> Callable[..., None]:
             examples += 1
             return factory()
 
-        most = int(os.environ[EXAMPLES])
-        settings = hypothesis.settings(settings, max_examples=most, phases=(Phase.generate,), database=None)
+        limit = int(os.environ[EXAMPLES])
+        settings = hypothesis.settings(settings, max_examples=limit, phases=(Phase.generate,), database=None)
         try:
             run_machine(counted, settings=settings)
         except BaseException:
-            fallen.append(examples - 1)  # the last one repeats the fall
+            failures.append(examples - 1)  # the last example repeats the failure
             raise
 
     return run
 
 
-fallen: list[int] = []
+failures: list[int] = []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell in which example the property machine fell."""
-    for example in fallen:
+    """Print in which example the property machine failed."""
+    for example in failures:
         terminalreporter.write_line(f"in example {example}")
 
 

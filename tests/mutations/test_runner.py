@@ -1,4 +1,4 @@
-"""The mutations of the check on the tests still fit the code."""
+"""The mutations still fit the code."""
 
 import pytest
 
@@ -9,7 +9,7 @@ ALL = mutations()
 
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
 def test_a_mutation_fits_the_code(mutation: Mutation) -> None:
-    """The text that it replaces stands in its file exactly once, and what is to notice it exists."""
+    """The text that it replaces occurs in its file exactly once, and its tests exist."""
     source = (ROOT / mutation.file).read_text("utf-8")
 
     assert source.count(mutation.old) == 1
@@ -17,7 +17,6 @@ def test_a_mutation_fits_the_code(mutation: Mutation) -> None:
     assert all((ROOT / test.partition("::")[0]).is_file() for test in mutation.tests)
 
 
-def test_mutations_have_names_of_their_own() -> None:
-    """A name picks one, and its line says what it breaks."""
+def test_mutations_have_unique_names_and_descriptions() -> None:
     assert len({mutation.name for mutation in ALL}) == len(ALL) > 50
     assert all(mutation.breaks for mutation in ALL)

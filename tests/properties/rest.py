@@ -34,7 +34,7 @@ class Rest:
             seen = await whole_timeline(self.graph, viewer, size, forward=forward)
             assert [post.id for post in seen] == expected
             if forward:
-                await self.graph.timelines.settle()
+                await self.graph.timelines.wait_for_rebuilds()
         self.raw.unlink(keys.home(viewer))
         assert [post.id for post in await whole_timeline(self.graph, viewer, 7, forward=True)] == expected
 

@@ -55,7 +55,7 @@ async def test_home_with_authors_counts_and_relations(world: World, first: int) 
     for n in range(110):
         await world.post(others[n % len(others)], f"post {n}")
     await world.ask(HOME, alice, first=first)
-    await world.graph.timelines.settle()
+    await world.graph.timelines.wait_for_rebuilds()
 
     answer = await world.ask(HOME, alice, first=first)
 
@@ -170,7 +170,7 @@ async def test_home_breadth_first_takes_three_trips(world: World, executor: Exec
     for n in range(110):
         await world.post(others[n % len(others)], f"post {n}")
     await world.ask(HOME, alice, first=first)
-    await world.graph.timelines.settle()
+    await world.graph.timelines.wait_for_rebuilds()
     expected = await world.ask(HOME, alice, first=first)
 
     answer = await ask_breadth_first(executor, world, HOME, alice, first=first)
@@ -214,7 +214,7 @@ async def test_a_query_breadth_first_leaves_no_reference_cycles(world: World, ex
     for user in others:
         await world.post(user, f"by {user.login}")
     await world.ask(HOME, alice, first=30)
-    await world.graph.timelines.settle()
+    await world.graph.timelines.wait_for_rebuilds()
     await ask_breadth_first(executor, world, HOME, alice, first=30)
     await asyncio.sleep(0)
 

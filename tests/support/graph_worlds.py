@@ -114,7 +114,7 @@ async def cached(graph: Graph, *viewers: int) -> None:
     """Let these people have a home cache."""
     for viewer in viewers:
         await graph.timelines.home(viewer, newest(1))
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
 
 @dataclass

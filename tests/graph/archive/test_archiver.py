@@ -71,7 +71,7 @@ async def test_readers_miss_nothing_that_moves_at_any_step(world: Moving, forwar
         meanwhile = Meanwhile(reader, call, lambda: move(world.graph))
 
         page = await reader.timelines.home(world.alice, window)
-        await reader.timelines.settle()
+        await reader.timelines.wait_for_rebuilds()
 
         assert ids(page.items) == (world.home()[:7] if forward else world.home()[-7:])
         if not meanwhile.happened:
@@ -218,7 +218,7 @@ async def test_one_author_among_many_is_read_to_the_archive_and_beyond(world: Mo
         await world.raw.delete(keys.home(viewer))
         assert await home(graph, viewer, size) == written[::-1]
         assert await home_upwards(graph, viewer, size) == written[::-1]
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
 
 
 async def test_while_the_archive_is_down_everything_else_goes_on(world: Moving) -> None:

@@ -34,7 +34,7 @@ async def archived_in(store_url: str, tmp_path: Path) -> AsyncIterator[Opened]:
 
     yield open_
     for graph in opened:
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
         await graph.close()
 
 
@@ -73,7 +73,7 @@ async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Red
     ids = await many_posts(right, author, 45)
     await wrong.binding.check()
     await home(right, viewer)
-    await right.timelines.settle()
+    await right.timelines.wait_for_rebuilds()
     await moved(right)
     before = await raw.zrange(f"home:{{{viewer}}}", 0, -1)
 
@@ -191,4 +191,4 @@ async def test_a_cache_built_among_many_quiet_authors_ends_where_the_archive_beg
 
     for _ in range(2):
         assert await home(graph, viewer) == ids[::-1]
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()

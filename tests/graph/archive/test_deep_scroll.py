@@ -24,7 +24,7 @@ async def graph(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
     tuning = replace(CHEAP, hot_posts=HOT, archive_batch=500, home_size=200)
     graph = await Graph.open(store_url, tuning, archive=Archive(archive_url))
     yield graph
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
     await graph.close()
 
 
@@ -86,7 +86,7 @@ async def test_a_home_timeline_of_a_hundred_thousand_posts_comes_once_each(graph
     ids = await published(graph, rng.choices(authors, weights, k=100_000 if long_profile else 10_000))
 
     assert await scrolled(graph, viewer, 100, home=True) == ids[::-1]
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
     assert await scrolled(graph, viewer, 100, home=True) == ids[::-1]
     assert await scrolled(graph, viewer, 100, home=True, forward=False) == ids
 
@@ -105,5 +105,5 @@ async def test_without_its_archive_a_timeline_says_so_instead_of_ending_early(st
         await scrolled(cut_off, author, 90, home=False)
     with pytest.raises(ArchiveUnavailable):
         await scrolled(cut_off, viewer, 90, home=True)
-    await cut_off.timelines.settle()
+    await cut_off.timelines.wait_for_rebuilds()
     await cut_off.close()

@@ -152,12 +152,12 @@ async def test_an_expired_cache_leaves_no_hole(graph: Graph, raw: Redis) -> None
 
     assert await home(graph, alice) == written[::-1]
     written += await posts(graph, bob, "4")
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
     assert await home(graph, alice) == written[::-1]
     assert await content(raw, alice) == (written, 0)
 
 
-@pytest.mark.parametrize("step", ["merge", "settle_home"])
+@pytest.mark.parametrize("step", ["merge", "finish_rebuild"])
 async def test_posts_published_while_a_cache_warms_are_in_it(
     graph: Graph, another: Open, raw: Redis, step: str
 ) -> None:
@@ -174,7 +174,7 @@ async def test_posts_published_while_a_cache_warms_are_in_it(
     written += await posts(graph, bob, "2") + await posts(graph, alice, "3")
     assert await home(graph, alice) == written[::-1]
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     assert await content(raw, alice) == (written, 0)
     assert await home(graph, alice) == written[::-1]
@@ -186,13 +186,13 @@ async def test_what_is_published_right_before_a_cache_warms_is_in_it(graph: Grap
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1")
-    stop = Stop(slow.store, runs("warm"))
+    stop = Stop(slow.store, runs("begin_rebuild"))
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
 
     written += await posts(graph, bob, "2")
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     assert await content(raw, alice) == (written, 0)
 
@@ -203,14 +203,14 @@ async def test_a_cache_that_is_there_is_not_built_again(graph: Graph, another: O
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1")
-    stop, merging = Stop(slow.store, runs("warm")), Stop(slow.store, runs("settle_home"))
+    stop, merging = Stop(slow.store, runs("begin_rebuild")), Stop(slow.store, runs("finish_rebuild"))
     merging.resume()
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
     await cached(graph, alice)
 
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     assert not merging.reached.is_set()
     assert await content(raw, alice) == (written, 0)
@@ -223,13 +223,13 @@ async def test_what_was_inserted_below_the_merged_floor_is_dropped(another: Open
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, *"123456")
-    stop = Stop(slow.store, runs("settle_home"))
+    stop = Stop(slow.store, runs("finish_rebuild"))
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
     await graph.worker().drain()  # inserts all six
 
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     await holds(raw, alice, written, 3)
     assert await home(graph, alice, 2) == written[::-1]
@@ -241,13 +241,13 @@ async def test_a_cache_that_warmed_among_new_posts_keeps_its_size(another: Open,
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await posts(graph, bob, *"1234")
-    stop = Stop(slow.store, runs("settle_home"))
+    stop = Stop(slow.store, runs("finish_rebuild"))
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
     new = await posts(graph, bob, *"5678")
 
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     await holds(raw, alice, new, 3)
 
@@ -259,7 +259,7 @@ async def test_a_change_during_warming_destroys_the_token(graph: Graph, another:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     by_bob, by_carol = await posts(graph, bob, "b"), await posts(graph, carol, "c")
-    stop = Stop(slow.store, runs("settle_home"))
+    stop = Stop(slow.store, runs("finish_rebuild"))
     await slow.timelines.home(alice, newest(1))
     await stop.reached.wait()
     match change:
@@ -274,7 +274,7 @@ async def test_a_change_during_warming_destroys_the_token(graph: Graph, another:
             expected = by_bob
 
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
 
     assert await raw.exists(f"home:{{{alice}}}") == 0
     for _ in range(2):
@@ -292,14 +292,14 @@ async def test_a_rebuild_from_before_a_change_does_not_settle_its_successor(
     by_alice, _ = await posts(graph, alice, "a"), await posts(graph, bob, "b")
     stops = []
     for process in (first, second):
-        stops.append(Stop(process.store, runs("settle_home")))
+        stops.append(Stop(process.store, runs("finish_rebuild")))
         await process.timelines.home(alice, newest(1))
         await stops[-1].reached.wait()
         await graph.follows.unfollow(alice, [bob])
 
     for process, stop in zip((first, second), stops, strict=True):
         stop.resume()
-        await process.timelines.settle()
+        await process.timelines.wait_for_rebuilds()
 
     assert await content(raw, alice) == (by_alice, 0)
     assert await home(graph, alice) == by_alice
@@ -311,7 +311,7 @@ async def test_a_rebuild_that_died_is_given_up(graph: Graph, another: Open, raw:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1")
-    stop = Stop(dying.store, runs("settle_home"))
+    stop = Stop(dying.store, runs("finish_rebuild"))
     await dying.timelines.home(alice, newest(1))
     await stop.reached.wait()
     await dying.timelines.close()
@@ -332,7 +332,7 @@ async def test_reads_at_once_rebuild_once(graph: Graph, raw: Redis) -> None:
     await raw.config_resetstat()
 
     await asyncio.gather(*(graph.timelines.home(alice, newest(1)) for _ in range(100)))
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
     assert await content(raw, alice) == (await home(graph, alice), 0)
 
@@ -360,7 +360,7 @@ async def test_caches_stay_right_while_everything_happens(another: Open) -> None
         await asyncio.gather(*(act(n, author) for n, author in enumerate(authors)))
         await instances[1].worker().drain()
     for instance in instances:
-        await instance.timelines.settle()
+        await instance.timelines.wait_for_rebuilds()
 
     followed = await instances[0].follows.followed_by(alice)
     expected = sorted((p for n, a in enumerate(authors) if a in followed for p in written[n]), reverse=True)
@@ -377,10 +377,10 @@ async def test_settling_a_cache_sends_no_more_than_it_holds(another: Open) -> No
     await graph.follows.follow(alice, authors)
     for author in authors:
         await many_posts(graph, author, 5)
-    stop = Stop(graph.store, runs("settle_home"))
+    stop = Stop(graph.store, runs("finish_rebuild"))
     await graph.timelines.home(alice, newest(1))
     await stop.reached.wait()
     stop.resume()
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
 
     assert len(stop.command) < 30

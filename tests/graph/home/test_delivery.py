@@ -143,7 +143,7 @@ async def test_models_that_disagree_at_once_still_agree_on_pages(another: Open, 
         await graphs[2].worker().drain()
 
     for graph in graphs:
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
     for viewer in viewers:
         assert await home(graphs[0], viewer, 4) == sorted(written, reverse=True)
 
@@ -259,7 +259,7 @@ async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -
     assert await home(pull, alice) == [*third, *second, first.id]
 
 
-@pytest.mark.parametrize("moment", ["warm", "merge", "settle_home"])
+@pytest.mark.parametrize("moment", ["begin_rebuild", "merge", "finish_rebuild"])
 async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: Redis, moment: str) -> None:
     """Wherever the rebuild stands when an author becomes large, the settled cache knows."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
@@ -272,7 +272,7 @@ async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: 
     written = await posts(pull, bob, "1")
 
     stop.resume()
-    await slow.timelines.settle()
+    await slow.timelines.wait_for_rebuilds()
     written += await posts(pull, bob, "2")
 
     assert f"a{bob}" in await in_cache(raw, alice)

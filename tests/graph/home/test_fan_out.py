@@ -147,7 +147,7 @@ async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(
     for viewer in (late, fans[0], fans[7]):
         for _ in range(2):
             assert await home(graph, viewer) == [event.number]
-            await graph.timelines.settle()
+            await graph.timelines.wait_for_rebuilds()
     for viewer in (fans[4], fans[8]):
         assert await home(graph, viewer) == []
 

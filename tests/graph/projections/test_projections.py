@@ -105,7 +105,7 @@ async def test_any_order_and_any_repetition_gives_the_same(graph: Graph, raw: Re
     for viewer in range(BASE, BASE + 5):
         for _ in range(2):
             assert await home(graph, viewer, 7) == expected_home(events, viewer)
-            await graph.timelines.settle()
+            await graph.timelines.wait_for_rebuilds()
 
 
 async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None:
@@ -113,7 +113,7 @@ async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None
     events = history(7, 300)
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
-    await graph.timelines.settle()
+    await graph.timelines.wait_for_rebuilds()
     before = await state(raw, but=["{log}"])
 
     await graph.projections.project(random.Random(7).sample(events, len(events)), Mode.WORKER)  # noqa: S311 - reproducible
@@ -175,7 +175,7 @@ async def test_a_post_is_listed_before_anyone_gets_it(graph: Graph, another: Ope
     await befriend(graph, alice, bob)
     for _ in range(2):
         assert len(await home(graph, alice)) == 1
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
 
     stop.resume()
     post = await request

@@ -133,7 +133,7 @@ class Broken:
             for viewer in all_:
                 seen = await read(graph, viewer, size)
                 assert seen == self.home(viewer), (viewer, size)
-            await graph.timelines.settle()
+            await graph.timelines.wait_for_rebuilds()
         counts = await graph.users.counts(all_)
         followers = await graph.follows.followers(all_, newest(100))
         for person, count, fans in zip(all_, counts, followers, strict=True):
@@ -213,5 +213,5 @@ async def check_consistency(world: Broken) -> None:
             {id_ for author in {person, *following[person]} & {*people} for id_ in ids(own[author].items)}, reverse=True
         )
         assert await home(graph, person) == expected
-        await graph.timelines.settle()
+        await graph.timelines.wait_for_rebuilds()
         assert await home(graph, person) == expected

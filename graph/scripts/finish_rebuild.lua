@@ -1,10 +1,10 @@
 #!lua
--- Finish the rebuilding of a home cache: what was merged joins what was inserted meanwhile.
+-- Finish the rebuild of a home cache: add the merged posts to those that fan-out has inserted meanwhile.
 -- KEYS: 1 home:{v}
--- ARGV: 1 token   2 floor: the cache is complete above it   3 seconds to live   4 most posts a cache may hold
+-- ARGV: 1 token   2 floor: the cache is complete above it   3 seconds to live   4 size limit of a cache
 --       5 number of posts   then the posts, then the authors to mark
--- Returns 1, or 0 if the token is gone: something changed meanwhile, and the next read begins anew.
-if redis.call('ZREM', KEYS[1], 'w' .. ARGV[1]) == 0 then return 0 end
+-- Returns 1, or 0 if the token is gone: the rebuild was invalidated, and the next read begins another.
+if redis.call('ZREM', KEYS[1], 'r' .. ARGV[1]) == 0 then return 0 end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[2])
 local posts = tonumber(ARGV[5])
 for i = 6, 5 + posts do
