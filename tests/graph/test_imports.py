@@ -1,4 +1,4 @@
-"""Imports: a past with numbers of its own, brought into a new store."""
+"""Imports: events of the past with predetermined numbers."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,12 +17,12 @@ START = datetime(2024, 2, 29, 12, 0, 0, 123000, tzinfo=UTC)
 
 
 def past(bodies: Sequence[EventBody], start: datetime = START) -> list[Event]:
-    """Number events a minute apart."""
+    """Return events with numbers one minute apart."""
     return [Event(number_at(start + timedelta(minutes=n)), body) for n, body in enumerate(bodies)]
 
 
-async def a_small_past(graph: Graph) -> list[Event]:
-    """Two people, a follow and two posts, of which one was deleted."""
+async def small_past(graph: Graph) -> list[Event]:
+    """Return two sign-ups, a follow, and two posts of which one is deleted."""
     wei, bob = (number_at(START + timedelta(minutes=n)) for n in range(2))
     regretted = number_at(START + timedelta(minutes=4))
     await graph.users.claim_many([("wei", "w", None), ("bob", "b", None)])
@@ -39,8 +39,7 @@ async def a_small_past(graph: Graph) -> list[Event]:
 
 
 async def test_an_import_keeps_numbers_and_times(graph: Graph) -> None:
-    """People, follows and posts come with the times they had, and are all there at once."""
-    wei, bob, follow, kept, *_ = events = await a_small_past(graph)
+    wei, bob, follow, kept, *_ = events = await small_past(graph)
 
     await graph.imports.add(events)
 
@@ -53,9 +52,9 @@ async def test_an_import_keeps_numbers_and_times(graph: Graph) -> None:
     assert await home(graph, wei.number) == [kept.number]
 
 
-async def test_imported_events_count_as_drained(graph: Graph) -> None:
-    """The worker goes on behind them, whether it began before or after."""
-    events = await a_small_past(graph)
+async def test_imported_events_count_as_projected(graph: Graph) -> None:
+    """The worker continues after them, whether it started before or after the import."""
+    events = await small_past(graph)
     await graph.imports.add(events[:3])
     assert await graph.log.watermark() == events[2].number
     await graph.worker().drain()
@@ -68,9 +67,9 @@ async def test_imported_events_count_as_drained(graph: Graph) -> None:
     assert await graph.worker().drain() == later
 
 
-async def test_what_the_log_would_forget_at_once_is_only_counted(graph: Graph, raw: Redis) -> None:
-    """Events older than the retention leave the log's last number, its marks and its count, but no entries."""
-    events = await a_small_past(graph)
+async def test_events_older_than_the_retention_are_only_counted(graph: Graph, raw: Redis) -> None:
+    """They change the log's last number, its watermark, its trimmed number and its count, but add no entries."""
+    events = await small_past(graph)
 
     await graph.imports.add(events[:4])
     await graph.imports.add(events[4:])
@@ -81,7 +80,7 @@ async def test_what_the_log_would_forget_at_once_is_only_counted(graph: Graph, r
 
 
 async def test_recent_events_are_in_the_log(graph: Graph) -> None:
-    """Live streams can replay them; retention removes them when their time has come."""
+    """Live streams can replay them until retention removes them."""
     events = past([PostPublished(1, "a"), PostPublished(1, "b")], datetime.now(UTC) - timedelta(hours=2))
 
     await graph.imports.add(events)
@@ -90,9 +89,9 @@ async def test_recent_events_are_in_the_log(graph: Graph) -> None:
     assert (await graph.log.trimmed(), await graph.log.watermark()) == (0, events[-1].number)
 
 
-async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:
-    """A post comes into no cache while the import runs; when it is complete, every home timeline has it."""
-    wei, bob, *_ = events = await a_small_past(graph)
+async def test_home_caches_are_deleted_at_the_end(graph: Graph) -> None:
+    """Posts enter no cache during the import; afterwards every home timeline shows them."""
+    wei, bob, *_ = events = await small_past(graph)
     await graph.imports.add(events[:3])
     await cached(graph, wei.number, bob.number)
 
@@ -103,9 +102,9 @@ async def test_home_caches_are_forgotten_at_the_end(graph: Graph) -> None:
     assert await home(graph, wei.number) == await home(graph, bob.number) == [events[3].number]
 
 
-async def test_a_worker_that_starts_in_the_middle_has_nothing_to_wait_for(graph: Graph) -> None:
-    """What is in the log is drained, whether a batch broke off or not, and the import goes on."""
-    events = await a_small_past(graph)
+async def test_a_worker_may_start_during_an_import(graph: Graph) -> None:
+    """It does not wait for a batch that was interrupted, and the import continues."""
+    events = await small_past(graph)
     await graph.projections.project(events[:4], Mode.IMPORT)  # and then the process dies
 
     assert await graph.worker().drain() == 0
@@ -115,9 +114,9 @@ async def test_a_worker_that_starts_in_the_middle_has_nothing_to_wait_for(graph:
     assert await graph.worker().drain() == events[-1].number
 
 
-async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:
-    """What was appended but not projected is projected, and nothing is there twice."""
-    wei, _, _, kept, *_ = events = await a_small_past(graph)
+async def test_repeating_the_newest_batch_completes_it_after_a_crash(graph: Graph) -> None:
+    """Events that were appended but not projected are projected, and none is appended twice."""
+    wei, _, _, kept, *_ = events = await small_past(graph)
     await graph.log.append([event.body for event in events], times=[event.at for event in events])
 
     for _ in range(2):
@@ -127,8 +126,8 @@ async def test_repeating_the_newest_batch_mends_a_crash(graph: Graph) -> None:
     assert await home(graph, wei.number) == [kept.number]
 
 
-async def test_an_import_that_comes_too_late_changes_nothing(graph: Graph) -> None:
-    """A log that others have written to refuses a past, and is as it was."""
+async def test_an_import_into_a_newer_log_is_rejected(graph: Graph) -> None:
+    """Nothing changes."""
     [alice] = await people(graph, "alice")
     last = await graph.log.last()
 
@@ -140,8 +139,7 @@ async def test_an_import_that_comes_too_late_changes_nothing(graph: Graph) -> No
     assert await home(graph, alice) == []
 
 
-async def test_the_first_note_of_an_import_stands(graph: Graph) -> None:
-    """So that one that broke off is told from another; at its end it is replaced."""
+async def test_the_note_of_an_import_is_not_replaced_before_its_end(graph: Graph) -> None:
     assert await graph.imports.note() is None
 
     assert await graph.imports.begin("first") == "first"

@@ -1,4 +1,4 @@
-"""Relationships: how a viewer and others stand to each other."""
+"""Relationships between a viewer and other users."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from graph.model import RelationshipState as State
 from tests.support.graph_worlds import befriend, counted, crowd, people
 
 
-async def test_every_relationship_has_its_word(graph: Graph) -> None:
-    """Seen from the viewer: oneself, nobody, one way, the other way, both."""
+async def test_every_relationship_has_a_state(graph: Graph) -> None:
+    """From the viewer's side."""
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     await befriend(graph, alice, bob, dave)
     await befriend(graph, carol, alice)
@@ -28,8 +28,7 @@ async def test_every_relationship_has_its_word(graph: Graph) -> None:
     assert [relationship.subject for relationship in found] == [alice, bob, carol, dave, erin, 7, bob]
 
 
-async def test_a_relationship_tells_since_when(graph: Graph) -> None:
-    """The times are those of the events."""
+async def test_a_relationship_has_the_times_of_the_follows(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await befriend(graph, bob, alice)
@@ -42,8 +41,7 @@ async def test_a_relationship_tells_since_when(graph: Graph) -> None:
     assert (mirrored.following_since, mirrored.followed_by_since) == (back.at, forth.at)
 
 
-async def test_an_unfollow_shows_at_once(graph: Graph) -> None:
-    """No time is left of what ended."""
+async def test_an_unfollow_changes_the_relationship_immediately(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await graph.follows.unfollow(alice, [bob])
@@ -66,8 +64,7 @@ async def test_relationships_cost_two_commands(graph: Graph, size: int) -> None:
     assert (cost.commands, cost.round_trips) == (2, 1)
 
 
-async def test_nobody_to_ask_about_costs_nothing(graph: Graph) -> None:
-    """An empty page has no relationships."""
+async def test_no_subjects_cost_nothing(graph: Graph) -> None:
     async with counted(graph) as cost:
         assert await graph.relationships.between(1, []) == []
     assert cost.commands == 0

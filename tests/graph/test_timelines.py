@@ -1,4 +1,4 @@
-"""Pages of timelines: complete, exact at their ends, stable while posts come and go, and cheap."""
+"""Pages of timelines: content, ends, stability and cost."""
 
 import pytest
 from redis.asyncio import Redis
@@ -25,7 +25,7 @@ from tests.support.graph_worlds import (
 
 
 async def user_timeline(graph: Graph, author: int, size: int) -> list[int]:
-    """Read a whole user timeline page by page."""
+    """Return a whole user timeline, read page by page."""
     found: list[int] = []
     page = (await graph.timelines.user([author], newest(size)))[0]
     found += ids(page.items)
@@ -36,8 +36,8 @@ async def user_timeline(graph: Graph, author: int, size: int) -> list[int]:
     return found
 
 
-async def test_home_holds_own_posts_and_those_of_everyone_followed(graph: Graph) -> None:
-    """Newest first; strangers and followers are not in it."""
+async def test_home_shows_own_posts_and_those_of_followed_users(graph: Graph) -> None:
+    """Newest first, and nothing by strangers and followers."""
     alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, dave, alice)
@@ -47,13 +47,13 @@ async def test_home_holds_own_posts_and_those_of_everyone_followed(graph: Graph)
     await posts(graph, dave, "d1")
     four = await posts(graph, bob, "b2")
 
-    for _ in range(2):  # by merging, then from the cache
+    for _ in range(2):  # merged, then cached
         assert await home(graph, alice) == four + three + two + one
         await graph.timelines.wait_for_rebuilds()
 
 
-async def test_the_home_of_nobody_is_empty(graph: Graph) -> None:
-    """Without posts, follows or even an account: an empty page that promises nothing."""
+async def test_a_home_timeline_without_posts_is_empty(graph: Graph) -> None:
+    """Also that of a user who does not exist."""
     [alice] = await people(graph, "alice")
 
     for viewer in (alice, 7):
@@ -63,8 +63,8 @@ async def test_the_home_of_nobody_is_empty(graph: Graph) -> None:
             await graph.timelines.wait_for_rebuilds()
 
 
-async def test_following_brings_posts_at_once_and_unfollowing_takes_them(graph: Graph, another: Open) -> None:
-    """With and without a cache, in any process."""
+async def test_a_follow_or_unfollow_changes_the_home_timeline_immediately(graph: Graph, another: Open) -> None:
+    """With and without a cache, in every process."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     other = await another()
     mine, theirs = await posts(graph, carol, "c"), await posts(graph, bob, "b1", "b2")
@@ -82,8 +82,8 @@ async def test_following_brings_posts_at_once_and_unfollowing_takes_them(graph: 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("home_size", [1, 4, 800])
-async def test_pages_of_any_size_concatenate_to_the_whole(another: Open, size: int, home_size: int) -> None:
-    """Either way, whatever the cache holds: from the cache, across its floor and below it."""
+async def test_pages_concatenate_to_the_whole_timeline(another: Open, size: int, home_size: int) -> None:
+    """In both directions: from the cache, across its floor and below it."""
     graph = await another(home_size=home_size)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
@@ -95,8 +95,8 @@ async def test_pages_of_any_size_concatenate_to_the_whole(another: Open, size: i
         await cached(graph, alice)
 
 
-async def test_a_page_between_two_cursors(graph: Graph) -> None:
-    """`first` with `before` and `last` with `after` stay within both bounds, and say which ends are open."""
+async def test_a_page_between_two_cursors_stays_within_both(graph: Graph) -> None:
+    """It says on which ends the timeline goes on."""
     [alice] = await people(graph, "alice")
     one, two, three, four, five = await posts(graph, alice, *"12345")
 
@@ -122,7 +122,7 @@ async def test_a_page_between_two_cursors(graph: Graph) -> None:
 
 
 async def test_new_posts_do_not_shift_pages(graph: Graph) -> None:
-    """What comes after the first page was read appears in no later page, and can be asked for by itself."""
+    """Posts published after the first page was read are on no later page, and can be requested separately."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     old = (await posts(graph, bob, *"123456"))[::-1]
@@ -139,8 +139,8 @@ async def test_new_posts_do_not_shift_pages(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("deleted", [[5], [5, 4, 3], [9, 8, 7, 6], [0], [5, 0], list(range(10)), [1, 3, 5, 7, 9]])
-async def test_deleted_posts_are_refilled(graph: Graph, raw: Redis, deleted: list[int]) -> None:
-    """A page is short only at the end of the timeline; the cache forgets what it was found to hold in vain."""
+async def test_pages_are_refilled_after_deletions(graph: Graph, raw: Redis, deleted: list[int]) -> None:
+    """A page is short only at the end of the timeline. A read removes deleted posts from the cache."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, *"0123456789")
@@ -157,8 +157,7 @@ async def test_deleted_posts_are_refilled(graph: Graph, raw: Redis, deleted: lis
     assert sorted(members) == sorted(["f", *map(str, left)])
 
 
-async def test_a_page_full_of_deleted_posts_goes_on(graph: Graph) -> None:
-    """Nobody sees an empty page because others were deleted, however many."""
+async def test_a_page_is_not_empty_because_many_posts_were_deleted(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     kept = await posts(graph, bob, "kept")
@@ -171,7 +170,7 @@ async def test_a_page_full_of_deleted_posts_goes_on(graph: Graph) -> None:
 
 
 async def test_home_costs_two_round_trips_with_a_cache(graph: Graph) -> None:
-    """One for the ids, one for the posts, whatever the page size and the number of people followed."""
+    """One for the ids and one for the posts, whatever the page size and the number of followed users."""
     alice, *others = await crowd(graph, 101)
     await graph.follows.follow(alice, others)
     for author in others[:10]:
@@ -186,7 +185,7 @@ async def test_home_costs_two_round_trips_with_a_cache(graph: Graph) -> None:
 
 
 async def test_home_costs_three_round_trips_without_a_cache(graph: Graph) -> None:
-    """One more to merge, while the rebuilding goes on in the background."""
+    """One more for the merge. The cache is rebuilt in the background."""
     alice, *others = await crowd(graph, 51)
     await graph.follows.follow(alice, others)
     for author in others[:10]:
@@ -196,12 +195,12 @@ async def test_home_costs_three_round_trips_without_a_cache(graph: Graph) -> Non
         page = await graph.timelines.home(alice, newest(30))
 
     assert len(page.items) == 30
-    assert cost.round_trips <= 4  # the rebuilding may have begun
+    assert cost.round_trips <= 4  # a rebuild may have begun
     await graph.timelines.wait_for_rebuilds()
 
 
-async def test_a_cached_home_without_what_is_deleted_costs_two_again(graph: Graph) -> None:
-    """Cleaning a cache is paid once."""
+async def test_deleted_posts_are_removed_from_the_cache_once(graph: Graph) -> None:
+    """The next read costs two round trips again."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await many_posts(graph, bob, 40)
@@ -218,8 +217,7 @@ async def test_a_cached_home_without_what_is_deleted_costs_two_again(graph: Grap
     assert costs[1] == 2
 
 
-async def test_user_timelines_are_two_round_trips_for_all(graph: Graph) -> None:
-    """Each author's page in its place, exact at its end."""
+async def test_user_timelines_cost_two_round_trips_for_all_authors(graph: Graph) -> None:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     by_alice, by_bob = await posts(graph, alice, *"1234"), await posts(graph, bob, *"12")
 
@@ -231,8 +229,7 @@ async def test_user_timelines_are_two_round_trips_for_all(graph: Graph) -> None:
     assert cost.round_trips == 2
 
 
-async def test_user_timelines_are_paged_both_ways(graph: Graph) -> None:
-    """Older than a cursor and newer than one."""
+async def test_user_timelines_are_paged_in_both_directions(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
     one, two, three, four = await posts(graph, alice, *"1234")
 
@@ -244,7 +241,7 @@ async def test_user_timelines_are_paged_both_ways(graph: Graph) -> None:
 
 
 async def test_the_cursor_of_a_deleted_post_still_works(graph: Graph) -> None:
-    """A client may go on after a post that is no more, or from one that never was in this timeline."""
+    """A cursor may be that of a deleted post, or of a post in another timeline."""
     alice, bob = await people(graph, "alice", "bob")
     one, two, three = await posts(graph, alice, *"123")
     [foreign] = await posts(graph, bob, "b")
@@ -256,8 +253,7 @@ async def test_the_cursor_of_a_deleted_post_still_works(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("kind", [CursorKind.FOLLOW, CursorKind.LOG])
-def test_timelines_refuse_the_cursors_of_others(kind: CursorKind) -> None:
-    """A follow's cursor does not page through posts."""
+def test_timelines_reject_cursors_of_other_kinds(kind: CursorKind) -> None:
     with pytest.raises(BadPaging, match="takes a post cursor"):
         Window.of(CursorKind.POST, first=1, after=encode_cursor(kind, 1))
     assert cursor(1) == encode_cursor(CursorKind.POST, 1)

@@ -1,4 +1,4 @@
-"""A store and an archive whose every call waits for its turn: a test decides how processes interleave and die."""
+"""A store and an archive whose calls wait for their turn, so that a test chooses how processes interleave and die."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ TICKS = 12
 
 @dataclass(eq=False)
 class Turn:
-    """A call of the store or the archive that waits to be let through."""
+    """A call to the store or the archive that waits for its turn."""
 
     process: str
     allowed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,14 +32,14 @@ class Turn:
 
 
 class Gate:
-    """Lets the calls of several processes through one at a time, in the order that the test says."""
+    """Lets the calls of several processes run one at a time, in the order that the test chooses."""
 
     def __init__(self) -> None:
         self.waiting: list[Turn] = []
 
     @asynccontextmanager
     async def turn(self, process: str) -> AsyncIterator[None]:
-        """Wait for a turn, for the time of one call; a fatal one never ends."""
+        """Wait for a turn for one call. A fatal turn never ends."""
         turn = Turn(process)
         self.waiting.append(turn)
         try:
@@ -55,24 +55,24 @@ class Gate:
         if turn.fatal:
             await asyncio.Event().wait()
 
-    async def settle(self) -> None:
-        """Let everything run that does not wait for the gate."""
+    async def run_until_blocked(self) -> None:
+        """Run all tasks until they wait for the gate."""
         for _ in range(TICKS):
             await asyncio.sleep(0)
 
-    async def let_through(self, turn: Turn, *, fatal: bool = False) -> None:
-        """Let one call through and wait for its reply; if fatal, its process never sees the reply."""
+    async def admit(self, turn: Turn, *, fatal: bool = False) -> None:
+        """Run one call and wait for its reply. If it is fatal, its process never sees the reply."""
         turn.fatal = fatal
         self.waiting.remove(turn)
         turn.allowed.set()
         await turn.finished.wait()
-        await self.settle()
+        await self.run_until_blocked()
 
 
 class DirectStore(InterceptedStore):
-    """A store over one blocking socket: the same server and replies, many times cheaper than the client library.
+    """A store over one blocking socket, much faster than the client library.
 
-    Only for tests whose processes take turns anyway.
+    Only for tests whose processes take turns.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
@@ -80,10 +80,11 @@ class DirectStore(InterceptedStore):
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(url.removeprefix("unix://"))
         self._parser = hiredis.Reader(encoding="utf-8")
-        self._talk([("HELLO", 3)])
+        self._exchange_now([("HELLO", 3)])
 
-    def _talk(self, commands: Sequence[Command]) -> list[Any]:
-        self._socket.sendall(b"".join(hiredis.pack_command(command) for command in commands))
+    def _exchange_now(self, commands: Sequence[Command]) -> list[Any]:
+        packed: list[Any] = list(commands)
+        self._socket.sendall(b"".join(map(hiredis.pack_command, packed)))
         replies: list[Any] = []
         while len(replies) < len(commands):
             reply = self._parser.gets()
@@ -94,22 +95,21 @@ class DirectStore(InterceptedStore):
         return replies
 
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
-        return self._talk(commands)
+        return self._exchange_now(commands)
 
     async def close(self) -> None:
-        """Close the socket too."""
         await super().close()
         self._socket.close()
 
 
 def as_error(reply: hiredis.ReplyError) -> Exception:
-    """Give the client library's exception for an error reply."""
+    """Return the client library's exception for an error reply."""
     kind = exceptions.NoScriptError if str(reply).startswith("NOSCRIPT") else exceptions.ResponseError
     return kind(str(reply))
 
 
 class GatedStore(DirectStore):
-    """A store for one process, behind the gate."""
+    """The store of one process, behind the gate."""
 
     def __init__(self, url: str, gate: Gate, process: str, *, single_slot: bool) -> None:
         super().__init__(url, single_slot=single_slot)
@@ -128,11 +128,11 @@ class SharedArchive(Archive):
         self.database = database
 
     async def close(self) -> None:
-        """Leave the database to the others."""
+        """Keep the database open for the other processes."""
 
 
 class GatedArchive(SharedArchive):
-    """An archive for one process, behind the gate."""
+    """The archive of one process, behind the gate."""
 
     def __init__(self, database: Database, gate: Gate, process: str) -> None:
         super().__init__(database)

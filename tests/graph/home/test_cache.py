@@ -1,7 +1,8 @@
-"""The home cache: complete above its floor, forgotten when in doubt, rebuilt beside everything else."""
+"""The home cache: its content and floor, insertions, expiry and concurrent rebuilds."""
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -24,14 +25,15 @@ from tests.support.stores import Stop, runs
 
 
 async def content(raw: Redis, viewer: int) -> tuple[list[int], int | None]:
-    """Give the posts of a cache, oldest first, and its floor."""
-    members = dict(await raw.zrange(f"home:{{{viewer}}}", 0, -1, withscores=True))
+    """Return the posts of a cache, oldest first, and its floor."""
+    rows: Any = await raw.zrange(keys.home(viewer), 0, -1, withscores=True)
+    members: dict[str, float] = dict(rows)
     floor = members.pop("f", None)
     return [int(post) for post in members if post.isdecimal()], None if floor is None else int(floor)
 
 
-async def holds(raw: Redis, viewer: int, written: list[int], count: int) -> None:
-    """Check that a cache holds the newest posts, and that its floor lies right below them."""
+async def assert_holds(raw: Redis, viewer: int, written: list[int], count: int) -> None:
+    """Assert that a cache holds the newest posts, and that its floor is right below them."""
     held, floor = await content(raw, viewer)
     assert held == written[-count:]
     assert floor is not None
@@ -39,20 +41,19 @@ async def holds(raw: Redis, viewer: int, written: list[int], count: int) -> None
 
 
 async def test_a_read_builds_the_cache_in_the_background(graph: Graph, raw: Redis) -> None:
-    """The first answer comes by merging; then the cache holds everything, down to the beginning."""
+    """The first read merges. Afterwards the cache holds the whole timeline."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1", "2")
-    assert await raw.exists(f"home:{{{alice}}}") == 0
+    assert await raw.exists(keys.home(alice)) == 0
 
     await cached(graph, alice)
 
     assert await content(raw, alice) == (written, 0)
-    assert 0 < await raw.ttl(f"home:{{{alice}}}") <= 7 * 86400
+    assert 0 < await raw.ttl(keys.home(alice)) <= 7 * 86400
 
 
 async def test_publishing_creates_no_cache(graph: Graph, raw: Redis) -> None:
-    """Who never reads, or not for a week, costs fan-out nothing."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
 
@@ -62,25 +63,24 @@ async def test_publishing_creates_no_cache(graph: Graph, raw: Redis) -> None:
     assert [key async for key in raw.scan_iter("home:*")] == []
 
 
-async def test_a_cache_keeps_the_newest_and_an_exact_floor(another: Open, raw: Redis) -> None:
-    """Beyond its size the oldest make way, and what is below is still read, by merging."""
+async def test_a_full_cache_drops_its_oldest_posts_and_raises_its_floor(another: Open, raw: Redis) -> None:
+    """Posts below the floor are read by merging."""
     graph = await another(home_size=5)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, *"123456789")
     await cached(graph, alice)
-    await holds(raw, alice, written, 5)
+    await assert_holds(raw, alice, written, 5)
 
     written += await posts(graph, bob, "a", "b", "c")
 
-    await holds(raw, alice, written, 5)
+    await assert_holds(raw, alice, written, 5)
     for size in (1, 3, 5, 6, 100):
         assert await home(graph, alice, size) == written[::-1]
         assert await home_upwards(graph, alice, size) == written[::-1]
 
 
-async def test_a_late_post_below_the_floor_does_not_enter(another: Open, raw: Redis) -> None:
-    """A repeated fan-out of an old post leaves no island below the floor."""
+async def test_a_repeated_fan_out_inserts_nothing_below_the_floor(another: Open, raw: Redis) -> None:
     graph = await another(home_size=3)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -89,16 +89,16 @@ async def test_a_late_post_below_the_floor_does_not_enter(another: Open, raw: Re
 
     await graph.worker().drain()
 
-    await holds(raw, alice, written, 3)
+    await assert_holds(raw, alice, written, 3)
 
 
-async def test_a_late_post_of_an_author_unfollowed_meanwhile_does_not_enter(another: Open) -> None:
-    """The fan-out read its followers before the unfollow; the cache was rebuilt after it."""
+async def test_a_post_of_an_author_unfollowed_during_the_fan_out_is_not_inserted(another: Open) -> None:
+    """The fan-out reads the followers before the unfollow, and inserts after the cache was rebuilt."""
     graph, slow = await another(), await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await cached(graph, alice)
-    stop = Stop(slow.store, runs("insert", f"home:{{{alice}}}"))
+    stop = Stop(slow.store, runs("insert", keys.home(alice)))
     publishing = asyncio.create_task(slow.posts.publish(bob, "late"))
     await stop.reached.wait()
 
@@ -111,7 +111,7 @@ async def test_a_late_post_of_an_author_unfollowed_meanwhile_does_not_enter(anot
 
 
 async def test_an_inactive_author_does_not_raise_the_floor(another: Open, raw: Redis) -> None:
-    """Only authors with more posts than were read do."""
+    """Only authors with more posts than were read raise the floor."""
     graph = await another(home_size=40)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
@@ -127,13 +127,12 @@ async def test_an_inactive_author_does_not_raise_the_floor(another: Open, raw: R
     assert await home(graph, alice, 7) == many[::-1] + old
 
 
-async def test_a_cache_lives_as_long_as_it_is_read(another: Open, raw: Redis) -> None:
-    """Reading renews its life, at most once a day; otherwise it runs out."""
+async def test_reading_a_cache_renews_its_expiry_once_a_day(another: Open, raw: Redis) -> None:
     graph = await another(hibernate_after=timedelta(days=7))
     [alice] = await people(graph, "alice")
     await posts(graph, alice, "1")
     await cached(graph, alice)
-    key = f"home:{{{alice}}}"
+    key = keys.home(alice)
 
     for left, renewed in ((6.5, False), (5.9, True), (0.1, True)):
         await raw.expire(key, int(left * 86400))
@@ -141,13 +140,13 @@ async def test_a_cache_lives_as_long_as_it_is_read(another: Open, raw: Redis) ->
         assert (await raw.ttl(key) > 6.9 * 86400) == renewed
 
 
-async def test_an_expired_cache_leaves_no_hole(graph: Graph, raw: Redis) -> None:
-    """After hibernation the first page is whole, and so is the rebuilt cache."""
+async def test_no_post_is_missing_after_a_cache_expired(graph: Graph, raw: Redis) -> None:
+    """Neither from the first page nor from the rebuilt cache."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     written = await posts(graph, bob, "1", "2")
     await cached(graph, alice)
-    await raw.delete(f"home:{{{alice}}}")  # as expiry does
+    await raw.delete(keys.home(alice))  # as if it expired
     written += await posts(graph, bob, "3")
 
     assert await home(graph, alice) == written[::-1]
@@ -158,10 +157,10 @@ async def test_an_expired_cache_leaves_no_hole(graph: Graph, raw: Redis) -> None
 
 
 @pytest.mark.parametrize("step", ["merge", "finish_rebuild"])
-async def test_posts_published_while_a_cache_warms_are_in_it(
+async def test_posts_published_during_a_rebuild_are_in_the_cache(
     graph: Graph, another: Open, raw: Redis, step: str
 ) -> None:
-    """Whether they come before or after the merge, none is missed and none twice."""
+    """Before the merge and after it, once each."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -180,8 +179,8 @@ async def test_posts_published_while_a_cache_warms_are_in_it(
     assert await home(graph, alice) == written[::-1]
 
 
-async def test_what_is_published_right_before_a_cache_warms_is_in_it(graph: Graph, another: Open, raw: Redis) -> None:
-    """The warming begins before anything is read: fan-out has passed the viewer by, so the merge must find it."""
+async def test_a_post_published_right_before_a_rebuild_is_in_the_cache(graph: Graph, another: Open, raw: Redis) -> None:
+    """Fan-out skips the viewer, so the merge must find the post: a rebuild begins before it reads anything."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -197,8 +196,8 @@ async def test_what_is_published_right_before_a_cache_warms_is_in_it(graph: Grap
     assert await content(raw, alice) == (written, 0)
 
 
-async def test_a_cache_that_is_there_is_not_built_again(graph: Graph, another: Open, raw: Redis) -> None:
-    """Of two readers who found none, the second leaves the first one's alone."""
+async def test_an_existing_cache_is_not_rebuilt(graph: Graph, another: Open, raw: Redis) -> None:
+    """If two reads find no cache, the slower one does not replace the cache of the faster one."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -216,8 +215,7 @@ async def test_a_cache_that_is_there_is_not_built_again(graph: Graph, another: O
     assert await content(raw, alice) == (written, 0)
 
 
-async def test_what_was_inserted_below_the_merged_floor_is_dropped(another: Open, raw: Redis) -> None:
-    """A warming cache takes any post; settling keeps only what is above the floor."""
+async def test_posts_inserted_below_the_floor_during_a_rebuild_are_dropped(another: Open, raw: Redis) -> None:
     graph = await another(home_size=3)
     slow = await another(home_size=3)
     alice, bob = await people(graph, "alice", "bob")
@@ -231,12 +229,11 @@ async def test_what_was_inserted_below_the_merged_floor_is_dropped(another: Open
     stop.resume()
     await slow.timelines.wait_for_rebuilds()
 
-    await holds(raw, alice, written, 3)
+    await assert_holds(raw, alice, written, 3)
     assert await home(graph, alice, 2) == written[::-1]
 
 
-async def test_a_cache_that_warmed_among_new_posts_keeps_its_size(another: Open, raw: Redis) -> None:
-    """What was inserted meanwhile counts."""
+async def test_posts_inserted_during_a_rebuild_count_towards_the_size(another: Open, raw: Redis) -> None:
     graph, slow = await another(home_size=3), await another(home_size=3)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -249,12 +246,12 @@ async def test_a_cache_that_warmed_among_new_posts_keeps_its_size(another: Open,
     stop.resume()
     await slow.timelines.wait_for_rebuilds()
 
-    await holds(raw, alice, new, 3)
+    await assert_holds(raw, alice, new, 3)
 
 
 @pytest.mark.parametrize("change", ["follow", "unfollow", "expiry"])
-async def test_a_change_during_warming_destroys_the_token(graph: Graph, another: Open, raw: Redis, change: str) -> None:
-    """A merge that may be wrong is thrown away; pages are right before, and the next read begins anew."""
+async def test_a_rebuild_is_discarded_after_a_change(graph: Graph, another: Open, raw: Redis, change: str) -> None:
+    """Pages are correct meanwhile, and the next read begins another rebuild."""
     slow = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
@@ -270,22 +267,20 @@ async def test_a_change_during_warming_destroys_the_token(graph: Graph, another:
             await graph.follows.unfollow(alice, [bob])
             expected = []
         case _:
-            await raw.delete(f"home:{{{alice}}}")
+            await raw.delete(keys.home(alice))
             expected = by_bob
 
     stop.resume()
     await slow.timelines.wait_for_rebuilds()
 
-    assert await raw.exists(f"home:{{{alice}}}") == 0
+    assert await raw.exists(keys.home(alice)) == 0
     for _ in range(2):
         assert await home(graph, alice) == expected
         await cached(graph, alice)
 
 
-async def test_a_rebuild_from_before_a_change_does_not_settle_its_successor(
-    graph: Graph, another: Open, raw: Redis
-) -> None:
-    """Two rebuilds never mix: only the one whose token stands may finish."""
+async def test_a_discarded_rebuild_does_not_finish_the_next_one(graph: Graph, another: Open, raw: Redis) -> None:
+    """Only the rebuild whose token is in the cache may finish."""
     first, second = await another(), await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -305,8 +300,8 @@ async def test_a_rebuild_from_before_a_change_does_not_settle_its_successor(
     assert await home(graph, alice) == by_alice
 
 
-async def test_a_rebuild_that_died_is_given_up(graph: Graph, another: Open, raw: Redis) -> None:
-    """A half-built cache expires within a minute; meanwhile pages come by merging."""
+async def test_an_unfinished_rebuild_expires_within_a_minute(graph: Graph, another: Open, raw: Redis) -> None:
+    """Until then pages are read by merging."""
     dying = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -316,16 +311,15 @@ async def test_a_rebuild_that_died_is_given_up(graph: Graph, another: Open, raw:
     await stop.reached.wait()
     await dying.timelines.close()
 
-    assert 0 < await raw.ttl(f"home:{{{alice}}}") <= 60
+    assert 0 < await raw.ttl(keys.home(alice)) <= 60
     written += await posts(graph, bob, "2")
     assert await home(graph, alice) == written[::-1]
-    await raw.delete(f"home:{{{alice}}}")
+    await raw.delete(keys.home(alice))
     await cached(graph, alice)
     assert await content(raw, alice) == (written, 0)
 
 
-async def test_reads_at_once_rebuild_once(graph: Graph, raw: Redis) -> None:
-    """A hundred reads of a cold home start one rebuild."""
+async def test_concurrent_reads_rebuild_once(graph: Graph, raw: Redis) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await posts(graph, bob, "1")
@@ -337,8 +331,8 @@ async def test_reads_at_once_rebuild_once(graph: Graph, raw: Redis) -> None:
     assert await content(raw, alice) == (await home(graph, alice), 0)
 
 
-async def test_caches_stay_right_while_everything_happens(another: Open) -> None:
-    """Posts, deletions, follows, reads and forgotten caches, from two instances and a worker at once."""
+async def test_caches_are_correct_under_concurrent_changes(another: Open) -> None:
+    """Two processes and a worker publish, delete, follow, unfollow and read concurrently."""
     instances = [await another(home_size=4), await another(home_size=4)]
     alice, *authors = await crowd(instances[0], 5)
     await instances[0].follows.follow(alice, authors[:3])
@@ -370,8 +364,8 @@ async def test_caches_stay_right_while_everything_happens(another: Open) -> None
         await cached(instances[1], alice)
 
 
-async def test_settling_a_cache_sends_no_more_than_it_holds(another: Open) -> None:
-    """However many people the viewer follows: the store is not held up by posts that are trimmed at once."""
+async def test_a_rebuild_sends_no_more_posts_than_a_cache_holds(another: Open) -> None:
+    """However many users the viewer follows."""
     graph = await another(home_size=10)
     alice, *authors = await crowd(graph, 31)
     await graph.follows.follow(alice, authors)

@@ -1,8 +1,9 @@
-"""Push, pull and hybrid: one definition of the home timeline, whoever decides, and while they disagree."""
+"""Delivery modes: push, pull and hybrid show the same home timelines, also during promotions."""
 
 import asyncio
 import math
 import random
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -33,52 +34,53 @@ async def mode(graph: Graph, author: int) -> str | None:
 
 
 async def in_cache(raw: Redis, viewer: int) -> set[str]:
-    return set(await raw.zrange(f"home:{{{viewer}}}", 0, -1))
+    members: Any = await raw.zrange(keys.home(viewer), 0, -1)
+    return set(members)
 
 
-class Model:
-    """What a random world should look like: who follows whom, and who wrote which posts that still live."""
+class ExpectedWorld:
+    """The expected content of a random world: follows, and posts that are not deleted."""
 
     def __init__(self, size: int, seed: int) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - a reproducible world, no secret
+        self.random = random.Random(seed)  # noqa: S311 - reproducible
         self.size = size
         self.ids: list[int] = []
         self.follows: dict[int, set[int]] = {}
         self.posts: dict[int, list[int]] = {}
 
     async def begin(self, graph: Graph) -> None:
-        """Create the people; some are followed much more than others."""
+        """Create the users. Some are followed much more often than others."""
         self.ids = await crowd(graph, self.size)
-        self.follows = {person: set() for person in self.ids}
-        self.posts = {person: [] for person in self.ids}
+        self.follows = {user: set() for user in self.ids}
+        self.posts = {user: [] for user in self.ids}
 
     async def step(self, graph: Graph) -> None:
-        """Let something happen, through this instance."""
-        who = self.random.choice(self.ids)
-        whom = self.ids[min(int(self.random.expovariate(0.5)), self.size - 1)]
+        """Do one random thing through this process."""
+        viewer = self.random.choice(self.ids)
+        author = self.ids[min(int(self.random.expovariate(0.5)), self.size - 1)]
         match self.random.choices(["post", "delete", "follow", "unfollow", "read"], [6, 2, 5, 2, 5])[0]:
             case "post":
-                self.posts[whom] += await posts(graph, whom, "a post")
-            case "delete" if self.posts[whom]:
-                gone = self.posts[whom].pop(self.random.randrange(len(self.posts[whom])))
-                await graph.posts.delete(whom, gone)
-            case "follow" if who != whom:
-                await graph.follows.follow(who, [whom])
-                self.follows[who].add(whom)
+                self.posts[author] += await posts(graph, author, "a post")
+            case "delete" if self.posts[author]:
+                gone = self.posts[author].pop(self.random.randrange(len(self.posts[author])))
+                await graph.posts.delete(author, gone)
+            case "follow" if viewer != author:
+                await graph.follows.follow(viewer, [author])
+                self.follows[viewer].add(author)
             case "unfollow":
-                await graph.follows.unfollow(who, [whom])
-                self.follows[who].discard(whom)
+                await graph.follows.unfollow(viewer, [author])
+                self.follows[viewer].discard(author)
             case "read":
-                await cached(graph, who)
+                await cached(graph, viewer)
             case _:
                 pass
 
     def home(self, viewer: int) -> list[int]:
-        """Give the home timeline as it is defined."""
+        """Return the expected home timeline."""
         return sorted((post for author in {viewer, *self.follows[viewer]} for post in self.posts[author]), reverse=True)
 
     async def check(self, *graphs: Graph, size: int) -> None:
-        """Compare everybody's pages, both ways and through every instance, with the definition."""
+        """Compare the pages of all users, in both directions and through every process, with the expected timelines."""
         for viewer in self.ids:
             for graph in graphs:
                 assert await home(graph, viewer, size) == self.home(viewer)
@@ -87,41 +89,41 @@ class Model:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("limit", [PUSH, PULL, 3], ids=["push", "pull", "hybrid"])
-async def test_every_model_gives_the_same_pages(another: Open, limit: float, seed: int) -> None:
-    """In a random world, all three give the home timeline as it is defined, before and after a drain."""
+async def test_push_pull_and_hybrid_give_the_same_pages(another: Open, limit: float, seed: int) -> None:
+    """Before and after a drain."""
     graph = await another(push_limit=limit, home_size=6)
-    model = Model(10, seed)
-    await model.begin(graph)
+    world = ExpectedWorld(10, seed)
+    await world.begin(graph)
     for _ in range(120):
-        await model.step(graph)
+        await world.step(graph)
 
-    await model.check(graph, size=1 + seed * 3)
+    await world.check(graph, size=1 + seed * 3)
     await graph.worker().drain()
-    await model.check(graph, size=4)
+    await world.check(graph, size=4)
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_switching_the_model_changes_no_page(another: Open, seed: int) -> None:
-    """Instances with different limits on one store, taking turns, and a worker of any of them: the same pages."""
+async def test_processes_with_different_limits_give_the_same_pages(another: Open, seed: int) -> None:
+    """The processes take turns on one store, with a worker of any limit."""
     graphs = [await another(push_limit=limit, home_size=6, sync_followers=2) for limit in (PUSH, PULL, 2, 5)]
-    model = Model(12, seed)
-    await model.begin(graphs[0])
+    world = ExpectedWorld(12, seed)
+    await world.begin(graphs[0])
     for step in range(200):
-        await model.step(model.random.choice(graphs))
+        await world.step(world.random.choice(graphs))
         if step % 20 == 0:
-            await model.random.choice(graphs).worker().drain()
+            await world.random.choice(graphs).worker().drain()
 
     await graphs[seed].worker().drain()
-    await model.check(*graphs, size=3)
+    await world.check(*graphs, size=3)
     for _ in range(60):
-        await model.step(graphs[-seed])
+        await world.step(graphs[-seed])
     await graphs[seed].worker().drain()
-    await model.check(*graphs, size=5)
+    await world.check(*graphs, size=5)
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_models_that_disagree_at_once_still_agree_on_pages(another: Open, seed: int) -> None:
-    """Instances of every limit publish, read and project at the same moment; once drained, pages are right."""
+async def test_processes_with_different_limits_may_run_concurrently(another: Open, seed: int) -> None:
+    """They publish, read and project at the same time; after a drain the pages are correct."""
     graphs = [await another(push_limit=limit, home_size=5, sync_followers=1) for limit in (PUSH, PULL, 2)]
     rng = random.Random(seed)  # noqa: S311 - reproducible
     viewers, authors = await crowd(graphs[0], 4, "viewer"), await crowd(graphs[0], 2, "author")
@@ -149,7 +151,7 @@ async def test_models_that_disagree_at_once_still_agree_on_pages(another: Open, 
 
 
 async def test_pull_pushes_to_nobody_but_the_author(another: Open, raw: Redis) -> None:
-    """With a limit of nothing, an author with a follower is merged at read: caches hold a mark instead."""
+    """With a limit of zero, the followers' caches hold a mark instead of the posts."""
     graph = await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -165,7 +167,7 @@ async def test_pull_pushes_to_nobody_but_the_author(another: Open, raw: Redis) -
 
 
 async def test_hybrid_pushes_authors_below_the_limit_and_pulls_the_others(another: Open, raw: Redis) -> None:
-    """Each author by the number of followers; a cache built later knows too."""
+    """A cache that is rebuilt later has the same marks."""
     graph = await another(push_limit=2)
     star, small, *fans = await crowd(graph, 5)
     for fan in fans:
@@ -184,7 +186,7 @@ async def test_hybrid_pushes_authors_below_the_limit_and_pulls_the_others(anothe
 
 
 async def test_an_author_returns_to_push_at_half_the_limit(another: Open, raw: Redis) -> None:
-    """Between half the limit and the limit nothing changes, so that an author at the edge does not flap."""
+    """Between half the limit and the limit the mode does not change, so that it does not flap."""
     graph = await another(push_limit=2)
     star, *fans = await crowd(graph, 4)
     for fan in fans:
@@ -203,7 +205,7 @@ async def test_an_author_returns_to_push_at_half_the_limit(another: Open, raw: R
 @pytest.mark.parametrize("step", ["begin_promotion", "mark", "finish_promotion"])
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 async def test_a_promotion_is_finished_after_a_crash(another: Open, raw: Redis, step: str, late: bool) -> None:
-    """Whoever projects the post again finishes it; no page lacks anything meanwhile."""
+    """Projecting the post again finishes the promotion. No page lacks a post meanwhile."""
     graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -222,7 +224,7 @@ async def test_a_promotion_is_finished_after_a_crash(another: Open, raw: Redis, 
 
 
 async def test_a_promotion_is_finished_although_its_post_was_deleted(another: Open, raw: Redis) -> None:
-    """A crash and a deletion do not leave an author half grown for ever."""
+    """The author does not stay in the promoting mode after a crash and a deletion."""
     graph, dying = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -239,7 +241,7 @@ async def test_a_promotion_is_finished_although_its_post_was_deleted(another: Op
 
 
 async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -> None:
-    """Whoever grew finds out, and pushes."""
+    """The promoting process then pushes its post."""
     pull, push = await another(push_limit=PULL), await another(push_limit=PUSH)
     alice, bob = await people(push, "alice", "bob")
     await befriend(push, alice, bob)
@@ -261,7 +263,7 @@ async def test_a_return_to_push_cancels_a_promotion(another: Open, raw: Redis) -
 
 @pytest.mark.parametrize("moment", ["begin_rebuild", "merge", "finish_rebuild"])
 async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: Redis, moment: str) -> None:
-    """Wherever the rebuild stands when an author becomes large, the settled cache knows."""
+    """Wherever the rebuild is when the author's mode becomes pull."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
@@ -280,7 +282,7 @@ async def test_a_cache_rebuilt_during_a_promotion_is_marked(another: Open, raw: 
 
 
 async def test_a_follow_during_a_promotion_is_marked(another: Open, raw: Redis) -> None:
-    """Who follows after the marking passed by still sees what comes."""
+    """A viewer who follows after the marking has passed still sees the author's posts."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob, carol = await people(pull, "alice", "bob", "carol")
     await befriend(pull, carol, bob)
@@ -300,7 +302,7 @@ async def test_a_follow_during_a_promotion_is_marked(another: Open, raw: Redis) 
 
 
 async def test_a_cache_rebuilt_right_before_a_promotion_begins_is_marked(another: Open, raw: Redis) -> None:
-    """Until the growing has begun caches are built without a mark; all marks come after that."""
+    """Until a promotion begins, caches are rebuilt without the mark; the promotion marks them."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob = await people(pull, "alice", "bob")
     await befriend(pull, alice, bob)
@@ -318,7 +320,7 @@ async def test_a_cache_rebuilt_right_before_a_promotion_begins_is_marked(another
 
 
 async def test_an_unfollow_during_a_promotion_is_not_marked(another: Open, raw: Redis) -> None:
-    """The growing read its followers before the unfollow; a mark would show the author's posts."""
+    """The promotion reads the followers before the unfollow. A mark would show the author's posts."""
     pull, slow = await another(push_limit=PULL), await another(push_limit=PULL)
     alice, bob, carol = await people(pull, "alice", "bob", "carol")
     await befriend(pull, alice, bob)
@@ -337,23 +339,23 @@ async def test_an_unfollow_during_a_promotion_is_not_marked(another: Open, raw: 
 
 
 async def test_a_superseded_promotion_does_not_finish_the_next_one(another: Open) -> None:
-    """Growth, shrink and growth again of one post: the first may not declare the third done before its marks are."""
+    """After a promotion, a return to push and another promotion, only the last one may set the mode to pull."""
     first, push, third = [await another(push_limit=limit) for limit in (PULL, PUSH, PULL)]
     alice, bob = await people(push, "alice", "bob")
     await befriend(push, alice, bob)
-    grown = Stop(first.store, runs("finish_promotion"))
+    finishing = Stop(first.store, runs("finish_promotion"))
     request = asyncio.create_task(first.posts.publish(bob, "1"))
-    await grown.reached.wait()  # alice has no cache yet: no mark
+    await finishing.reached.wait()  # alice has no cache and no mark
     event = await push.log.get(await push.log.last())
     assert event is not None
     assert isinstance(event.body, PostPublished)
-    written = [event.number, *await posts(push, bob, "2")]  # shrinks
-    await cached(push, alice)  # an unmarked cache
+    written = [event.number, *await posts(push, bob, "2")]  # returns to push
+    await cached(push, alice)  # without a mark
     Fault(third.store, runs("mark"), Crashed())
     with pytest.raises(Crashed):
-        await third.projections.project([event], Mode.WORKER)  # grows anew, and dies before it marks
+        await third.projections.project([event], Mode.WORKER)  # begins a promotion, and dies before marking
 
-    grown.resume()
+    finishing.resume()
     await request
     written += await posts(first, bob, "3")
     await first.worker().drain()

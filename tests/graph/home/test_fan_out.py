@@ -1,4 +1,4 @@
-"""Long fan-outs: cut into tasks that workers share, and nobody is left out whoever dies."""
+"""Long fan-outs: tasks that workers share, crashes, and follows during a fan-out."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ FOREVER = timedelta(hours=1)
 
 
 async def star_with_fans(graph: Graph, raw: Redis, fans: int) -> tuple[int, list[int]]:
-    """Make somebody with followers, each of whom has an empty home cache."""
+    """Create a user with followers, each of whom has an empty home cache."""
     star, *followers = await crowd(graph, fans + 1)
     await graph.commit([Followed(fan, star) for fan in followers])
     await graph.worker().drain()
@@ -30,7 +30,7 @@ async def star_with_fans(graph: Graph, raw: Redis, fans: int) -> tuple[int, list
 
 
 async def served(raw: Redis, fans: list[int], post: int) -> list[int]:
-    """Tell who of these has the post in the cache."""
+    """Return the followers whose caches hold the post."""
     async with raw.pipeline(transaction=False) as pipeline:
         for fan in fans:
             pipeline.zscore(f"home:{{{fan}}}", str(post))
@@ -38,8 +38,8 @@ async def served(raw: Redis, fans: list[int], post: int) -> list[int]:
     return [fan for fan, score in zip(fans, scores, strict=True) if score is not None]
 
 
-async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(another: Open, raw: Redis) -> None:
-    """The event is acknowledged, the mark stands below it until every task is done."""
+async def test_the_watermark_waits_for_all_tasks_of_a_fan_out(another: Open, raw: Redis) -> None:
+    """The event is acknowledged, and the watermark stays below it until the last task is done."""
     graph = await another(fan_out_task=10, sync_followers=3)
     star, fans = await star_with_fans(graph, raw, 34)
     [post] = await posts(graph, star, "hi")
@@ -47,9 +47,9 @@ async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(
     worker = graph.worker(timedelta(0))
     await create_groups(graph.store, graph.log)
 
-    mark = await worker._project_entries(await worker._events.read(graph.store))
+    watermark = await worker._project_entries(await worker._events.read(graph.store))
 
-    assert mark == post - 1
+    assert watermark == post - 1
     assert await raw.zcard("{log}:fanouts:open") == 4
     for left in (3, 2, 1):
         assert await worker._run_tasks(await worker._tasks.read(graph.store)) == post - 1
@@ -60,26 +60,25 @@ async def test_a_long_fan_out_is_cut_into_tasks_and_the_mark_waits_for_the_last(
 
 
 async def test_two_workers_share_one_fan_out(another: Open, raw: Redis) -> None:
-    """Each takes tasks of the same post; together they serve everybody."""
     first, second = await another(fan_out_task=5, sync_followers=1), await another(fan_out_task=5)
     star, fans = await star_with_fans(first, raw, 60)
     stops = [Stop(graph.store, runs("insert")) for graph in (first, second)]
-    body = (await first.log.append([PostPublished(star, "hi")]))[0]
+    [event] = await first.log.append([PostPublished(star, "hi")])
     workers = [asyncio.create_task(graph.worker(FOREVER).run()) for graph in (first, second)]
     for stop in stops:
         await stop.reached.wait()
         stop.resume()
-    await reached(lambda: first.log.watermark(), body.number)
+    await reached(lambda: first.log.watermark(), event.number)
     for worker in workers:
         worker.cancel()
     await asyncio.gather(*workers, return_exceptions=True)
 
-    assert await served(raw, fans, body.number) == fans
+    assert await served(raw, fans, event.number) == fans
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_worker_that_dies_within_a_task_is_replaced(another: Open, raw: Redis, after: bool) -> None:
-    """What it held is taken over when it has been silent for long enough; until then the mark waits."""
+async def test_the_task_of_a_dead_worker_is_claimed(another: Open, raw: Redis, after: bool) -> None:
+    """When its lease has expired; until then the watermark waits."""
     graph, dying = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 17)
     [event] = await graph.log.append([PostPublished(star, "hi")])
@@ -95,8 +94,8 @@ async def test_a_worker_that_dies_within_a_task_is_replaced(another: Open, raw: 
     assert await served(raw, fans, event.number) == fans
 
 
-async def test_a_worker_that_is_stopped_lets_go_at_once(another: Open, raw: Redis) -> None:
-    """Nobody waits for the time after which a silent worker counts as dead."""
+async def test_a_stopped_worker_releases_its_lease(another: Open, raw: Redis) -> None:
+    """Another worker does not wait for the lease to expire."""
     graph, stopped = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 9)
     [event] = await graph.log.append([PostPublished(star, "hi")])
@@ -112,8 +111,8 @@ async def test_a_worker_that_is_stopped_lets_go_at_once(another: Open, raw: Redi
     assert await served(raw, fans, event.number) == fans
 
 
-async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis) -> None:
-    """After five deliveries it is a dead letter, with its post and range; the others are done, the mark goes on."""
+async def test_a_task_that_fails_becomes_a_dead_letter(another: Open, raw: Redis) -> None:
+    """After five deliveries. The other tasks are done, and the watermark advances."""
     graph = await another(fan_out_task=4, sync_followers=0)
     star, fans = await star_with_fans(graph, raw, 9)
     await raw.delete(f"home:{{{fans[0]}}}")
@@ -129,8 +128,8 @@ async def test_a_task_that_cannot_be_done_is_set_aside(another: Open, raw: Redis
     assert set(fans[4:]) <= set(await served(raw, fans[1:], event.number))
 
 
-async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(another: Open, raw: Redis) -> None:
-    """Follows and unfollows between the tasks shift nothing."""
+async def test_follows_and_unfollows_during_a_fan_out_are_respected(another: Open, raw: Redis) -> None:
+    """Between the tasks: new followers see the post, former followers do not."""
     graph, slow = await another(fan_out_task=2), await another(fan_out_task=2)
     star, fans = await star_with_fans(graph, raw, 9)
     [late] = await crowd(graph, 1, "late")
@@ -152,8 +151,7 @@ async def test_who_follows_during_a_fan_out_has_the_post_and_who_leaves_has_not(
         assert await home(graph, viewer) == []
 
 
-async def test_nothing_loads_a_follower_list_whole(another: Open, raw: Redis) -> None:
-    """Whatever the number of followers, no command asks for more than a thousand."""
+async def test_no_command_reads_more_than_a_thousand_followers(another: Open, raw: Redis) -> None:
     graph = await another(sync_followers=2000, fan_out_task=1500)
     assert isinstance(graph.store, HookedStore)
     star, fans = await star_with_fans(graph, raw, 3200)

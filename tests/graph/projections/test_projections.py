@@ -1,4 +1,4 @@
-"""Projections: repeated, late and re-ordered, they come to the same; and what stands between their steps is right."""
+"""Projections: idempotent, independent of the order of events, and correct between their steps."""
 
 import asyncio
 import random
@@ -30,35 +30,35 @@ from tests.support.stores import Stop, runs
 BASE = 1000
 
 
-def history(seed: int, length: int = 120) -> list[Event]:
-    """Make up a past of five people: consistent, with changes of mind and double deletions."""
+def random_events(seed: int, length: int = 120) -> list[Event]:
+    """Return random but consistent events of five users, with follows undone and posts deleted twice."""
     rng = random.Random(seed)  # noqa: S311 - reproducible
     logins = ["alice", "bob", "carol", "dave", "erin"]
     bodies: list[EventBody] = [UserCreated(login, login.title(), login) for login in logins]
     users = [BASE + n for n in range(5)]
     published: list[tuple[int, int]] = []
+    changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
-        who, whom = rng.sample(users, 2)
+        user, other = rng.sample(users, 2)
         match rng.randrange(7):
             case 0 | 1:
-                bodies.append(Followed(who, whom))
+                bodies.append(Followed(user, other))
             case 2:
-                bodies.append(Unfollowed(who, whom))
+                bodies.append(Unfollowed(user, other))
             case 3:
-                bodies.append(PostPublished(who, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5))
-                published.append((who, number))
+                bodies.append(PostPublished(user, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5))
+                published.append((user, number))
             case 4 if published:
                 bodies.append(PostDeleted(*rng.choice(published)))
             case 5:
-                change = rng.choice([PermissionGranted, PermissionRevoked])
-                bodies.append(change(who, rng.choice(["firehose", "another"])))
+                bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
             case _:
-                bodies.append(ProfileChanged(who, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
+                bodies.append(ProfileChanged(user, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
 
 
 def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
-    """Work out a home timeline from the events alone."""
+    """Return the home timeline that follows from the events."""
     followed: set[int] = set()
     live: dict[int, int] = {}
     for event in events:
@@ -77,7 +77,7 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
 
 
 async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
-    """Project events in this order into an empty store, in batches; give what the store then holds."""
+    """Project events in this order into an empty store, in batches, and return the content of the store."""
     await raw.flushall()
     await graph.users.claim_many([(login, login, None) for login in ("alice", "bob", "carol", "dave", "erin")])
     for start in range(0, len(events), batch):
@@ -85,14 +85,14 @@ async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: in
     found = await state(raw)
     for key in [key for key in found if key.startswith("posts:") and not key.endswith(":gone")]:
         if found[key] == {"f": 0}:
-            del found[key]  # whether an author without posts ever had one is no difference
+            del found[key]  # left by deleted posts, and not a difference
     return found
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_any_order_and_any_repetition_gives_the_same(graph: Graph, raw: Redis, seed: int) -> None:
-    """Shuffled, doubled, in batches of any size: the state is that of the log's order, and so are the pages."""
-    events = history(seed)
+async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed: int) -> None:
+    """Shuffled, repeated and in batches of any size, events give the same state and pages as in order."""
+    events = random_events(seed)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     assert {key.split(":")[0] for key in in_order} == {"login", "user", "posts", "post", "following", "followers"}
@@ -108,9 +108,9 @@ async def test_any_order_and_any_repetition_gives_the_same(graph: Graph, raw: Re
             await graph.timelines.wait_for_rebuilds()
 
 
-async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None:
-    """With caches built, projecting the whole past again, in any order, is not noticed."""
-    events = history(7, 300)
+async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) -> None:
+    """Also not with existing home caches, in any order."""
+    events = random_events(7, 300)
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
     await graph.timelines.wait_for_rebuilds()
@@ -123,9 +123,9 @@ async def test_late_repetitions_change_no_page(graph: Graph, raw: Redis) -> None
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_two_processes_that_project_at_once_agree(graph: Graph, another: Open, raw: Redis, seed: int) -> None:
-    """Each in its own order, step by step between each other."""
-    events = history(seed)
+async def test_processes_may_project_concurrently(graph: Graph, another: Open, raw: Redis, seed: int) -> None:
+    """Each in another order of events."""
+    events = random_events(seed)
     other = await another()
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
@@ -142,8 +142,8 @@ async def test_two_processes_that_project_at_once_agree(graph: Graph, another: O
     assert {k: v for k, v in again.items() if v != {"f": 0}} == {k: v for k, v in in_order.items() if v != {"f": 0}}
 
 
-async def test_a_followee_knows_the_follower_first(graph: Graph, another: Open) -> None:
-    """Between the steps of a follow, and of an unfollow, nobody is followed who does not know."""
+async def test_the_followee_has_the_follower_first_and_longest(graph: Graph, another: Open) -> None:
+    """Between the steps of a follow and of an unfollow, only the followee's side lists the follow."""
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
 
@@ -163,8 +163,8 @@ async def test_a_followee_knows_the_follower_first(graph: Graph, another: Open) 
     assert (following, followers) == ([], [alice])
 
 
-async def test_a_post_is_listed_before_anyone_gets_it(graph: Graph, another: Open) -> None:
-    """Who follows while a post is fanned out finds it by merging."""
+async def test_a_post_is_listed_before_it_is_fanned_out(graph: Graph, another: Open) -> None:
+    """A viewer who follows the author during the fan-out finds the post by merging."""
     slow = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, carol, bob)
@@ -182,8 +182,7 @@ async def test_a_post_is_listed_before_anyone_gets_it(graph: Graph, another: Ope
     assert await home(graph, alice) == [post.id]
 
 
-async def test_the_request_serves_the_newest_followers_and_the_worker_all(another: Open, raw: Redis) -> None:
-    """Beyond the first followers the answer does not wait; nobody is forgotten."""
+async def test_a_mutation_pushes_to_the_newest_followers_and_the_worker_to_all(another: Open, raw: Redis) -> None:
     graph = await another(sync_followers=2)
     star, *fans = await crowd(graph, 6)
     for fan in fans:
@@ -198,8 +197,8 @@ async def test_the_request_serves_the_newest_followers_and_the_worker_all(anothe
     assert [fan for fan in fans if await raw.zscore(f"home:{{{fan}}}", str(post))] == fans
 
 
-async def test_a_large_audience_is_served_in_chunks(graph: Graph, raw: Redis) -> None:
-    """1,203 caches get the post; the request pays two round trips for every 500 of the first 1,000 followers."""
+async def test_a_fan_out_to_many_followers_runs_in_chunks(graph: Graph, raw: Redis) -> None:
+    """The mutation costs two round trips for every 500 of the first 1,000 followers; the worker pushes to all 1,203."""
     star, *fans = await crowd(graph, 1204)
     await graph.commit([Followed(fan, star) for fan in fans])
     async with raw.pipeline(transaction=False) as pipeline:
@@ -218,8 +217,7 @@ async def test_a_large_audience_is_served_in_chunks(graph: Graph, raw: Redis) ->
         assert await pipeline.execute() == 1203 * [post]
 
 
-async def test_the_cost_of_a_batch_is_shared(graph: Graph) -> None:
-    """A hundred events of one kind cost the round trips of one."""
+async def test_a_batch_costs_the_round_trips_of_one_event(graph: Graph) -> None:
     alice, *others = await crowd(graph, 101)
     events = await graph.log.append([Followed(other, alice) for other in others])
 
@@ -232,8 +230,8 @@ async def test_the_cost_of_a_batch_is_shared(graph: Graph) -> None:
     assert cost.round_trips == 0
 
 
-async def test_a_profile_change_that_comes_first_is_kept(graph: Graph) -> None:
-    """Nobody is shown before the account is there; then with the newer name."""
+async def test_a_profile_change_projected_before_the_sign_up_is_kept(graph: Graph) -> None:
+    """The user is not shown before the sign-up is projected, and then with the newer name."""
     await graph.users.claim_many([("wei", "n", None)])
     await graph.projections.project([Event(9, ProfileChanged(5, "伟", None))], Mode.WORKER)
     assert await graph.users.get_many([5]) == [None]
@@ -243,8 +241,7 @@ async def test_a_profile_change_that_comes_first_is_kept(graph: Graph) -> None:
     assert await graph.users.get_many([5]) == [User(5, "wei", "伟", "hi")]
 
 
-async def test_ended_sessions_stay_ended(graph: Graph) -> None:
-    """A repeated or late event ends only the sessions it names."""
+async def test_a_repeated_end_of_sessions_ends_only_the_sessions_it_names(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
     old = await graph.sessions.start(alice)
     await graph.sessions.end(alice)
