@@ -1,4 +1,4 @@
-"""The worker: crashes, leases, retries, dead letters, housekeeping and the watermark."""
+"""The worker: crashes, leases, retries and the watermark."""
 
 import asyncio
 import contextlib
@@ -8,10 +8,10 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import EventBody, Followed, PostPublished
+from graph.log.events import Followed, PostPublished
 from graph.log.log import entry_id
-from graph.model import MAX_NUMBER
-from graph.worker.consumer import GROUP, MAX_DELIVERIES, create_groups
+from graph.worker.consumer import GROUP, MAX_DELIVERIES
+from tests.graph.worker.unprojected import SOON, append, pending, read_and_die
 from tests.support.graph_worlds import (
     PATIENCE,
     Open,
@@ -20,31 +20,12 @@ from tests.support.graph_worlds import (
     cached,
     crowd,
     home,
-    many_posts,
     newest,
     people,
     posts,
     reached,
 )
 from tests.support.stores import Crashed, Fault, Killed, Stop, runs, sends
-
-SOON = timedelta(milliseconds=20)
-
-
-async def append(graph: Graph, *bodies: EventBody) -> list[int]:
-    """Append events without projecting them, like a mutation whose process dies."""
-    return [event.number for event in await graph.log.append(bodies)]
-
-
-async def pending(graph: Graph) -> int:
-    [count, *_] = await graph.store.run("XPENDING", "{log}", GROUP)
-    return int(count)
-
-
-async def read_and_die(graph: Graph, consumer: str = "dead") -> None:
-    """Read all new events of the log without projecting them, like a worker that dies."""
-    await create_groups(graph.store, graph.log)
-    await graph.store.run("XREADGROUP", "GROUP", GROUP, consumer, "STREAMS", "{log}", ">")
 
 
 async def test_draining_projects_everything_and_returns_the_watermark(graph: Graph) -> None:
@@ -186,79 +167,6 @@ async def test_a_lost_consumer_group_is_created_again_at_the_watermark(graph: Gr
     assert list(await graph.follows.followed_by(alice)) == [bob]
 
 
-async def test_an_unreadable_event_becomes_a_dead_letter(graph: Graph, raw: Redis) -> None:
-    """For example an event of a later version, after five deliveries. All other events are projected."""
-    alice, bob = await people(graph, "alice", "bob")
-    odd = await graph.log.last() + 1
-    await raw.xadd("{log}", {"event": '["Reposted",{"post":1}]'}, id=entry_id(odd))
-    await append(graph, Followed(alice, bob))
-    worker = graph.worker(SOON)
-
-    watermark = await worker.drain()
-
-    assert watermark == await graph.log.last()
-    assert list(await graph.follows.followed_by(alice)) == [bob]
-    [letter] = await graph.dead_letters.oldest()
-    assert (letter["entry"], letter["event"]) == (entry_id(odd), '["Reposted",{"post":1}]')
-    assert "5 deliveries" in letter["reason"]
-
-
-async def test_an_event_that_fails_does_not_block_its_batch(graph: Graph, raw: Redis) -> None:
-    """It becomes a dead letter after five deliveries. The others are projected at once."""
-    alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    await graph.worker().drain()
-    await raw.set(keys.posts(bob), "not a sorted set")
-    first, failing, last = await append(
-        graph, PostPublished(alice, "1"), PostPublished(bob, "2"), PostPublished(carol, "3")
-    )
-    await cached(graph, alice, carol)
-    worker = graph.worker(SOON)
-
-    watermark = await worker.drain()
-
-    assert watermark == last
-    assert (await home(graph, alice), await home(graph, carol)) == ([first], [last])
-    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(failing)]
-
-
-async def test_the_dead_letter_of_a_deleted_post_is_removed(graph: Graph, raw: Redis) -> None:
-    """Its text does not outlive the post."""
-    [alice] = await people(graph, "alice")
-    await raw.set(keys.posts(alice), "not a sorted set")
-    [post] = await append(graph, PostPublished(alice, "regret"))
-    worker = graph.worker(SOON)
-    await worker.drain()
-    assert len(await graph.dead_letters.oldest()) == 1
-    await raw.delete(keys.posts(alice))
-
-    await graph.posts.delete(alice, post)
-    await worker.drain()
-    await graph.housekeeping.tidy()
-
-    assert await graph.dead_letters.oldest() == []
-
-
-async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph: Graph, another: Open) -> None:
-    """The batch dies with its worker several times, and its other events are projected."""
-    alice, bob, carol = await people(graph, "alice", "bob", "carol")
-    await graph.worker().drain()
-    harmless, deadly = await append(graph, Followed(alice, bob), Followed(alice, carol))
-    for _ in range(MAX_DELIVERIES - 1):
-        await read_and_die(graph)
-        await graph.store.run(
-            "XCLAIM", "{log}", GROUP, "dead", 0, entry_id(harmless), entry_id(deadly), "RETRYCOUNT", 4
-        )
-    dying = await another()
-    Fault(dying.store, runs("add", str(carol)), Killed())
-    with contextlib.suppress(Killed):
-        await dying.worker(timedelta(0)).drain()
-
-    await graph.worker(timedelta(0)).drain()
-
-    assert bob in await graph.follows.followed_by(alice)
-    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(deadly)]
-
-
 async def test_the_watermark_waits_for_an_event_that_fails(graph: Graph, raw: Redis) -> None:
     """An event that succeeds before its last delivery is projected."""
     [bob] = await people(graph, "bob")
@@ -276,24 +184,6 @@ async def test_the_watermark_waits_for_an_event_that_fails(graph: Graph, raw: Re
 
     assert await home(graph, bob) == [failing]
     assert await graph.dead_letters.oldest() == []
-
-
-async def test_two_workers_add_a_dead_letter_once(graph: Graph, another: Open, raw: Redis) -> None:
-    """Both find the event with too many deliveries at the same time."""
-    await graph.worker().drain()
-    await raw.xadd("{log}", {"event": "?"}, id=entry_id(1))
-    other = await another()
-    await read_and_die(graph)
-    for _ in range(MAX_DELIVERIES):
-        await graph.store.run("XCLAIM", "{log}", GROUP, "dead", 0, entry_id(1))
-    stop = Stop(other.store, runs("dead_letter"))
-    async with background(other.worker(timedelta(0)).drain()) as work:
-        await stop.reached.wait()
-        await graph.worker(timedelta(0)).drain()
-        stop.resume()
-        await asyncio.wait_for(work, PATIENCE)
-
-    assert len(await graph.dead_letters.oldest()) == 1
 
 
 async def test_an_outage_during_projection_does_not_count_as_a_delivery(graph: Graph, another: Open) -> None:
@@ -321,37 +211,6 @@ async def test_outages_during_acknowledgement_do_not_count_as_deliveries(another
         await reached(flaky.log.watermark, number)
 
     assert await flaky.dead_letters.oldest() == []
-
-
-async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None:
-    """Whatever the retention."""
-    graph = await another(log_retention=timedelta(0))
-    alice, bob = await people(graph, "alice", "bob")
-    await graph.housekeeping.tidy()
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, bob]
-    watermark = await graph.worker().drain()
-    number, *_ = later = await append(graph, Followed(alice, bob), Followed(bob, alice))
-
-    await graph.housekeeping.tidy()
-
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == later
-    assert await graph.log.trimmed() == watermark < number
-    assert await graph.worker().drain() == later[-1]
-    await graph.housekeeping.tidy()
-    assert await graph.log.trimmed() == later[-1]
-    assert await graph.store.run("XLEN", "{log}") == 0
-
-
-async def test_events_within_the_retention_stay_in_the_log(graph: Graph) -> None:
-    [alice] = await people(graph, "alice")
-    written = await many_posts(graph, alice, 10)
-    worker = graph.worker()
-    await worker.drain()
-
-    await graph.housekeeping.tidy()
-
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, *written]
-    assert await graph.log.trimmed() == 0
 
 
 async def test_the_watermark_never_decreases(graph: Graph) -> None:

@@ -1,0 +1,25 @@
+"""Events that no process has projected yet: appended by a crashed mutation, or read by a crashed worker."""
+
+from datetime import timedelta
+
+from graph import Graph
+from graph.log.events import EventBody
+from graph.worker.consumer import GROUP, create_groups
+
+SOON = timedelta(milliseconds=20)
+
+
+async def append(graph: Graph, *bodies: EventBody) -> list[int]:
+    """Append events without projecting them, like a mutation whose process dies."""
+    return [event.number for event in await graph.log.append(bodies)]
+
+
+async def pending(graph: Graph) -> int:
+    [count, *_] = await graph.store.run("XPENDING", "{log}", GROUP)
+    return int(count)
+
+
+async def read_and_die(graph: Graph, consumer: str = "dead") -> None:
+    """Read all new events of the log without projecting them, like a worker that dies."""
+    await create_groups(graph.store, graph.log)
+    await graph.store.run("XREADGROUP", "GROUP", GROUP, consumer, "STREAMS", "{log}", ">")
