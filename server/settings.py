@@ -21,7 +21,7 @@ from strawberry.http.websocket_origin import normalize_allowed_origins
 
 from graph import Tuning
 from graph.archive.database import read_url
-from graph.store.store import check_url
+from graph.store.urls import check_url
 from server.embedded import Durability
 from server.setting_values import Count, Duration, Env, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness

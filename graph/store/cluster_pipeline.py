@@ -1,8 +1,8 @@
-"""The read pipelines of a cluster: one a node, with the slots that redis-py's cluster client knows.
+"""The cluster pipeline: one read pipeline per node, and the slot map of redis-py's cluster client.
 
-The commands of a read go to the nodes that own their keys. What a node redirects (MOVED, ASK), cannot tell at the
-moment (TRYAGAIN, CLUSTERDOWN) or is not there to answer is asked again, elsewhere or later, until the read's time is
-up: so resharding and the death of a node are survived.
+Each command goes to the node that owns its keys. A command is sent again, elsewhere or later, after a redirection
+(MOVED, ASK), a temporary refusal (TRYAGAIN, CLUSTERDOWN) or the failure of its node, until the deadline of its read.
+So reads survive resharding and failover.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from redis import exceptions
 from redis.asyncio import RedisCluster
@@ -22,181 +22,181 @@ from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import Command, keys_of
-from graph.store.connection import Read
-from graph.store.outages import OUTAGES, as_graph_error
+from graph.store.outages import OUTAGES, translate_error
 from graph.store.read_pipeline import BACKOFF, ReadPipeline
+from graph.store.reads import Read
 from graph.tasks import end
 
 ASKING: Command = ("ASKING",)
 REDIRECTIONS = (exceptions.AskError, exceptions.MovedError)
-PASSING = (*REDIRECTIONS, exceptions.ClusterDownError, exceptions.MasterDownError, exceptions.TryAgainError)
-REDIRECTIONS_AT_ONCE = 4
+RETRYABLE = (*REDIRECTIONS, exceptions.ClusterDownError, exceptions.MasterDownError, exceptions.TryAgainError)
+IMMEDIATE_REDIRECTIONS = 4
 
-LoadScripts = Callable[[Sequence[ClusterNode]], Awaitable[None]]
+LoadScripts: TypeAlias = Callable[[Sequence[ClusterNode]], Awaitable[None]]
 
 
 class SplitRead:
-    """A read whose commands go to several nodes, with the replies that have come."""
+    """A read whose commands go to several nodes, with the replies received so far."""
 
-    def __init__(self, read: Read, pipelines: "ClusterPipeline") -> None:
+    def __init__(self, read: Read, pipeline: "ClusterPipeline") -> None:
         self.read = read
-        self.astray = pipelines.astray
+        self.redirect = pipeline.redirect
         self.tries = 0
         self._replies: list[Any] = [None] * read.size
-        self._left = read.size
+        self._missing = read.size
 
-    def take(self, place: int, reply: Any) -> None:
-        """Take the reply of one command, or its error; the last one answers the read."""
-        if isinstance(reply, PASSING):
-            self.astray(self, place, reply)
+    def add(self, index: int, reply: Any) -> None:
+        """Add the reply or error of one command; resolve the read with the last one."""
+        if isinstance(reply, RETRYABLE):
+            self.redirect(self, index, reply)
             return
-        self._replies[place] = reply
-        self._left -= 1
-        if self._left:
+        self._replies[index] = reply
+        self._missing -= 1
+        if self._missing:
             return
         error = next((each for each in self._replies if isinstance(each, Exception)), None)
         if error is None:
-            self.read.settle(self._replies)
+            self.read.resolve(self._replies)
         else:
-            self.read.refuse(self._replies, error)
+            self.read.reject(self._replies, error)
 
 
-class Part(Read):
-    """The commands of a scattered read that go to one node; with `asking`, to one that imports their slot."""
+class NodeRead(Read):
+    """The commands of a split read that go to one node; with `asking`, to a node that is importing their slot."""
 
-    __slots__ = ("_places", "_scattered")
+    __slots__ = ("_indexes", "_split")
 
-    def __init__(self, scattered: SplitRead, places: Sequence[int], *, asking: bool = False) -> None:
-        read = scattered.read
-        commands = [read.commands[place] for place in places]
+    def __init__(self, split: SplitRead, indexes: Sequence[int], *, asking: bool = False) -> None:
+        read = split.read
+        commands = [read.commands[index] for index in indexes]
         if asking:
             commands = [each for command in commands for each in (ASKING, command)]
-        super().__init__(commands, read.answer, read.future)
+        super().__init__(commands, read.convert, read.future)
         self.deadline = read.deadline
-        self._scattered = scattered
-        self._places = places
+        self._split = split
+        self._indexes = indexes
 
-    def settle(self, replies: list[Any]) -> None:
-        """Pass on the replies, some of which may be errors."""
-        stride = self.size // max(1, len(self._places))
-        places, self._places = self._places, ()
-        for place, reply in zip(places, replies[stride - 1 :: stride], strict=False):
-            self._scattered.take(place, reply)
+    def resolve(self, replies: list[Any]) -> None:
+        """Pass the replies on, some of which may be errors."""
+        stride = self.size // max(1, len(self._indexes))
+        indexes, self._indexes = self._indexes, ()
+        for index, reply in zip(indexes, replies[stride - 1 :: stride], strict=False):
+            self._split.add(index, reply)
 
-    def refuse(self, replies: list[Any], error: Exception) -> None:
-        """Pass on the replies."""
-        self.settle(replies)
+    def reject(self, replies: list[Any], error: Exception) -> None:
+        """Pass the replies on."""
+        self.resolve(replies)
 
     def fail(self, error: Exception) -> None:
-        """Ask again: the node is not there to answer."""
-        places, self._places = self._places, ()
-        for place in places:
-            self._scattered.astray(self._scattered, place, error)
+        """Have the commands sent again: the node does not answer."""
+        indexes, self._indexes = self._indexes, ()
+        for index in indexes:
+            self._split.redirect(self._split, index, error)
 
 
 @dataclass(slots=True)
 class RedirectedRead:
-    """A command of a scattered read that has to be asked again, and why."""
+    """One command of a split read that must be sent again, and the error of the last try, if there was a try."""
 
-    scattered: SplitRead
-    place: int
+    split: SplitRead
+    index: int
     error: Exception | None
 
 
 class ClusterPipeline:
-    """Sends reads to the nodes of a cluster, through one lane each."""
+    """Sends reads to the nodes of a cluster, through one read pipeline per node."""
 
     def __init__(self, client: RedisCluster, load_scripts: LoadScripts) -> None:
         self._client = client
         self._load_scripts = load_scripts
         self._pipelines: dict[str, ReadPipeline] = {}
-        self._astray: list[RedirectedRead] = []
-        self._guiding: asyncio.Task[None] | None = None
+        self._redirected: list[RedirectedRead] = []
+        self._resending: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def waiting(self) -> int:
-        """How many commands have no answer."""
-        return len(self._astray) + sum([pipeline.waiting for pipeline in self._pipelines.values()])
+        """The number of commands without a reply."""
+        return len(self._redirected) + sum([pipeline.waiting for pipeline in self._pipelines.values()])
 
     def send(self, reads: Sequence[Read]) -> None:
-        """Send each command to the node that owns its keys, in one write a node."""
-        self._place([(SplitRead(read, self), range(read.size)) for read in reads])
+        """Send each command to the node that owns its keys, in one write per node."""
+        self._dispatch([(SplitRead(read, self), range(read.size)) for read in reads])
 
-    def astray(self, scattered: SplitRead, place: int, error: Exception | None) -> None:
-        """Ask a command again that its node did not answer, once it is known where."""
+    def redirect(self, split: SplitRead, index: int, error: Exception | None) -> None:
+        """Send a command again once its node is known."""
         if self._closed:
-            scattered.read.fail(StoreUnavailable("closed"))
+            split.read.fail(StoreUnavailable("closed"))
             return
-        scattered.tries += 1
-        self._astray.append(RedirectedRead(scattered, place, error))
-        if self._guiding is None:
-            self._guiding = asyncio.get_running_loop().create_task(self._guide())
+        split.tries += 1
+        self._redirected.append(RedirectedRead(split, index, error))
+        if self._resending is None:
+            self._resending = asyncio.get_running_loop().create_task(self._resend_redirected())
 
-    def _place(self, wanted: Sequence[tuple[SplitRead, Sequence[int]]]) -> None:
-        """Send commands to the nodes that own their keys, as far as these are known."""
-        parts: defaultdict[str, list[Part]] = defaultdict(list)
+    def _dispatch(self, commands: Sequence[tuple[SplitRead, Sequence[int]]]) -> None:
+        """Send commands to the nodes that own their keys; redirect those whose owner is unknown."""
+        node_reads: defaultdict[str, list[NodeRead]] = defaultdict(list)
         nodes: dict[str, ClusterNode] = {}
-        for scattered, places in wanted:
-            own: defaultdict[str, list[int]] = defaultdict(list)
-            for place in places:
-                node = self._owner(scattered.read.commands[place])
+        for split, indexes in commands:
+            indexes_of: defaultdict[str, list[int]] = defaultdict(list)
+            for index in indexes:
+                node = self._owner(split.read.commands[index])
                 if node is None:
-                    self.astray(scattered, place, None)
+                    self.redirect(split, index, None)
                 else:
                     nodes[node.name] = node
-                    own[node.name].append(place)
-            for name, group in own.items():
-                parts[name].append(Part(scattered, group))
-        for name, some in parts.items():
-            self._read_pipeline(nodes[name]).send(some)
+                    indexes_of[node.name].append(index)
+            for name, group in indexes_of.items():
+                node_reads[name].append(NodeRead(split, group))
+        for name, reads in node_reads.items():
+            self._pipeline_to(nodes[name]).send(reads)
 
     def _owner(self, command: Command) -> ClusterNode | None:
         keys = keys_of(command)
         owners = self._client.nodes_manager.slots_cache.get(key_slot(keys[0].encode()) if keys else 0)
         return owners[0] if owners else None
 
-    def _read_pipeline(self, node: ClusterNode) -> ReadPipeline:
+    def _pipeline_to(self, node: ClusterNode) -> ReadPipeline:
         pipeline = self._pipelines.get(node.name)
         if pipeline is None:
             pipeline = ReadPipeline(partial(connection_to, node), partial(self._load_scripts, [node]))
             self._pipelines[node.name] = pipeline
         return pipeline
 
-    async def _guide(self) -> None:
-        """Ask again what went astray, where the cluster says or as soon as it knows, until the reads' time is up."""
+    async def _resend_redirected(self) -> None:
+        """Send redirected commands again until none is left: each has a reply or has passed its deadline."""
         loop = asyncio.get_running_loop()
         try:
-            while self._astray:
-                await asyncio.sleep(max(delay(each) for each in self._astray))
+            while self._redirected:
+                await asyncio.sleep(max(delay_before(each) for each in self._redirected))
                 now = loop.time()
-                self._astray = [each for each in self._astray if not given_up(each, now)]
-                if self._astray:
-                    await self._guide_once(list(self._astray))
+                self._redirected = [each for each in self._redirected if not is_over(each, now)]
+                if self._redirected:
+                    await self._resend(list(self._redirected))
         finally:
-            self._guiding = None
+            self._resending = None
 
-    async def _guide_once(self, strays: Sequence[RedirectedRead]) -> None:
-        """Learn where the first strays belong, and send them there; they stay what they are if nobody tells."""
+    async def _resend(self, redirected: Sequence[RedirectedRead]) -> None:
+        """Update the slot map and send these commands, the first ones of `_redirected`; keep them during an outage."""
         try:
-            async with asyncio.timeout_at(min(each.scattered.read.deadline for each in strays)):
-                await self._learn([each.error for each in strays])
+            async with asyncio.timeout_at(min(each.split.read.deadline for each in redirected)):
+                await self._update_slots([each.error for each in redirected])
         except OUTAGES as error:
-            for each in strays:
-                each.error, each.scattered.tries = error, each.scattered.tries + 1
+            for each in redirected:
+                each.error, each.split.tries = error, each.split.tries + 1
             return
         except Exception as error:
-            for each in strays:
-                each.scattered.read.fail(as_graph_error(error))
+            for each in redirected:
+                each.split.read.fail(translate_error(error))
             return
-        del self._astray[: len(strays)]
-        for each in strays:
+        del self._redirected[: len(redirected)]
+        for each in redirected:
             if isinstance(each.error, exceptions.AskError):
-                self._ask(each.scattered, each.place, each.error)
-        self._place([(e.scattered, [e.place]) for e in strays if not isinstance(e.error, exceptions.AskError)])
+                self._send_asking(each.split, each.index, each.error)
+        self._dispatch([(e.split, [e.index]) for e in redirected if not isinstance(e.error, exceptions.AskError)])
 
-    async def _learn(self, errors: Sequence[Exception | None]) -> None:
-        """Learn from errors who owns which slots now; ask the cluster, if they do not say."""
+    async def _update_slots(self, errors: Sequence[Exception | None]) -> None:
+        """Update the slot map from MOVED errors; after other errors than redirections, load the map again."""
         nodes = self._client.nodes_manager
         if not nodes.slots_cache:
             await self._client.initialize()
@@ -208,38 +208,39 @@ class ClusterPipeline:
             for name in [name for name in self._pipelines if name not in nodes.nodes_cache]:
                 await self._pipelines.pop(name).close()
 
-    def _ask(self, scattered: SplitRead, place: int, error: exceptions.AskError) -> None:
-        """Send a command to the node that is about to own its slot."""
+    def _send_asking(self, split: SplitRead, index: int, error: exceptions.AskError) -> None:
+        """Send a command to the node that is importing its slot."""
         nodes = self._client.nodes_manager
         node = nodes.get_node(error.host, error.port) or ClusterNode(error.host, error.port, **nodes.connection_kwargs)
-        self._read_pipeline(node).send([Part(scattered, [place], asking=True)])
+        self._pipeline_to(node).send([NodeRead(split, [index], asking=True)])
 
     async def close(self) -> None:
-        """End all connections; reads that wait fail with StoreUnavailable, and so do those to come."""
+        """Close all connections. Open and later reads fail with StoreUnavailable."""
         self._closed = True
-        if self._guiding is not None:
-            await end([self._guiding])
+        if self._resending is not None:
+            await end([self._resending])
         for pipeline in self._pipelines.values():
             await pipeline.close()
-        for each in self._astray:
-            each.scattered.read.fail(StoreUnavailable("closed"))
+        for each in self._redirected:
+            each.split.read.fail(StoreUnavailable("closed"))
 
 
 def connection_to(node: ClusterNode) -> AbstractConnection:
-    """Make a connection to a node, with the cluster client's settings; it connects once, because slots may move."""
+    """Return a connection to a node, with the client's settings but without retries, because slots may move."""
     return node.connection_class(**{**node.connection_kwargs, "retry": Retry(NoBackoff(), 0)})
 
 
-def given_up(stray: RedirectedRead, now: float) -> bool:
-    """Tell whether nobody waits for a command any more; the read whose time is up fails."""
-    read = stray.scattered.read
+def is_over(redirected: RedirectedRead, now: float) -> bool:
+    """Return True if the command's read is done. A read past its deadline fails here."""
+    read = redirected.split.read
     if read.deadline <= now:
-        read.fail(StoreUnavailable(stray.error or "it is not known which node owns a slot"))
+        read.fail(StoreUnavailable(redirected.error or "the node that owns a slot is unknown"))
     return read.future.done()
 
 
-def delay(stray: RedirectedRead) -> float:
-    """Give the seconds to wait before a command is asked again: none where the cluster said at once where to ask."""
-    if stray.scattered.tries <= REDIRECTIONS_AT_ONCE and (stray.error is None or isinstance(stray.error, REDIRECTIONS)):
+def delay_before(redirected: RedirectedRead) -> float:
+    """Return the seconds to wait before the next try: 0 for the first redirections, then a backoff."""
+    split, error = redirected.split, redirected.error
+    if split.tries <= IMMEDIATE_REDIRECTIONS and (error is None or isinstance(error, REDIRECTIONS)):
         return 0
-    return BACKOFF.compute(stray.scattered.tries)
+    return BACKOFF.compute(split.tries)

@@ -1,4 +1,4 @@
-"""Commands: tuples of words for the store, the scripts that make some of them, and the keys that they name."""
+"""Commands for the store, the Lua scripts that some of them run, and the keys that they name."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from redis.crc import key_slot
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 
-MANY_KEYS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
+MULTI_KEY_COMMANDS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
 
 
 class SlotError(AssertionError):
-    """A command or script names keys of different cluster slots, which no cluster would accept."""
+    """A command or script names keys of different cluster slots, which a cluster would refuse."""
 
 
 class Script:
-    """A Lua script of `graph/scripts`: one atomic step. Its header documents KEYS and ARGV."""
+    """A Lua script of `graph/scripts`, which runs atomically. Its header documents KEYS and ARGV."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,21 +27,21 @@ class Script:
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     def call(self, keys: Sequence[str], *arguments: Word) -> Command:
-        """Make the command that runs the script on these keys, all of one slot."""
+        """Return the command that runs the script with these keys, which must share a slot."""
         return ("EVALSHA", self.sha, len(keys), *keys, *arguments)
 
 
 @cache
 def script(name: str) -> Script:
-    """Read a script once per process."""
+    """Return a script by its file name without `.lua`. The file is read once per process."""
     return Script(name)
 
 
 def keys_of(command: Command) -> tuple[str, ...]:
-    """Tell which keys a command touches, for the commands that the graph uses."""
+    """Return the keys that a command names. Knows the commands that the graph uses."""
     if command[0] == "EVALSHA":
         return tuple(str(key) for key in command[3 : 3 + int(command[2])])
-    if command[0] in MANY_KEYS:
+    if command[0] in MULTI_KEY_COMMANDS:
         return tuple(str(key) for key in command[1:])
     if command[0] in ("XGROUP", "XINFO"):
         return (str(command[2]),)
@@ -50,8 +50,8 @@ def keys_of(command: Command) -> tuple[str, ...]:
     return (str(command[1]),) if len(command) > 1 else ()
 
 
-def refuse_many_slots(command: Command) -> None:
-    """Raise SlotError if the command's keys lie in more than one cluster slot."""
+def check_slot(command: Command) -> None:
+    """Raise SlotError if the command's keys are in more than one cluster slot."""
     keys = keys_of(command)
     if len({key_slot(key.encode()) for key in keys}) > 1:
         raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")

@@ -1,4 +1,4 @@
-"""Outages of the store, told from faults of a request."""
+"""Which errors mean that the store is unavailable."""
 
 from redis import exceptions
 
@@ -15,8 +15,8 @@ OUTAGE_REPLIES = (
 OUTAGE_PREFIXES = ("MISCONF", "BUSY ", "NOREPLICAS")
 
 
-def as_graph_error(error: Exception) -> Exception:
-    """Turn an error reply that means an outage into StoreUnavailable; leave the others as they are."""
+def translate_error(error: Exception) -> Exception:
+    """Return StoreUnavailable for an error that means an outage, and any other error unchanged."""
     if isinstance(error, (*OUTAGES, *OUTAGE_REPLIES)) or str(error).startswith(OUTAGE_PREFIXES):
         return StoreUnavailable(error)
     return error

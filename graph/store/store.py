@@ -1,56 +1,49 @@
-"""The connection to Valkey or Redis, single or clustered: pipelines, scripts, and the shared read pipeline.
+"""The store: sends commands and scripts to Valkey or Redis, a single server or a cluster.
 
-Everything the graph does to the store is a list of commands sent in one round trip by `Store.send`, through redis-py,
-or a read that shares a round trip with the other reads of its event-loop tick (`Store.ask`), through a lane of its own
-(`graph.store.read_pipeline`), which costs a tenth. A read may be repeated, so what writes is sent.
+There are two ways to the store. `Store.send` sends commands in one round trip of their own through redis-py. A read
+(`Store.read`, `Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the
+read pipeline (`graph.store.read_pipeline`), at a tenth of the processor time. Reads may be repeated, so writes must be
+sent.
 
-Every write of the graph is idempotent, because a write that timed out may have been applied, and the client
-library repeats it by itself.
+Every write of the graph is idempotent, because redis-py repeats a write that timed out, which may have been applied.
 """
 
 import asyncio
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import resources
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from redis import exceptions
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialWithJitterBackoff
 from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
 from graph.store.cluster_pipeline import ClusterPipeline
-from graph.store.commands import Command, Word, refuse_many_slots, script
-from graph.store.connection import Read
-from graph.store.outages import OUTAGES, as_graph_error
-from graph.store.read_pipeline import ANSWER_SECONDS, MOST_WAITING, ReadPipeline
+from graph.store.commands import Command, Word, check_slot, script
+from graph.store.outages import OUTAGES, translate_error
+from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
+from graph.store.reads import Read
+from graph.store.urls import connect
 from graph.tasks import end
 
-C = TypeVar("C", Redis, RedisCluster)
 K = TypeVar("K")
 V = TypeVar("V")
+Pipeline: TypeAlias = ReadPipeline | ClusterPipeline
 
-SOCKET_TIMEOUT = 5.0
 BLOCK_SECONDS = 2.0
-RETRIES = 3
-SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
-CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
-SCANNED_AT_ONCE = 1000
+SCAN_COUNT = 1000
 HELD_TICKS = 3
 
 
 class Store:
-    """The store, shared by all of one process.
+    """A client of one store, shared by the whole process.
 
-    `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys lie in different
-    cluster slots raises SlotError even on a single server, so that tests find it. `in_order` tells that a read asked
-    for earlier is answered as of an earlier moment: so on a single server, not on a cluster.
+    `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys are in different cluster
+    slots raises SlotError on a single server too, so that tests find it. `in_order` is True on a single server, which
+    executes reads in the order in which they were asked; a cluster does not.
     """
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
@@ -60,132 +53,131 @@ class Store:
         self.commands = 0
         self._client = connect(url)
         self.in_order = not isinstance(self._client, RedisCluster)
-        self._asked: list[Read] = []
-        self._asked_commands = 0
-        self._read_pipeline: ReadPipeline | ClusterPipeline | None = None
+        self._queued: list[Read] = []
+        self._queued_commands = 0
+        self._read_pipeline: Pipeline | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands in one round trip; answer with their replies in order.
+        """Return the replies to commands, in order. One round trip.
 
-        An error reply is raised (the first one), after all commands have run. Raises StoreUnavailable if the store
-        does not answer: then any of them may or may not have been applied. A caller that is cancelled goes at once;
-        the exchange goes on without it, so that no connection is left half used.
+        Raises the first error reply, after all commands have run. Raises StoreUnavailable if the store does not
+        answer; each command may then have been applied or not. Cancelling the caller does not stop the exchange, so
+        that no connection is returned to the pool with unread replies.
         """
         replies = await asyncio.shield(self._start(self._exchange(commands)))
         for reply in replies:
             if isinstance(reply, Exception):
-                raise as_graph_error(reply)
+                raise translate_error(reply)
         return replies
 
     async def run(self, *command: Word) -> Any:
-        """Send one command in a round trip of its own."""
+        """Return the reply to one command. One round trip. Raises like `send`."""
         return (await self.send([command]))[0]
 
     async def read(self, commands: Sequence[Command]) -> list[Any]:
-        """Send reads together with all others of these event-loop ticks, in one round trip.
+        """Return the replies to reads, which share a round trip with the other reads of the same event-loop ticks.
 
-        Commands of one call keep their order; a cancelled caller disturbs nobody else. Raises like `send`.
+        Raises like `send`.
         """
         return await self.ask(commands, unchanged)
 
-    def ask(self, commands: Sequence[Command], answer: Callable[[list[Any]], V]) -> "asyncio.Future[V]":
-        """Give a future of `answer(replies)` for reads, which leave with all others of the next few event-loop ticks.
+    def ask(self, commands: Sequence[Command], convert: Callable[[list[Any]], V]) -> "asyncio.Future[V]":
+        """Return a future of `convert(replies)`; the reads share a round trip with those of the same event-loop ticks.
 
-        The future fails with the first error reply, with what `answer` raises, or with StoreUnavailable: if there is
+        The future fails with the first error reply, with what `convert` raises, or with StoreUnavailable: if there is
         no answer for five seconds, or if too many reads wait already. A read may be sent more than once, so it must
-        not write, unless repeating it does little harm (`graph.rates`). Cancelling the future disturbs nobody else.
+        not write, unless repeating it does little harm (`graph.rates`). Cancelling the future affects no other read.
         """
         loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()
         try:
             if self.single_slot:
                 for command in commands:
-                    refuse_many_slots(command)
-            self._queue(loop, Read(commands, answer, future))
+                    check_slot(command)
+            self._queue(loop, Read(commands, convert, future))
         except Exception as error:
             future.set_exception(error)
         return future
 
     def ask_each(
-        self, name: str, keys: Sequence[str], words: tuple[str, ...], answer: Callable[[list[Any]], V]
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Callable[[list[Any]], V]
     ) -> "asyncio.Future[V]":
-        """Do what `ask` does, for the command `name key word…` on each of many keys: the same, but cheaper to pack."""
+        """Do as `ask` does for the commands `name key word…`, one per key. Packing them is cheaper."""
         if self.single_slot or not self.in_order:
-            return self.ask([(name, key, *words) for key in keys], answer)
+            return self.ask([(name, key, *words) for key in keys], convert)
         loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()
-        self._queue(loop, Read.of_each(name, keys, words, answer, future))
+        self._queue(loop, Read.for_each_key(name, keys, words, convert, future))
         return future
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
-        """Give the running loop: the one of the lane, as long as it runs, since to ask for it is a system call."""
+        """Return the running event loop. Faster than asyncio.get_running_loop, which makes a system call."""
         loop = self._loop
         return loop if loop is not None and loop.is_running() else asyncio.get_running_loop()
 
     def _queue(self, loop: asyncio.AbstractEventLoop, read: Read) -> None:
-        """Let a read leave with the others."""
         if not read.size:
-            read.settle([])
+            read.resolve([])
             return
         pipeline = self._read_pipeline
         if pipeline is None or loop is not self._loop:
             pipeline = self._pipeline_on(loop)
-        if pipeline.waiting + self._asked_commands + read.size > MOST_WAITING:
-            read.fail(StoreUnavailable(f"more than {MOST_WAITING} reads wait for an answer"))
+        if pipeline.waiting + self._queued_commands + read.size > MAX_WAITING:
+            read.fail(StoreUnavailable(f"more than {MAX_WAITING} commands wait for a reply"))
             return
-        if not self._asked:
-            loop.call_soon(self._hold, loop, pipeline, HELD_TICKS)
-        self._asked.append(read)
-        self._asked_commands += read.size
+        if not self._queued:
+            loop.call_soon(self._flush_after, loop, pipeline, HELD_TICKS)
+        self._queued.append(read)
+        self._queued_commands += read.size
 
-    def _hold(self, loop: asyncio.AbstractEventLoop, pipeline: ReadPipeline | ClusterPipeline, ticks: int) -> None:
-        """Let reads wait a little for others of the same request, which are asked for through tasks and dataloaders."""
+    def _flush_after(self, loop: asyncio.AbstractEventLoop, pipeline: Pipeline, ticks: int) -> None:
+        """Send the queued reads after some ticks: tasks and dataloaders of the same request may ask for more."""
         if ticks:
-            loop.call_soon(self._hold, loop, pipeline, ticks - 1)
+            loop.call_soon(self._flush_after, loop, pipeline, ticks - 1)
         else:
             self._flush(pipeline)
 
-    def _flush(self, pipeline: ReadPipeline | ClusterPipeline) -> None:
-        reads, self._asked = self._asked, []
+    def _flush(self, pipeline: Pipeline) -> None:
+        reads, self._queued = self._queued, []
         self.round_trips += 1
-        self.commands += self._asked_commands
-        self._asked_commands = 0
+        self.commands += self._queued_commands
+        self._queued_commands = 0
         deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
         for read in reads:
             read.deadline = deadline
         pipeline.send(reads)
 
-    def _pipeline_on(self, loop: asyncio.AbstractEventLoop) -> ReadPipeline | ClusterPipeline:
-        """Begin a lane on an event loop. One on another loop, which must have ended, is forgotten."""
-        pipeline: ReadPipeline | ClusterPipeline
+    def _pipeline_on(self, loop: asyncio.AbstractEventLoop) -> Pipeline:
+        """Return a new read pipeline, in place of that of another event loop, which must have ended."""
+        pipeline: Pipeline
         if isinstance(self._client, RedisCluster):
             pipeline = ClusterPipeline(self._client, self._load_scripts)
         else:
             pipeline = ReadPipeline(
                 self._client.connection_pool.make_connection, partial(self._load_scripts, [self._client])
             )
-        self._asked, self._asked_commands = [], 0
+        self._queued, self._queued_commands = [], 0
         self._read_pipeline, self._loop = pipeline, loop
         return pipeline
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
-        self._under_way.add(task)
+        self._tasks.add(task)
         task.add_done_callback(self._finish)
         return task
 
     def _finish(self, task: "asyncio.Task[Any]") -> None:
-        self._under_way.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # its caller may be gone
+            task.exception()  # mark the exception as retrieved: the caller may have been cancelled
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands and answer with replies, of which some may be exceptions; the one way to the store."""
+        """Return the replies to commands, errors included. Loads the scripts if the server lacks one."""
         if self.single_slot:
             for command in commands:
-                refuse_many_slots(command)
+                check_slot(command)
         if not commands:
             return []
         replies = await self._pipeline(commands)
@@ -238,9 +230,9 @@ class Store:
         await self.run("EXISTS", "{log}")
 
     def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
-        """Group items into lists whose keys one command may name: of one slot each on a cluster, else any.
+        """Yield lists of at most `most` items whose keys one command may name: on a cluster, the keys of one slot.
 
-        `key` gives one key of an item, in whose slot all keys of the item are. No list is longer than `most`.
+        `key` returns a key of an item; all keys of the item must be in its slot.
         """
         groups: defaultdict[int, list[K]] = defaultdict(list)
         many_slots = self.single_slot or isinstance(self._client, RedisCluster)
@@ -251,9 +243,9 @@ class Store:
                 yield group[start : start + most]
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
-        """Yield the store's keys that match a pattern, some at a time; a key may come twice.
+        """Yield lists of the keys that match a pattern. A key may be yielded twice.
 
-        Every key that exists throughout is found. One round trip for about every thousand keys in the store.
+        Every key that exists during the whole scan is found. One round trip per 1,000 keys in the store.
         """
         if isinstance(self._client, RedisCluster):
             await self._client.initialize()
@@ -263,9 +255,7 @@ class Store:
                 self.round_trips += 1
                 self.commands += 1
                 try:
-                    cursor, found = await node.execute_command(
-                        "SCAN", cursor, "MATCH", pattern, "COUNT", SCANNED_AT_ONCE
-                    )
+                    cursor, found = await node.execute_command("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
                 except OUTAGES as error:
                     raise StoreUnavailable(error) from error
                 yield list(found)
@@ -273,71 +263,17 @@ class Store:
                     break
 
     def reader(self) -> Self:
-        """Give a second connection to the same store for blocking reads, so that they hold up nobody."""
+        """Return another client of the same store, for blocking reads."""
         return type(self)(self.url, single_slot=self.single_slot)
 
     async def close(self) -> None:
-        """Close all connections."""
-        await end(list(self._under_way))
+        """Close all connections. Open reads fail with StoreUnavailable."""
+        await end(list(self._tasks))
         if self._read_pipeline is not None:
             await self._read_pipeline.close()
         await self._client.aclose()
 
 
 def unchanged(replies: list[Any]) -> list[Any]:
-    """Answer a read with its replies as they are."""
+    """Return replies without conversion."""
     return replies
-
-
-def check_url(url: str) -> None:
-    """Raise ValueError, saying what is wrong without repeating it, unless a URL can be that of a store."""
-    scheme, _, rest = url.partition("://")
-    if scheme in CLUSTER_SCHEMES:
-        for number, node in enumerate(rest.rstrip("/").split(","), 1):
-            if not re.fullmatch(r"[\w.:\[\]-]*:\d{1,5}", node):
-                raise ValueError(f"node {number} of the cluster is not like host:6379")
-    elif scheme not in SCHEMES:
-        raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in (*SCHEMES, *CLUSTER_SCHEMES))}")
-    elif taken := set(_options_of(f"{SCHEMES[scheme]}://{rest}")) & {"protocol", "decode_responses"}:
-        raise ValueError(f"must not set {' or '.join(sorted(taken))}")
-
-
-def _options_of(url: str) -> Mapping[str, Any]:
-    """Parse a URL. Raises ValueError, without what is in the URL: it may be a password."""
-    try:
-        return parse_url(url)
-    except ValueError:
-        message = "is not a URL like valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
-        raise ValueError(message) from None
-
-
-def connect(url: str) -> Redis | RedisCluster:
-    """Make a client for a store's URL without connecting yet: one server, or the nodes of a cluster.
-
-    Raises ValueError for a URL that names no store.
-    """
-    check_url(url)
-    options: dict[str, Any] = {
-        "decode_responses": True,
-        "protocol": 3,
-        "socket_timeout": SOCKET_TIMEOUT,
-        "socket_connect_timeout": SOCKET_TIMEOUT,
-    }
-    scheme, _, rest = url.partition("://")
-    if scheme in CLUSTER_SCHEMES:
-        nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
-        startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
-        return with_raw_replies(RedisCluster(startup_nodes=startup, **options))
-    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
-    pool = BlockingConnectionPool.from_url(
-        f"{SCHEMES[scheme]}://{rest}", max_connections=50, timeout=SOCKET_TIMEOUT, retry=retry, **options
-    )
-    return with_raw_replies(Redis.from_pool(pool))
-
-
-def with_raw_replies(client: C) -> C:
-    """Leave replies as the protocol gives them, except those that the client itself needs for a cluster."""
-    callbacks: Any = client.response_callbacks
-    for name in [name for name in callbacks if not str(name).upper().startswith(("CLUSTER", "COMMAND"))]:
-        del callbacks[name]
-    return client

@@ -274,7 +274,7 @@ async def test_a_flood_beyond_the_bound_is_refused_and_the_rest_answered(
     store: Store, proxy: Between, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error at once, not a queue without end; and then service as before."""
-    monkeypatch.setattr("graph.store.store.MOST_WAITING", 3000)
+    monkeypatch.setattr("graph.store.store.MAX_WAITING", 3000)
     await asyncio.gather(*ask(store, [1]))
     proxy.open.clear()
     numbers = [n % KEYS for n in range(10_000)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import Command, script
-from graph.store.connection import Answer, Read
+from graph.store.reads import Convert, Read
 from graph.store.store import Store
 
 Hook = Callable[[Sequence[Command]], Awaitable[None]]
@@ -26,18 +26,20 @@ class InterceptedStore(Store):
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
         super().__init__(url, single_slot=single_slot)
-        self._reads: list[tuple[Sequence[Command], Answer, asyncio.Future[Any]]] = []
+        self._reads: list[tuple[Sequence[Command], Convert, asyncio.Future[Any]]] = []
 
-    def ask(self, commands: Sequence[Command], answer: Answer) -> "asyncio.Future[Any]":
+    def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not self._reads:
             loop.call_soon(lambda: self._start(self._answer()))
-        self._reads.append((list(commands), answer, future))
+        self._reads.append((list(commands), convert, future))
         return future
 
-    def ask_each(self, name: str, keys: Sequence[str], words: tuple[str, ...], answer: Answer) -> "asyncio.Future[Any]":
-        return self.ask([(name, key, *words) for key in keys], answer)
+    def ask_each(
+        self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Convert
+    ) -> "asyncio.Future[Any]":
+        return self.ask([(name, key, *words) for key in keys], convert)
 
     async def _answer(self) -> None:
         reads, self._reads = self._reads, []
@@ -52,14 +54,14 @@ class InterceptedStore(Store):
             if not isinstance(error, Exception):
                 raise
             return
-        for commands, answer, future in reads:
+        for commands, convert, future in reads:
             own, replies = replies[: len(commands)], replies[len(commands) :]
             error = next((reply for reply in own if isinstance(reply, Exception)), None)
-            read = Read((), answer, future)
+            read = Read((), convert, future)
             if error is None:
-                read.settle(own)
+                read.resolve(own)
             else:
-                read.refuse(own, error)
+                read.reject(own, error)
 
 
 class HookedStore(InterceptedStore):
@@ -70,10 +72,10 @@ class HookedStore(InterceptedStore):
         self.before: list[Hook] = []
         self.after: list[Hook] = []
 
-    def ask(self, commands: Sequence[Command], answer: Answer) -> "asyncio.Future[Any]":
+    def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
         if self.before or self.after:
-            return super().ask(commands, answer)
-        return Store.ask(self, commands, answer)
+            return super().ask(commands, convert)
+        return Store.ask(self, commands, convert)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         for hook in list(self.before):

@@ -121,13 +121,13 @@ async def test_readers_that_leave_disturb_nobody(store: Store) -> None:
 
 async def test_more_reads_than_the_bound_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those within it are answered, and then there is room again."""
-    monkeypatch.setattr("graph.store.store.MOST_WAITING", 50)
+    monkeypatch.setattr("graph.store.store.MAX_WAITING", 50)
 
     reads = [store.ask([get(n)], only) for n in range(60)]
     for refused in reads[50:]:
         error = refused.exception()
         assert isinstance(error, StoreUnavailable)
-        assert "50 reads wait" in error.reason
+        assert "50 commands wait" in error.reason
 
     assert await asyncio.gather(*reads[:50]) == [f"{{k}}{n}" for n in range(50)]
     assert await store.ask([get(60)], only) == "{k}60"

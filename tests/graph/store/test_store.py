@@ -15,8 +15,9 @@ from redis.exceptions import ResponseError
 
 from graph import Graph
 from graph.errors import StoreUnavailable
-from graph.store.commands import SlotError, keys_of, refuse_many_slots, script
-from graph.store.store import Store, connect
+from graph.store.commands import SlotError, check_slot, keys_of, script
+from graph.store.store import Store
+from graph.store.urls import connect
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE, background, counted, home, people, posts, reached
@@ -186,7 +187,7 @@ async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
     with pytest.raises(SlotError, match="different slots"):
         await graph.store.run("DEL", "user:{1}", "user:{2}")
     with pytest.raises(SlotError):
-        refuse_many_slots(script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]"))
+        check_slot(script("add").call(["following:{1}", "followers:{2}"], 2, "[[]]"))
 
     assert await graph.store.run("DEL", "user:{1}", "following:{1}") == 0
 

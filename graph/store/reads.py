@@ -1,0 +1,91 @@
+"""Reads: commands that are sent together, packed for the protocol, with the future that their replies resolve."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Self, TypeAlias, cast
+
+import hiredis
+
+from graph.store.commands import Command
+from graph.store.outages import translate_error
+
+Convert: TypeAlias = Callable[[list[Any]], Any]
+"""Turns the replies of a read into its result."""
+
+pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # typed for commands of one word only
+
+
+class Read:
+    """Commands that one caller sends together, packed, and the future of their result.
+
+    `deadline` is the event-loop time at which the read fails. `scripts_loaded` is True once the scripts were loaded
+    because of this read: a second NOSCRIPT error is then its own.
+    """
+
+    __slots__ = ("commands", "convert", "deadline", "future", "packed", "scripts_loaded", "size")
+
+    def __init__(self, commands: Sequence[Command], convert: Convert, future: "asyncio.Future[Any]") -> None:
+        self._set(commands, b"".join(map(pack, commands)), len(commands), convert, future)
+
+    @classmethod
+    def for_each_key(
+        cls,
+        name: str,
+        keys: Sequence[str],
+        words: tuple[str, ...],
+        convert: Convert,
+        future: "asyncio.Future[Any]",
+    ) -> Self:
+        """Build the read of `name key word…` for each key. It can be sent to a single server only, not to a cluster."""
+        read = cls.__new__(cls)
+        read._set((), pack_each(name, keys, words), len(keys), convert, future)
+        return read
+
+    def _set(
+        self, commands: Sequence[Command], packed: bytes, size: int, convert: Convert, future: "asyncio.Future[Any]"
+    ) -> None:
+        self.commands = commands
+        self.packed = packed
+        self.size = size
+        self.convert = convert
+        self.future = future
+        self.deadline = math.inf
+        self.scripts_loaded = False
+
+    def resolve(self, replies: list[Any]) -> None:
+        """Set the result from replies, none of which is an error."""
+        if self.future.done():
+            return
+        try:
+            value = self.convert(replies)
+        except StopIteration as error:  # which a future refuses
+            self.fail(RuntimeError(f"the conversion of a read's replies raised {error!r}"))
+        except Exception as error:
+            self.fail(error)
+        else:
+            self.future.set_result(value)
+
+    def reject(self, replies: list[Any], error: Exception) -> None:
+        """Fail with `error`, the first error among the replies."""
+        self.fail(translate_error(error))
+
+    def fail(self, error: Exception) -> None:
+        """Set an exception, unless the future is done or cancelled."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def pack_each(name: str, keys: Sequence[str], words: tuple[str, ...]) -> bytes:
+    """Pack `name key word…` for each key. Takes a third of the time of `hiredis.pack_command` for each command."""
+    head, tail = _head_and_tail(name, words)
+    text = "".join([f"{head}{len(key)}\r\n{key}\r\n{tail}" for key in keys])
+    return text.encode() if text.isascii() else b"".join([pack((name, key, *words)) for key in keys])
+
+
+@lru_cache(maxsize=256)
+def _head_and_tail(name: str, words: tuple[str, ...]) -> tuple[str, str]:
+    """Return the packed text before the length of the key, and the text after the key."""
+    tail = "".join([f"${len(word)}\r\n{word}\r\n" for word in words])
+    return f"*{len(words) + 2}\r\n${len(name)}\r\n{name}\r\n$", tail
