@@ -12,7 +12,8 @@ from functools import partial
 from graph import keys
 from graph.errors import OutOfStep
 from graph.log.events import Event
-from graph.log.log import IdempotencyKey, Log, entry_id
+from graph.log.log import IdempotencyKey, Log
+from graph.log.numbers import entry_id
 from graph.model import EPOCH_MS, number_at
 from graph.projections.batches import run_concurrently
 from graph.projections.mode import Mode

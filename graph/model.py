@@ -1,7 +1,7 @@
 """The frozen records of the social graph, as they leave it.
 
 An *id* is the number of the event that created the thing, and so also the time it came to be: 41 bits of
-milliseconds since 2020 and 12 bits of sequence (`graph.log.log`).
+milliseconds since 2020 and 12 bits of sequence (`graph.log.numbers`).
 
 The records of which a page holds many are named tuples, which are twice as fast to make as frozen dataclasses.
 """

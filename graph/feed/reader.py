@@ -11,8 +11,9 @@ from typing import Protocol
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.log.events import Event
-from graph.log.log import Log, entry_id, number_of, readable
+from graph.log.events import Event, decode_entry
+from graph.log.log import Log
+from graph.log.numbers import entry_id, number_of
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 
@@ -188,7 +189,7 @@ class LogReader:
             entry_id(self.head),
         )
         entries = reply[keys.LOG] if reply else []
-        events = [event for event in map(readable, entries) if event is not None]
+        events = [event for event in map(decode_entry, entries) if event is not None]
         trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(events))
         if trimmed > self.head:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed

@@ -1,4 +1,4 @@
-"""The events of the log: what happened, as frozen records, and their form in the store."""
+"""The events of the log, as frozen records, and their encoding in the store."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -6,12 +6,13 @@ from typing import Any, TypeAlias, get_args
 
 import orjson
 
+from graph.log.numbers import number_of
 from graph.model import time_of
 
 
 @dataclass(frozen=True, slots=True)
 class UserCreated:
-    """Somebody signed up. The nonce ties the event to the claim of the login; no secret is in it."""
+    """A user signed up. The nonce is that of the claim of the login. The event holds no secret."""
 
     login: str
     name: str
@@ -21,7 +22,7 @@ class UserCreated:
 
 @dataclass(frozen=True, slots=True)
 class ProfileChanged:
-    """A person changed the fields that are not None."""
+    """A user changed the fields that are not None."""
 
     user: int
     name: str | None = None
@@ -30,7 +31,7 @@ class ProfileChanged:
 
 @dataclass(frozen=True, slots=True)
 class PermissionGranted:
-    """A person may from now on do what `permission` names."""
+    """A user got a permission."""
 
     user: int
     permission: str
@@ -38,7 +39,7 @@ class PermissionGranted:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRevoked:
-    """A person may no longer do what `permission` names."""
+    """A user lost a permission."""
 
     user: int
     permission: str
@@ -46,7 +47,7 @@ class PermissionRevoked:
 
 @dataclass(frozen=True, slots=True)
 class SessionsEnded:
-    """These sessions of a person were logged out."""
+    """Sessions of a user were logged out."""
 
     user: int
     sessions: list[str]
@@ -65,10 +66,10 @@ class PostPublished:
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted:
-    """An author deleted a post of theirs.
+    """An author deleted a post.
 
-    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. Older versions wrote none, and a
-    deletion that is appended again must have none: it would answer guesses about a post that is already gone.
+    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in events of older
+    versions, and in the repeated event of an older deletion: a digest lets a reader test guesses about a deleted text.
     """
 
     author: int
@@ -106,30 +107,30 @@ EventBody: TypeAlias = (
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
 DROPPED = {"PostDeleted": ("latitude", "longitude")}
-"""Fields that older versions wrote, by kind. They are ignored."""
+"""Fields that only older versions wrote, by kind of event. They are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event with its number in the log, which is also its time."""
+    """An event with its number in the log, which contains its time."""
 
     number: int
     body: EventBody
 
     @property
     def at(self) -> datetime:
-        """When the event was appended."""
+        """The time of the event, in UTC, to the millisecond."""
         return time_of(self.number)
 
 
 def encode_body(body: EventBody) -> str:
-    """Give an event's form in the store: its kind and its fields that are not None, as JSON."""
+    """Return the JSON of an event: its kind and its fields that are not None."""
     values = {field.name: getattr(body, field.name) for field in fields(body)}
     return orjson.dumps([type(body).__name__, {k: v for k, v in values.items() if v is not None}]).decode()
 
 
 def decode_body(text: str) -> EventBody:
-    """Read an event back. Raises ValueError for what no version up to this one has written."""
+    """Return the event in a JSON text. Raises ValueError for a text that no version up to this one has written."""
     try:
         kind, values = orjson.loads(text)
         for field in DROPPED.get(kind, ()):
@@ -138,3 +139,12 @@ def decode_body(text: str) -> EventBody:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"Not an event of this version: {text[:200]}") from error
     return body
+
+
+def decode_entry(entry: tuple[str, list[str] | None]) -> Event | None:
+    """Return the event in a stream entry; None if the entry was removed or this version cannot decode it."""
+    try:
+        [_, body] = entry[1] or []
+        return Event(number_of(entry[0]), decode_body(body))
+    except ValueError:
+        return None

@@ -14,7 +14,8 @@ from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.log.log import Log, entry_id
+from graph.log.log import Log
+from graph.log.numbers import entry_id
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 from graph.worker.dead_letters import DeadLetters

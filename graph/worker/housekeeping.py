@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from graph import keys
 from graph.log.events import PostDeleted
-from graph.log.log import Log, entry_id
+from graph.log.log import Log
+from graph.log.numbers import entry_id
 from graph.model import EPOCH_MS, number_at
 from graph.store.commands import script
 from graph.store.store import Store

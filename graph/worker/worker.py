@@ -23,8 +23,9 @@ from graph import keys
 from graph.archive.archiver import Archiver
 from graph.errors import StoreUnavailable
 from graph.home.fan_out import FanOut, FanOuts
-from graph.log.events import Event
-from graph.log.log import Log, entry_id, number_of, readable
+from graph.log.events import Event, decode_entry
+from graph.log.log import Log
+from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS, time_of
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
@@ -190,7 +191,7 @@ class Worker:
         events: list[Event] = []
         done: list[str] = []
         for entry in entries:
-            event = readable(entry)
+            event = decode_entry(entry)
             if event is not None:
                 events.append(event)
             elif entry[1] is None:

@@ -22,7 +22,7 @@ from graph.errors import Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
 from graph.log.events import EventBody, Followed, PostDeleted, PostPublished, Unfollowed
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of

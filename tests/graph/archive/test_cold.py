@@ -12,7 +12,7 @@ from graph import Graph
 from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostPublished
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.projections.mode import Mode
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP

@@ -14,7 +14,7 @@ from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
 from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostPublished, UserFollowed, UserUnfollowed
 from graph.log.events import PermissionRevoked
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.model import Permission
 from tests.graph.feed.watching import Watcher, feed_of, numbers
 from tests.support.graph_worlds import Open, befriend, people, posts, reached

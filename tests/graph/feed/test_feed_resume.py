@@ -10,7 +10,7 @@ from graph.feed.feed import Feed
 from graph.feed.stream import Stream, size_of
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChanged
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
 from tests.graph.feed.watching import QUIET, Watcher, feed_of, numbers, watching
 from tests.support.graph_worlds import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts

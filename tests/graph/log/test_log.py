@@ -26,7 +26,8 @@ from graph.log.events import (
     decode_body,
     encode_body,
 )
-from graph.log.log import IdempotencyKey, entry_id, milliseconds, number_of
+from graph.log.log import IdempotencyKey
+from graph.log.numbers import entry_id, milliseconds, number_of
 from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at, time_of
 from tests.support.graph_worlds import Open, codes
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from graph import keys
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.model import Permission
 from graph.records import POST_COLUMNS, as_post
 from graph.repair.repair import Kind

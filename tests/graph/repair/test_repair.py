@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.log.events import Followed, PostPublished
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.repair.repair import Kind, Part, Repair, Report
 from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.archive.archive import Archive
 from graph.log.events import UserCreated
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.model import number_at
 from graph.projections.mode import Mode
 from server.seeding.load import Source, demo_source, load
