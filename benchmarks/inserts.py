@@ -66,8 +66,8 @@ class Fans:
         """Assert on a sample, through the graph's own interface, that the world reads as it should."""
         indexes = random.Random(1).sample(range(self.crowd.viewers), min(sample, self.crowd.viewers))
         await self.crowd.check(self.graph, indexes)
-        counts = await self.graph.users.counts([audience.author for audience in self.audiences])
-        assert [count.followers for count in counts] == [audience.followers for audience in self.audiences]
+        counts = await self.graph.users.followers_counts([audience.author for audience in self.audiences])
+        assert counts == [audience.followers for audience in self.audiences]
 
     def everybody_served(self, audience: Audience, post: int) -> bool:
         """Look into every follower's cache for a post."""

@@ -39,20 +39,6 @@ class User(NamedTuple):
     name: str
     bio: str = ""
 
-    @property
-    def joined_at(self) -> datetime:
-        """When the person signed up."""
-        return time_of(self.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many followers, followings and live posts a person has: cardinalities, never counters that drift."""
-
-    followers: int
-    following: int
-    posts: int
-
 
 class Permission(StrEnum):
     """What not everybody may do; the names are part of the log and of the command line."""
@@ -78,22 +64,12 @@ class Post(NamedTuple):
     platform: str | None = None
     location: Location | None = None
 
-    @property
-    def created_at(self) -> datetime:
-        """When the post was published."""
-        return time_of(self.id)
-
 
 class Follow(NamedTuple):
     """One entry of a followers or following list: the other person's id and the number of the Followed event."""
 
     user: int
     number: int
-
-    @property
-    def followed_at(self) -> datetime:
-        """When the follow began."""
-        return time_of(self.number)
 
 
 class FollowOutcome(Enum):

@@ -4,7 +4,6 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import starmap
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,7 +14,7 @@ from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
-from graph.model import Counts, Permission, User
+from graph.model import Permission, User
 from graph.passwords.attempts import Attempts
 from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
@@ -67,11 +66,6 @@ class Users:
         while len(self._ids) > REMEMBERED_LOGINS:
             del self._ids[next(iter(self._ids))]
         return ids
-
-    async def counts(self, ids: Sequence[int]) -> list[Counts]:
-        """Count followers, followings and live posts. One round trip, O(1) a person."""
-        columns = await asyncio.gather(self.followers_counts(ids), self.following_counts(ids), self.posts_counts(ids))
-        return list(starmap(Counts, zip(*columns, strict=True)))
 
     def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Count people's followers: cardinalities of sets. One round trip, O(1) a person."""

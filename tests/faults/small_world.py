@@ -10,6 +10,7 @@ from graph.paging import Window
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
+from tests.support.graph_worlds import counts_of
 
 PASSWORD = "correct horse"
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
@@ -101,7 +102,7 @@ async def reading(graph: Graph) -> dict[str, Any]:
         [following] = await graph.follows.following([person], EVERYTHING)
         [own] = await graph.timelines.user([person], EVERYTHING)
         home = await graph.timelines.home(person, EVERYTHING)
-        [counts] = await graph.users.counts([person])
+        [counts] = await counts_of(graph, [person])
         seen[login] = {
             "profile": profile and (profile.login, profile.name),
             "followers": sorted(names[follow.user] for follow in followers.items),

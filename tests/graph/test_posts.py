@@ -12,10 +12,22 @@ from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted
-from graph.model import Counts, Location
+from graph.model import Location
 from graph.terms import digest_of
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import Open, codes, counted, home, many_posts, newest, people, posts, state
+from tests.support.graph_worlds import (
+    Counts,
+    Open,
+    codes,
+    counted,
+    counts_of,
+    home,
+    many_posts,
+    newest,
+    people,
+    posts,
+    state,
+)
 from tests.support.stores import Stop, runs
 
 
@@ -81,7 +93,7 @@ async def test_a_key_publishes_once(graph: Graph, another: Open) -> None:
 
     assert len(set(found)) == 1
     assert await home(graph, alice) == [found[0].id]
-    assert await graph.users.counts([alice]) == [Counts(0, 0, 1)]
+    assert await counts_of(graph, [alice]) == [Counts(0, 0, 1)]
 
 
 async def test_without_a_key_equal_posts_are_two(graph: Graph) -> None:
@@ -157,7 +169,7 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
     assert await other.posts.get_many([gone]) == [None]
     assert await home(other, bob) == [kept]
     assert [p.id for p in (await other.timelines.user([alice], newest(10)))[0].items] == [kept]
-    assert await other.users.counts([alice]) == [Counts(1, 0, 1)]
+    assert await counts_of(other, [alice]) == [Counts(1, 0, 1)]
     assert await other.posts.are_deleted([kept, gone, 7]) == [False, True, False]
 
 
@@ -172,7 +184,7 @@ async def test_deleting_again_is_fine(graph: Graph, another: Open) -> None:
     await graph.housekeeping.tidy()
     await graph.posts.delete(alice, post)
 
-    assert await graph.users.counts([alice]) == [Counts(0, 0, 0)]
+    assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
 
 
 async def test_beyond_the_retention_a_deletion_is_forgotten(another: Open) -> None:
@@ -216,7 +228,7 @@ async def test_a_deletion_between_two_steps_of_its_publication_holds(graph: Grap
         await request
 
         assert await home(graph, alice) == []
-        assert await graph.users.counts([alice]) == [Counts(0, 0, 0)]
+        assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
         await graph.worker().drain()
         assert await graph.posts.get_many([post]) == [None]
         assert await home(graph, alice) == []

@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import UserCreated
-from graph.model import Counts, User
-from tests.support.graph_worlds import PASSWORD, Open, befriend, codes, counted, people, posts, state
+from graph.model import User
+from tests.support.graph_worlds import PASSWORD, Counts, Open, befriend, codes, counted, counts_of, people, posts, state
 from tests.support.stores import Crashed, Death
 
 
@@ -281,9 +281,9 @@ async def test_counts_are_those_of_the_sets(graph: Graph) -> None:
     await graph.posts.delete(carol, first)
 
     async with counted(graph) as cost:
-        counts = await graph.users.counts([alice, bob, carol, 7])
+        counts = await counts_of(graph, [alice, bob, carol, 7])
 
     assert counts == [Counts(0, 2, 0), Counts(1, 0, 0), Counts(1, 0, 2), Counts(0, 0, 0)]
     assert cost.round_trips == 1
     await graph.posts.delete(carol, (await posts(graph, carol, "four"))[0])
-    assert await graph.users.counts([alice, bob, carol, 7]) == counts
+    assert await counts_of(graph, [alice, bob, carol, 7]) == counts

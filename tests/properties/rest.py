@@ -11,6 +11,7 @@ from graph import Graph, keys
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
 from tests.properties.model import World
+from tests.support.graph_worlds import counts_of
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Rest:
         own = await self.graph.timelines.user(self.users, everything)
         followers = await self.graph.follows.followers(self.users, everything)
         following = await self.graph.follows.following(self.users, everything)
-        counts = await self.graph.users.counts(self.users)
+        counts = await counts_of(self.graph, self.users)
         for i, user in enumerate(self.users):
             assert [post.id for post in own[i].items] == self.world.own(user)
             assert {(f.user, user) for f in followers[i].items} == {f for f in self.world.follows if f[1] == user}

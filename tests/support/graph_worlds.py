@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis.asyncio import Redis
 
@@ -108,6 +108,22 @@ async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = Tru
         if not (page.has_next if forward else page.has_previous):
             return found
         assert len(page.items) == size, "a page is short only at the end"
+
+
+class Counts(NamedTuple):
+    """The three counts of a user."""
+
+    followers: int
+    following: int
+    posts: int
+
+
+async def counts_of(graph: Graph, users: Sequence[int]) -> list[Counts]:
+    """Return the counts of users, in order."""
+    columns = await asyncio.gather(
+        graph.users.followers_counts(users), graph.users.following_counts(users), graph.users.posts_counts(users)
+    )
+    return [Counts(*row) for row in zip(*columns, strict=True)]
 
 
 async def cached(graph: Graph, *viewers: int) -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from graph import Graph
-from graph.model import Counts, Relationship, User
+from graph.model import Relationship, User
 from graph.paging import CursorKind, Window, encode_cursor
 from server.demo.people import demo_world
 from server.demo.world import World
 from server.seeding.load import demo_source, load
+from tests.support.graph_worlds import Counts, counts_of
 
 BASE = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 PEOPLE = 24
@@ -74,7 +75,7 @@ async def as_it_is(graph: Graph, logins: list[str]) -> Reading:
     found = await graph.users.ids_of_logins(logins)
     ids = {login: id for login, id in zip(logins, found, strict=True) if id is not None}
     users = dict(zip(ids, await graph.users.get_many(list(ids.values())), strict=True))
-    counts = dict(zip(ids, await graph.users.counts(list(ids.values())), strict=True))
+    counts = dict(zip(ids, await counts_of(graph, list(ids.values())), strict=True))
     return Reading(
         users=users,
         counts=counts,

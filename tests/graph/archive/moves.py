@@ -16,7 +16,7 @@ from graph.archive.archive import Archive
 from graph.archive.statements import FLOORS, POSTS
 from graph.model import MAX_NUMBER
 from graph.projections.mode import Mode
-from tests.support.graph_worlds import befriend, cached, home, home_upwards, own, people, posts
+from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
 from tests.support.stores import HookedStore
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class Moving:
             assert max(rows, default=0) <= floor < min(hot, default=MAX_NUMBER)
             left = [post for post in rows if await self.raw.exists(keys.post(post))]
             assert left == [], "records of archived posts are left"
-            [counts] = await self.graph.users.counts([author])
+            [counts] = await counts_of(self.graph, [author])
             assert counts.posts == len(written)
         assert not await self.raw.exists(keys.ARCHIVABLE, keys.DELETED)
         await self.check_pages()

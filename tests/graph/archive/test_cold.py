@@ -16,7 +16,7 @@ from graph.log.numbers import entry_id
 from graph.projections.mode import Mode
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import crowd, home, many_posts, newest, own
+from tests.support.graph_worlds import counts_of, crowd, home, many_posts, newest, own
 
 Opened = Callable[[str], Awaitable[Graph]]
 
@@ -176,7 +176,7 @@ async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: O
     await graph.projections.project(events, Mode.WORKER)
 
     assert await own(graph, author) == ids[::-1]
-    [counts] = await graph.users.counts([author])
+    [counts] = await counts_of(graph, [author])
     assert counts.posts == 40
 
 

@@ -12,7 +12,7 @@ from graph.errors import ArchiveUnavailable
 from graph.log.events import Followed, PostPublished
 from graph.paging import Window
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import crowd
+from tests.support.graph_worlds import counts_of, crowd
 
 HOT = 100
 FACTS_AT_ONCE = 2000
@@ -68,7 +68,7 @@ async def test_five_thousand_posts_of_one_author_come_once_each(graph: Graph) ->
         await graph.posts.delete(author, post)
     left = [post for post in ids if post not in gone]
     assert await scrolled(graph, author, 50, home=False) == left[::-1]
-    [counts] = await graph.users.counts([author])
+    [counts] = await counts_of(graph, [author])
     assert counts.posts == len(left)
     await graph.worker().drain()
     assert graph.archiver is not None

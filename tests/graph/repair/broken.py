@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.model import Location, Permission
-from tests.support.graph_worlds import befriend, cached, crowd, home, home_upwards, ids, newest, own, posts
+from tests.support.graph_worlds import befriend, cached, counts_of, crowd, home, home_upwards, ids, newest, own, posts
 
 HOT, BATCH, LIMIT = 3, 2, 2
 
@@ -134,7 +134,7 @@ class Broken:
                 seen = await read(graph, viewer, size)
                 assert seen == self.home(viewer), (viewer, size)
             await graph.timelines.wait_for_rebuilds()
-        counts = await graph.users.counts(all_)
+        counts = await counts_of(graph, all_)
         followers = await graph.follows.followers(all_, newest(100))
         for person, count, fans in zip(all_, counts, followers, strict=True):
             assert await own(graph, person) == self.posts[person][::-1]
@@ -203,7 +203,7 @@ async def check_consistency(world: Broken) -> None:
     own = dict(zip(people, await graph.timelines.user(people, newest(100)), strict=True))
     followers = dict(zip(people, await graph.follows.followers(people, newest(100)), strict=True))
     following = {person: await graph.follows.followed_by(person) for person in people}
-    for person, counts in zip(people, await graph.users.counts(people), strict=True):
+    for person, counts in zip(people, await counts_of(graph, people), strict=True):
         assert {other: number for other, n in following.items() for who, number in n.items() if who == person} == {
             follow.user: follow.number for follow in followers[person].items if follow.user in people
         }

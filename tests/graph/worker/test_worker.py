@@ -18,6 +18,7 @@ from tests.support.graph_worlds import (
     background,
     befriend,
     cached,
+    counts_of,
     crowd,
     home,
     newest,
@@ -48,7 +49,7 @@ async def test_draining_projects_many_batches(graph: Graph) -> None:
     numbers = await append(graph, *(Followed(fan, star) for fan in fans))
 
     assert await graph.worker().drain() == numbers[-1]
-    assert (await graph.users.counts([star]))[0].followers == 349
+    assert (await counts_of(graph, [star]))[0].followers == 349
 
 
 async def test_the_watermark_waits_for_the_oldest_pending_event(graph: Graph) -> None:
@@ -108,7 +109,7 @@ async def test_several_workers_share_the_log(graph: Graph, another: Open) -> Non
     watermarks = await asyncio.gather(*(worker.drain() for worker in workers))
 
     assert watermarks == 3 * [numbers[-1]]
-    assert (await graph.users.counts([star]))[0].followers == 499
+    assert (await counts_of(graph, [star]))[0].followers == 499
 
 
 async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open) -> None:

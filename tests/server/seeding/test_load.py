@@ -17,7 +17,7 @@ from server.demo.people import PASSWORD, SEVEN, demo_world
 from server.seeding.load import SeedRefused, demo_source, load
 from server.seeding.sources import seed_source
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import background, cached, reached
+from tests.support.graph_worlds import background, cached, counts_of, reached
 from tests.support.stores import InterceptedStore
 from tests.support.worlds import BASE, as_it_is, as_it_should_be, settle_small_world
 
@@ -226,7 +226,7 @@ async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
     assert await load(graph, source)
 
     people = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
-    counts = await graph.users.counts(people)
+    counts = await counts_of(graph, people)
     assert (len(people), sum(count.posts for count in counts)) == (2000, 6000)
     follows = source.count() - 8000
     assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
