@@ -8,10 +8,10 @@ import asyncio
 import math
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from argon2 import PasswordHasher
 
-from graph.archive.archive import Archive
 from graph.archive.archiver import Archiver
 from graph.archive.binding import ArchiveBinding
 from graph.commit import Commit
@@ -36,6 +36,9 @@ from graph.worker.dead_letters import DeadLetters
 from graph.worker.housekeeping import Housekeeping
 from graph.worker.worker import LEASE, Worker
 
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
 __all__ = ["Graph", "Tuning"]
 
 
@@ -45,7 +48,7 @@ class Graph:
     Nothing connects before the first use.
     """
 
-    def __init__(self, store: Store, tuning: Tuning | None = None, archive: Archive | None = None) -> None:
+    def __init__(self, store: Store, tuning: Tuning | None = None, archive: "Archive | None" = None) -> None:
         tuning = tuning or Tuning()
         self.tuning = tuning
         self.store = store
@@ -86,7 +89,7 @@ class Graph:
         url: str,
         tuning: Tuning | None = None,
         store: Callable[[str], Store] = Store,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
     ) -> "Graph":
         """Open the graph in the store at this URL. Raises ValueError for a URL that names no store.
 

@@ -5,7 +5,6 @@ Statements are SQLAlchemy's, so that SQLite, PostgreSQL and MySQL or MariaDB giv
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Delete, Select, Table, delete, func, select, union, update
@@ -13,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
 from graph.archive.database import SECONDS, Database
+from graph.archive.floors import Floors
 from graph.archive.migrations import SchemaState
 from graph.archive.statements import FLOORS, IDENTITY, POSTS
 from graph.model import Location, Post
@@ -21,17 +21,6 @@ from graph.paging import Window
 T = TypeVar("T")
 
 CHUNK = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """How far the moving of one author's posts into the archive has come.
-
-    Every live post of the author up to `moved` has its row; up to `freed` the store's records of them are gone.
-    """
-
-    moved: int = 0
-    freed: int = 0
 
 
 class Archive:

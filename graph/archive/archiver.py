@@ -10,9 +10,9 @@ store's tells of a move that broke off, which is taken up after its transaction.
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.archive import Archive
 from graph.archive.binding import ArchiveBinding
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.log import Log
@@ -20,6 +20,9 @@ from graph.model import Post
 from graph.records import as_post, read_post
 from graph.store.commands import script
 from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 AUTHORS_AT_ONCE = 100
 ROWS_AT_ONCE = 1000
@@ -37,7 +40,7 @@ class Archiver:
     """
 
     def __init__(
-        self, store: Store, log: Log, archive: Archive, binding: ArchiveBinding, hot_posts: int, batch: int
+        self, store: Store, log: Log, archive: "Archive", binding: ArchiveBinding, hot_posts: int, batch: int
     ) -> None:
         self._store = store
         self._log = log

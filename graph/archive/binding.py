@@ -5,18 +5,21 @@ remembers the archive that its first post went to, and no process reads from ano
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.model import Post
 from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 
 class ArchiveBinding:
     """The archive of a store, or the lack of one, and whether it is the right one."""
 
-    def __init__(self, store: Store, archive: Archive | None) -> None:
+    def __init__(self, store: Store, archive: "Archive | None") -> None:
         self._store = store
         self._archive = archive
         self._owned = False
@@ -53,7 +56,7 @@ class ArchiveBinding:
             return [None for _ in ids]
         return await (await self.archive()).get_many(ids)
 
-    async def archive(self) -> Archive:
+    async def archive(self) -> "Archive":
         """Give the archive to read older posts from. Raises ArchiveUnavailable if there is none, or a wrong one."""
         try:
             await self.check()

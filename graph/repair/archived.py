@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from graph import keys
-from graph.archive.archive import Floors
+from graph.archive.floors import Floors
 from graph.model import Post
 from graph.paging import Window
 from graph.repair.posts import Entry, Remedies, Sight, look

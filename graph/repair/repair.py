@@ -9,10 +9,9 @@ wins. Breaking off is harmless: the next repair finds what is left.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from graph import keys
-from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable
 from graph.log.log import Log
 from graph.projections.projections import Projections
@@ -25,6 +24,9 @@ from graph.repair.posts import Listed, Records
 from graph.repair.report import Difference, Kind, Part, Report
 from graph.repair.scope import Scope, parts
 from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 __all__ = ["Advance", "Kind", "Part", "Repair", "Report"]
 
@@ -70,7 +72,7 @@ class Repair:
         store: Store,
         log: Log,
         projections: Projections,
-        archive: Archive | None,
+        archive: "Archive | None",
         *,
         patience: float = PATIENCE_SECONDS,
     ) -> None:

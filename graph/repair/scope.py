@@ -7,10 +7,10 @@ holds.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graph import keys
-from graph.archive.archive import Archive, Floors
+from graph.archive.floors import Floors
 from graph.errors import ArchiveUnavailable
 from graph.log.events import PostPublished
 from graph.log.log import Log
@@ -18,6 +18,9 @@ from graph.model import Post
 from graph.records import POST_COLUMNS, as_post, published_post
 from graph.store.commands import Command
 from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
 
 OWNERS_AT_ONCE = 500
 MEMBERS_AT_ONCE = 10_000
@@ -37,7 +40,7 @@ class Scope:
     tells whether the store has posts in an archive at all. `seen` counts the keys that were gone through.
     """
 
-    def __init__(self, store: Store, log: Log, archive: Archive | None, watermark: int, *, archived: bool) -> None:
+    def __init__(self, store: Store, log: Log, archive: "Archive | None", watermark: int, *, archived: bool) -> None:
         self.store = store
         self.log = log
         self.archive = archive
