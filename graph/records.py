@@ -22,7 +22,7 @@ def as_post(post: int, row: Sequence[Any]) -> Post | None:
     author, text, platform, latitude, longitude, _ = row
     if author is None:
         return None
-    location = None if latitude is None else Location(float(latitude), float(longitude))
+    location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
     return Post(post, int(author), text, platform, location)
 
 
@@ -33,7 +33,7 @@ def split_posts(ids: Sequence[int], rows: Sequence[Sequence[Any]]) -> tuple[dict
     absent: list[int] = []
     for id_, (author, text, platform, latitude, longitude, gone) in zip(ids, rows, strict=True):
         if author is not None:
-            location = None if latitude is None else Location(float(latitude), float(longitude))
+            location = None if latitude is None or longitude is None else Location(float(latitude), float(longitude))
             posts[id_] = new_post((id_, int(author), text, platform, location))
         if gone is not None:
             deleted.append(id_)
