@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
+from cachetools import LRUCache
+
 from graph import keys
 from graph.errors import StoreUnavailable
 from graph.store.commands import script
@@ -119,7 +121,7 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[tuple[str, str], Known] = {}
+        self._known: LRUCache[tuple[str, str], Known] = LRUCache(REMEMBERED)
 
     def spend(self, holder: str, rate: Rate, cost: int) -> Decision | None:
         """Charge a rate from what was taken in advance; None if that is not enough. No round trip."""
@@ -217,8 +219,6 @@ class Rates:
         known = self._known.get((holder, rate.name))
         if known is None:
             known = self._known[holder, rate.name] = Known()
-            if len(self._known) > REMEMBERED:
-                del self._known[next(iter(self._known))]
         return known
 
     def _now(self) -> float:

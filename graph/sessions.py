@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from cachetools import LRUCache
+
 from graph import keys
 from graph.commit import Commit
 from graph.log.events import SessionsEnded
@@ -25,7 +27,7 @@ class Sessions:
         self._store = store
         self._commit = commit
         self._ttl = ttl
-        self._ended: dict[tuple[int, str], None] = {}
+        self._ended: LRUCache[tuple[int, str], None] = LRUCache(REMEMBERED_ENDED)
 
     async def start(self, user: int) -> Session:
         """Open a session and prune expired ones; beyond a hundred, those next to expire end. One round trip."""
@@ -47,8 +49,6 @@ class Sessions:
         live = is_ahead(ends)
         if not live:
             self._ended[user, session] = None
-            if len(self._ended) > REMEMBERED_ENDED:
-                del self._ended[next(iter(self._ended))]
         return live
 
     def are_live(self, sessions: Sequence[tuple[int, str]]) -> "asyncio.Future[list[bool]]":

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from argon2 import PasswordHasher
+from cachetools import LRUCache
 
 from graph import keys
 from graph.commit import Commit
@@ -41,7 +42,7 @@ class Users:
         self._commit = commit
         self.hashing = Hashing(hasher)
         self._attempts = Attempts(store)
-        self._ids: dict[str, int] = {}
+        self._ids: LRUCache[str, int] = LRUCache(REMEMBERED_LOGINS)
         self._attempts_on: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
@@ -58,14 +59,13 @@ class Users:
         One round trip for those not met before: a login that has an id keeps it for ever, so it is remembered.
         """
         folded = [folded_login(login) for login in logins]
-        unknown = list({login for login in folded if login and login not in self._ids})
+        known = {login: user for login in folded if login and (user := self._ids.get(login)) is not None}
+        unknown = list({login for login in folded if login and login not in known})
         replies = await self._store.read([("HGET", keys.login(login), "user") for login in unknown])
         found = {login: int(user) for login, user in zip(unknown, replies, strict=True) if user}
-        ids = [self._ids.get(login) or found.get(login) if login else None for login in folded]
         self._ids.update(found)
-        while len(self._ids) > REMEMBERED_LOGINS:
-            del self._ids[next(iter(self._ids))]
-        return ids
+        known |= found
+        return [known.get(login or "") for login in folded]
 
     def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Count people's followers: cardinalities of sets. One round trip, O(1) a person."""

@@ -318,11 +318,12 @@ async def test_what_is_stored_expires_with_the_bucket_full(graph: Graph) -> None
 async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million addresses do not fill the memory."""
     monkeypatch.setattr("graph.rates.REMEMBERED", 50)
+    rates = Rates(graph.store)
     for start in range(0, 200, 20):
         await asyncio.gather(
-            *(graph.rates.charge(f"address:{n}", [(POINTS, 1)]).decisions() for n in range(start, start + 20))
+            *(rates.charge(f"address:{n}", [(POINTS, 1)]).decisions() for n in range(start, start + 20))
         )
-    assert len(graph.rates._known) == 50
+    assert len(rates._known) == 50
 
 
 @pytest.mark.parametrize("cost", [11, 10**9])

@@ -235,6 +235,22 @@ async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
     assert await graph.users.get_many([alice]) == [changed[-1]]
 
 
+async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(
+    graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ids that are remembered when a look-up begins are part of its result."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    monkeypatch.setattr("graph.users.REMEMBERED_LOGINS", 1)
+    other = await another()
+    await other.users.ids_of_logins(["alice"])
+
+    found = await asyncio.gather(
+        other.users.ids_of_logins(["carol"]), other.users.ids_of_logins(["alice", "bob", "nobody", "?", "ALICE"])
+    )
+
+    assert found == [[carol], [alice, bob, None, None, alice]]
+
+
 async def test_a_bad_profile_changes_nothing(graph: Graph) -> None:
     """If one field is wrong the other is not written either."""
     [alice] = await people(graph, "alice")
