@@ -1,7 +1,6 @@
-"""The social graph: people, posts, follows and timelines in the store.
+"""The social graph: users, posts, follows and timelines.
 
-It has nothing to do with GraphQL, which it does not know: the name means who follows whom. Outsiders hold one
-`Graph` and reach everything through it.
+`Graph` is the entry point for the packages above. The social graph does not depend on GraphQL.
 """
 
 import asyncio
@@ -43,9 +42,9 @@ __all__ = ["Graph", "Tuning"]
 
 
 class Graph:
-    """The social graph on one store, and behind it an archive of cold posts; without one all posts stay in the store.
+    """The social graph in one store. Older posts move to the archive, if there is one.
 
-    Nothing connects before the first use.
+    Connections are opened at the first use.
     """
 
     def __init__(self, store: Store, tuning: Tuning | None = None, archive: "Archive | None" = None) -> None:
@@ -91,9 +90,9 @@ class Graph:
         store: Callable[[str], Store] = Store,
         archive: "Archive | None" = None,
     ) -> "Graph":
-        """Open the graph in the store at this URL. Raises ValueError for a URL that names no store.
+        """Return the graph in the store at this URL. Raises ValueError for a URL that names no store.
 
-        The graph closes the archive when it is closed itself.
+        `close` also closes the archive.
         """
         return cls(store(url), tuning, archive)
 
@@ -114,11 +113,11 @@ class Graph:
         )
 
     def repair(self) -> Repair:
-        """Make a repair of what is derived in this graph."""
+        """Return a repair of this graph's derived data."""
         return Repair(self.store, self.log, self.projections, self.archive)
 
     async def close(self) -> None:
-        """Stop what runs in the background and close the connections."""
+        """End background tasks and close all connections."""
         await asyncio.gather(self.feed.close(), self.timelines.close())
         self.users.hashing.close()
         await self.store.close()

@@ -1,7 +1,7 @@
-"""What can go wrong in the social graph, as exceptions that carry a stable code.
+"""The errors of the social graph.
 
-`Rejected` is for the expected: input that breaks a rule, found before anything is written. The others say that
-something around the graph failed.
+`Rejected` means that an input breaks a rule and nothing was written. The other errors mean that the store, the archive
+or a limit prevented the operation.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ProblemCode(Enum):
-    """Why an input was rejected; the names are part of the GraphQL contract."""
+    """Why an input was rejected. The names are part of the GraphQL schema."""
 
     INVALID = "INVALID"
     LOGIN_TAKEN = "LOGIN_TAKEN"
@@ -27,7 +27,7 @@ class ProblemCode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One rule that an input breaks: a stable code, a sentence for people, the path inside the input."""
+    """One broken rule: a stable code, a message for users, and the path of the input field."""
 
     code: ProblemCode
     message: str
@@ -35,11 +35,11 @@ class Problem:
 
 
 class GraphError(Exception):
-    """The base of every error that the social graph raises on purpose."""
+    """The base class of the errors of the social graph."""
 
 
 class Rejected(GraphError):
-    """An expected failure: the input breaks rules, and nothing was written."""
+    """The input breaks rules. Nothing was written."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -47,22 +47,22 @@ class Rejected(GraphError):
 
     @classmethod
     def because(cls, code: ProblemCode, message: str, *field: str) -> "Rejected":
-        """Build the rejection of one field for one reason."""
+        """Return a rejection with one problem."""
         return cls(Problem(code, message, field))
 
 
 class BadPaging(GraphError):
-    """A page was asked for in a way that has no answer: bad first/last, or a foreign or broken cursor."""
+    """The arguments of a connection are invalid: first or last out of range, or a cursor that is not of this list."""
 
 
 class BadFilter(GraphError):
-    """A filter of events that makes no sense or goes beyond a limit; the message names the field."""
+    """An event filter is invalid or exceeds a limit. The message names the field."""
 
 
 class StoreUnavailable(GraphError):
-    """The store did not answer. Nothing is known of a write under way; its retry with the same key is safe.
+    """The store did not answer. A write may or may not have been applied; retrying it with the same key is safe.
 
-    The message may be shown to anybody; `reason` says more, for the log of whoever runs the store.
+    The message is safe to show to clients. `reason` holds details for the operator's logs.
     """
 
     def __init__(self, reason: object = "") -> None:
@@ -71,9 +71,9 @@ class StoreUnavailable(GraphError):
 
 
 class ArchiveUnavailable(GraphError):
-    """The archive did not answer. A write under way may have been done or not; its retry is safe.
+    """The archive did not answer. A write may or may not have been applied; retrying it is safe.
 
-    The message may be shown to anybody; `reason` says more, for the log of whoever runs the archive.
+    The message is safe to show to clients. `reason` holds details for the operator's logs.
     """
 
     def __init__(self, reason: object = "") -> None:
@@ -82,30 +82,32 @@ class ArchiveUnavailable(GraphError):
 
 
 class Overloaded(GraphError):
-    """Too many passwords wait to be hashed. Nothing was done; trying again in a moment is safe."""
+    """Too many passwords wait to be hashed. Nothing was written."""
 
     def __init__(self) -> None:
         super().__init__("Too many passwords are being checked. Try again in a moment.")
 
 
 class WrongArchive(GraphError):
-    """The archive is not the one that holds this store's older posts."""
+    """The configured archive is not the one that holds this store's older posts."""
 
     def __init__(self) -> None:
-        super().__init__("This is not the archive that holds the store's older posts. Was another one used before?")
+        super().__init__(
+            "This is not the archive that holds the store's older posts. Configure the archive that was used before."
+        )
 
 
 class NumbersExhausted(GraphError):
-    """The log has no number left in its 53 bits (the year 2089), or a clock is set decades ahead."""
+    """The next number of the log would exceed 53 bits: the year is 2089, or a clock is decades ahead."""
 
 
 class OutOfStep(GraphError):
-    """The log cannot give imported events the numbers they came with: somebody else has written to it."""
+    """Imported events cannot keep their numbers: another process has appended to the log."""
 
 
 class SessionOver(GraphError):
-    """The session of a live stream has ended; so does the stream."""
+    """The session of a live stream has ended, and the stream ends with it."""
 
 
 class NotPermitted(GraphError):
-    """What was asked for needs a permission that the viewer does not have, or no longer has."""
+    """The operation needs a permission that the viewer does not have."""

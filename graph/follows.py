@@ -1,4 +1,4 @@
-"""Follows: follow and unfollow, followers and following lists."""
+"""Follows: follow and unfollow, and the lists of followers and followed users."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from graph.store.store import Store
 
 
 class Follows:
-    """Who follows whom. A person follows at most `max_following` others."""
+    """The follows of users. A user follows at most `max_following` others."""
 
     def __init__(self, store: Store, commit: Commit, max_following: int) -> None:
         self._store = store
@@ -22,12 +22,12 @@ class Follows:
         self._max_following = max_following
 
     async def follow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome]:
-        """Follow people (distinct ids); answer for each in order.
+        """Follow users (distinct ids) and return the outcome for each, in order. Four round trips.
 
-        All or nothing: if the new ones would exceed the limit, nothing is written and they answer LIMIT_REACHED. Two
-        tabs at once may pass the limit by what they add together. Four round trips, whatever the number of people.
+        If the new follows would exceed the limit, none is written and their outcome is LIMIT_REACHED. Concurrent calls
+        may exceed the limit together.
         """
-        outcomes, count = await self._judge(viewer, users, FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
+        outcomes, count = await self._outcomes(viewer, users, FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
         new = [user for user, outcome in zip(users, outcomes, strict=True) if outcome is FollowOutcome.FOLLOWED]
         if count + len(new) > self._max_following:
             return [FollowOutcome.LIMIT_REACHED if o is FollowOutcome.FOLLOWED else o for o in outcomes]
@@ -35,16 +35,16 @@ class Follows:
         return outcomes
 
     async def unfollow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome]:
-        """Stop following people (distinct ids); answer for each in order. Four round trips."""
-        outcomes, _ = await self._judge(viewer, users, FollowOutcome.NOT_FOLLOWING, FollowOutcome.UNFOLLOWED)
+        """Unfollow users (distinct ids) and return the outcome for each, in order. Four round trips."""
+        outcomes, _ = await self._outcomes(viewer, users, FollowOutcome.NOT_FOLLOWING, FollowOutcome.UNFOLLOWED)
         gone = [user for user, outcome in zip(users, outcomes, strict=True) if outcome is FollowOutcome.UNFOLLOWED]
         await self._commit([Unfollowed(viewer, user) for user in gone])
         return outcomes
 
-    async def _judge(
+    async def _outcomes(
         self, viewer: int, users: Sequence[int], if_absent: FollowOutcome, if_present: FollowOutcome
     ) -> tuple[list[FollowOutcome], int]:
-        """Tell what will become of each id, and how many the viewer follows now."""
+        """Return the outcome for each id, and the number of users that the viewer follows now."""
         if not users:
             return [], 0
         following = keys.following(viewer)
@@ -62,16 +62,16 @@ class Follows:
         return outcomes, count
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
-        """Read whom a viewer follows, each with the number of the Followed event. One round trip, O(following)."""
+        """Return the followed users with the numbers of the Followed events. One round trip, O(n) for n follows."""
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 
     def followers(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
-        """Read a page of each person's followers, newest first. One round trip."""
+        """Return a page of the followers of each user, newest first. One round trip."""
         return self._pages(keys.followers, users, window)
 
     def following(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
-        """Read a page of whom each person follows, newest first. One round trip."""
+        """Return a page of the users that each user follows, newest first. One round trip."""
         return self._pages(keys.following, users, window)
 
     def _pages(
@@ -84,5 +84,5 @@ class Follows:
 
 
 def as_pages(window: Window, replies: Sequence[Sequence[tuple[str, float]]]) -> list[Page[Follow]]:
-    """Read the members and scores of lists of follows as pages of a window."""
+    """Return the pages of a window from replies of users and numbers."""
     return [window.page([new_follow((int(user), int(score))) for user, score in rows]) for rows in replies]

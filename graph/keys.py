@@ -1,44 +1,44 @@
-"""The store's keys: the data model as a table, and the only place where a key is spelled.
+"""The keys of the store. Only this module spells them.
 
-`{…}` is the part that a cluster hashes: all keys of one person share a slot, and so do all keys of the log.
+A cluster hashes the part in `{…}`: all keys of one user share a slot, and so do all keys of the log.
 
 =============================  ==============  ==================================================================
 key                            type            content
 =============================  ==============  ==================================================================
-`{log}`                        stream          events, one entry each, its id the event's number as `ms-sequence`
-`{log}:idempotency:<user>:<key>` string, TTL     idempotency: hash of the appended events and their numbers
-`{log}:watermark`                string          the watermark: every event up to this number is projected
+`{log}`                        stream          events, one per entry; the entry's id is the event's number
+`{log}:idempotency:<user>:<key>` string, TTL   hash of the appended events, and their numbers
+`{log}:watermark`              string          every event up to this number is projected
 `{log}:trimmed`                string          highest number that retention has removed from the log
-`{log}:scrubbed`               string          how far deleted posts' texts have been removed from the log
-`{log}:import`                 string          what an import brings into the log, and whether it is complete
-`{log}:dead`                   stream          events and tasks that could not be projected, with the reason
-`{log}:fanouts`                stream          tasks: post, author, and the follow numbers (low, high] to serve
-`{log}:fanouts:open`           sorted set      task's entry → its post, which the watermark waits for
-`{log}:archivable`             sorted set      author with posts for the archive → the post that showed it
-`{log}:deleted`                sorted set      deleted post that may still have an archive row → its deletion
-`{log}:rewritten`              sorted set      archived post whose record a repeated event has written again → post
-`{log}:archive`                string          identity of the archive that holds this store's cold posts
-`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: the claim, then the account
-`rate:{<holder>}`              hash, TTL       rate → the time, in microseconds, at which its bucket is full again
-`attempts:{<login>}:<network>` sorted set, TTL failed log-ins from one network (a hash of it) → their time in seconds
-`attempts:{<login>}`           sorted set, TTL the newest failed log-ins from all networks → their time in seconds
-`networks:{<login>}`           sorted set, TTL networks that the user has logged in from → the last time, in seconds
-`user:{u}`                     hash            id, login, name, bio; `<field>:at` is the number that set a field;
-                                               `may:<permission>` → the number that granted it, or, negative, revoked
+`{log}:scrubbed`               string          up to this number, texts of deleted posts are removed from the log
+`{log}:import`                 string          source of an import, and whether it is complete
+`{log}:dead`                   stream          dead letters: events and tasks that failed, with the reason
+`{log}:fanouts`                stream          fan-out tasks: post, author, follow numbers (low, high]
+`{log}:fanouts:open`           sorted set      entry of an open task → its post, which the watermark waits for
+`{log}:archivable`             sorted set      author with too many hot posts → the post that exceeded the limit
+`{log}:deleted`                sorted set      deleted post that may have an archive row → number of its deletion
+`{log}:rewritten`              sorted set      archived post whose record a repeated event wrote again → post
+`{log}:archive`                string          identity of the archive with the posts of this store
+`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account
+`rate:{<holder>}`              hash, TTL       rate → time at which its bucket is full, in microseconds
+`attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
+`attempts:{<login>}`           sorted set, TTL newest failed log-ins from all networks → time in seconds
+`networks:{<login>}`           sorted set, TTL networks that the user has logged in from → last time in seconds
+`user:{u}`                     hash            id, login, name, bio; `<field>:at` → number that set the field;
+                                               `may:<permission>` → number that granted it; negative: revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
-`following:{u}`                versioned set   whom u follows → number of the Followed event
-`followers:{u}`                versioned set   who follows u → number of the Followed event
-`posts:{u}`                    versioned set   post → post; member `f` → archive floor (0 at first)
-`cold:{u}`                     string          how many of u's live posts are in the archive
+`following:{u}`                versioned set   user followed by u → number of the Followed event
+`followers:{u}`                versioned set   follower of u → number of the Followed event
+`posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
+`cold:{u}`                     string          number of u's live posts in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>` or `pull`
-`post:{p}`                     hash            id, author, text, platform, latitude, longitude; or only `deleted`
-`home:{v}`                     sorted set, TTL cache of the home timeline: post → post; `f` → floor; `r<token>` →
-                                               +inf during a rebuild; `a<author>` → -1 for pulled authors
+`post:{p}`                     hash            id, author, text, platform, latitude, longitude; or `deleted`
+`home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
+                                               during a rebuild; `a<author>` → -1 for pulled authors
 =============================  ==============  ==================================================================
 
-A *versioned set* is a sorted set from member to the number that added it, a second one (`…:gone`) of tombstones
-from member to the number that removed it, and a tombstone floor in `…:gone` under the member `f`. An element
-changes only for a number above its version: its score, else its tombstone's, else the floor.
+A *versioned set* is two sorted sets: members with the number that added them, and in `…:gone` tombstones with the
+number that removed them. The member `f` of `…:gone` is the tombstone floor. An event changes a member only if its
+number is greater than the member's version: its score, else that of its tombstone, else the floor.
 """
 
 LOG = "{log}"
@@ -57,72 +57,72 @@ HOMES = "home:{*}"
 
 
 def idempotency(user: int | str, key: str) -> str:
-    """Name the record of one idempotent append."""
+    """Return the key of the record of one idempotent append."""
     return f"{{log}}:idempotency:{user}:{key}"
 
 
 def login(login: str) -> str:
-    """Name the claim and account of a folded login."""
+    """Return the key of the claim and account of a folded login."""
     return f"login:{{{login}}}"
 
 
 def attempts(login: str) -> str:
-    """Name the failed log-ins to a login from all networks."""
+    """Return the key of the failed log-ins to a login from all networks."""
     return f"attempts:{{{login}}}"
 
 
 def attempts_from(login: str, network: str) -> str:
-    """Name the failed log-ins to a login from one network."""
+    """Return the key of the failed log-ins to a login from one network."""
     return f"attempts:{{{login}}}:{network}"
 
 
 def networks(login: str) -> str:
-    """Name the networks that a user has logged in from."""
+    """Return the key of the networks that a user has logged in from."""
     return f"networks:{{{login}}}"
 
 
 def rate(holder: str) -> str:
-    """Name the rates of a holder: a viewer, or an address."""
+    """Return the key of the rates of a holder: a viewer or an address."""
     return f"rate:{{{holder}}}"
 
 
 def user(user: int) -> str:
-    """Name a person's profile."""
+    """Return the key of a user's profile."""
     return f"user:{{{user}}}"
 
 
 def permission(permission: str) -> str:
-    """Name the field of a profile that tells whether the person has a permission."""
+    """Return the field of a profile that holds a permission."""
     return f"may:{permission}"
 
 
 def sessions(user: int) -> str:
-    """Name a person's live sessions."""
+    """Return the key of a user's live sessions."""
     return f"session:{{{user}}}"
 
 
 def following(user: int) -> str:
-    """Name the versioned set of whom a person follows."""
+    """Return the key of the versioned set of users that a user follows."""
     return f"following:{{{user}}}"
 
 
 def followers(user: int) -> str:
-    """Name the versioned set of a person's followers."""
+    """Return the key of the versioned set of a user's followers."""
     return f"followers:{{{user}}}"
 
 
 def posts(author: int) -> str:
-    """Name the versioned set of an author's hot posts."""
+    """Return the key of the versioned set of an author's hot posts."""
     return f"posts:{{{author}}}"
 
 
 def gone(versioned_set: str) -> str:
-    """Name the tombstones of a versioned set."""
+    """Return the key of the tombstones of a versioned set."""
     return f"{versioned_set}:gone"
 
 
 def cold(author: int) -> str:
-    """Name the counter of an author's archived posts."""
+    """Return the key of the number of an author's archived posts."""
     return f"cold:{{{author}}}"
 
 
@@ -132,10 +132,10 @@ def delivery(author: int) -> str:
 
 
 def post(post: int) -> str:
-    """Name a post's record or tombstone."""
+    """Return the key of a post's record or tombstone."""
     return f"post:{{{post}}}"
 
 
 def home(viewer: int) -> str:
-    """Name the cache of a person's home timeline."""
+    """Return the key of a user's home cache."""
     return f"home:{{{viewer}}}"

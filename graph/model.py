@@ -1,9 +1,9 @@
-"""The frozen records of the social graph, as they leave it.
+"""The immutable records of the social graph.
 
-An *id* is the number of the event that created the thing, and so also the time it came to be: 41 bits of
-milliseconds since 2020 and 12 bits of sequence (`graph.log.numbers`).
+The id of a user or post is the number of the event that created it, and contains the time: 41 bits of milliseconds
+since 2020 and 12 bits of sequence (`graph.log.numbers`).
 
-The records of which a page holds many are named tuples, which are twice as fast to make as frozen dataclasses.
+Records of which a page holds many are named tuples, which are built twice as fast as frozen dataclasses.
 """
 
 from collections.abc import Callable
@@ -22,17 +22,17 @@ MAX_NUMBER = 2**53 - 1
 
 
 def time_of(number: int) -> datetime:
-    """Tell when an event was appended: the time inside its number, in UTC, to the millisecond."""
+    """Return the time in an event's number, in UTC, to the millisecond."""
     return datetime.fromtimestamp(((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000, UTC)
 
 
 def number_at(time: datetime) -> int:
-    """Give the lowest number that an event of this time can have."""
+    """Return the lowest number that an event of this time can have."""
     return ((time - EPOCH) // timedelta(milliseconds=1)) << SEQUENCE_BITS
 
 
 class User(NamedTuple):
-    """A person, as shown to others."""
+    """A user's public profile."""
 
     id: int
     login: str
@@ -41,22 +41,22 @@ class User(NamedTuple):
 
 
 class Permission(StrEnum):
-    """What not everybody may do; the names are part of the log and of the command line."""
+    """What only some users may do. The names are part of the log and of the command line."""
 
     FIREHOSE = "firehose"
-    """Subscribe to the public events of everybody at once."""
+    """Subscribe to the events of all users at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A point on the globe, in degrees."""
+    """A place, in degrees."""
 
     latitude: float
     longitude: float
 
 
 class Post(NamedTuple):
-    """A published post. `author` is the author's id."""
+    """A post. `author` is the author's id."""
 
     id: int
     author: int
@@ -66,14 +66,14 @@ class Post(NamedTuple):
 
 
 class Follow(NamedTuple):
-    """One entry of a followers or following list: the other person's id and the number of the Followed event."""
+    """One entry of a followers or following list: the other user's id and the number of the Followed event."""
 
     user: int
     number: int
 
 
 class FollowOutcome(Enum):
-    """What a follow or unfollow did for one id; the names are part of the GraphQL contract."""
+    """The result of a follow or unfollow for one id. The names are part of the GraphQL schema."""
 
     FOLLOWED = "FOLLOWED"
     ALREADY_FOLLOWING = "ALREADY_FOLLOWING"
@@ -85,7 +85,7 @@ class FollowOutcome(Enum):
 
 
 class RelationshipState(Enum):
-    """How a viewer and a subject stand to each other, seen from the viewer."""
+    """The relationship between the viewer and another user, from the viewer's side."""
 
     SELF = "SELF"
     NONE = "NONE"
@@ -103,9 +103,9 @@ STATES = {
 
 
 class Relationship(NamedTuple):
-    """How `viewer` and `subject` (ids) stand to each other: derived from the viewer's own sets, never stored.
+    """The relationship between two users, `viewer` and `subject`, read from the viewer's sets.
 
-    The two numbers are those of the Followed events, or None where nobody follows.
+    The two numbers are those of the Followed events, or None if there is no follow.
     """
 
     viewer: int
@@ -115,7 +115,7 @@ class Relationship(NamedTuple):
 
     @property
     def state(self) -> RelationshipState:
-        """The relationship in one word."""
+        """The state of the relationship."""
         if self.viewer == self.subject:
             return RelationshipState.SELF
         return STATES[self.following_number is not None, self.followed_by_number is not None]
@@ -132,17 +132,17 @@ class Relationship(NamedTuple):
 
     @property
     def following_since(self) -> datetime | None:
-        """Since when the viewer follows the subject."""
+        """When the viewer followed the subject, or None."""
         return None if self.following_number is None else time_of(self.following_number)
 
     @property
     def followed_by_since(self) -> datetime | None:
-        """Since when the subject follows the viewer."""
+        """When the subject followed the viewer, or None."""
         return None if self.followed_by_number is None else time_of(self.followed_by_number)
 
 
 class TimelineKind(Enum):
-    """Whose posts a timeline shows: the owner's and those of everyone the owner follows, or the owner's alone."""
+    """Whose posts a timeline shows: those of the owner and the users that the owner follows, or the owner's only."""
 
     HOME = "HOME"
     USER = "USER"
@@ -150,7 +150,7 @@ class TimelineKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The name of a timeline: its owner's id and its kind. The posts are read page by page (`graph.timelines`)."""
+    """A timeline: its owner's id and its kind. `graph.timelines` reads its pages."""
 
     owner: int
     kind: TimelineKind
@@ -158,7 +158,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some consecutive entries of a list, newest first, and whether the list goes on at either end."""
+    """Consecutive entries of a list, newest first, and whether there are more at either end."""
 
     items: tuple[T, ...]
     has_next: bool
@@ -167,7 +167,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A log-in that has not ended: its id is in the token, its record in the store makes it revocable."""
+    """A session. Tokens contain its id; it ends when its record in the store is removed."""
 
     id: str
     user: int
@@ -181,4 +181,4 @@ new_relationship: Callable[[tuple[int, int, int | None, int | None]], Relationsh
     tuple.__new__,
     Relationship,
 )
-"""Make the records of which pages hold many out of all their fields, without a call of Python for each."""
+"""Build a record from the tuple of its fields, without running Python code per record."""

@@ -1,4 +1,4 @@
-"""Posts: publish, delete, look up."""
+"""Posts: publishing, deletion and look-ups."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from graph.validation import Check
 
 
 class Posts:
-    """The posts of the graph: those in the store, and behind them those in the archive."""
+    """Posts, in the store and in the archive."""
 
     def __init__(self, store: Store, log: Log, commit: Commit, binding: ArchiveBinding) -> None:
         self._store = store
@@ -26,18 +26,18 @@ class Posts:
         self._binding = binding
 
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
-        """Look posts up by id; None for those that never were or were deleted.
+        """Return posts by id, None for deleted and unknown posts.
 
-        One round trip; for those that the store does not know another, until it is seen that the archive is the right
-        one, and a query. Raises ArchiveUnavailable if they may be in an archive that does not answer.
+        One round trip. Ids that the store does not know take a query of the archive, and at first another round trip
+        that checks its binding. Raises ArchiveUnavailable.
         """
         posts, _ = await self.hydrate(ids, {})
         return [posts.get(id_) for id_ in ids]
 
     async def hydrate(self, ids: Sequence[int], archived: Mapping[int, Post]) -> tuple[dict[int, Post], list[int]]:
-        """Look posts up: those that live by id, and the ids of those that were deleted. Costs what `get_many` does.
+        """Return live posts by id, and the ids of deleted posts. Costs as much as `get_many`.
 
-        `archived` are records that came from the archive already: they count unless the store knows better.
+        `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone.
         """
         posts, deleted, absent = await self._store.ask_each(
             "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
@@ -50,7 +50,7 @@ class Posts:
         return posts, deleted
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
-        """Tell of each post whether it was deleted. One round trip."""
+        """Return for each post whether it was deleted. One round trip."""
         return [bool(reply) for reply in await self._store.read([("HEXISTS", keys.post(p), "deleted") for p in ids])]
 
     async def publish(
@@ -62,10 +62,10 @@ class Posts:
         location: Location | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish a post; when it returns, the first followers have it, and the log will bring it to the others.
+        """Publish and return a post. The first followers have it then; workers push it to the others.
 
-        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND if a repeated key names a
-        post that was deleted since. Four round trips, and one more for every 1,000 of the first followers.
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post of a
+        repeated key was deleted. Four round trips, and one more per 1,000 of the first followers.
         """
         check = Check()
         text = check.text(text)
@@ -78,15 +78,16 @@ class Posts:
         [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
         if key is not None and (await self.get_many([event.number]))[0] is None:
             raise Rejected.because(
-                ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted.", "idempotencyKey"
+                ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted. Use a new key.", "idempotencyKey"
             )
         return published_post(event.number, body)
 
     async def delete(self, viewer: int, post: int) -> None:
-        """Permanently delete one of the viewer's posts. Repeating it is fine while the log remembers.
+        """Permanently delete one of the viewer's posts. Repeating it succeeds while the log holds the deletion.
 
-        Deletions of one post that race append one event: a second one would answer guesses about a post that is gone.
-        Raises Rejected: NOT_FOUND, NOT_ALLOWED. Four round trips; one more and a query for an archived post.
+        Concurrent deletions of a post append one event only: a second digest would let subscribers test guesses about
+        the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED). Four round trips; for an archived post one more and
+        a query.
         """
         [row] = await self._store.read([read_post(post)])
         deletion = row[POST_COLUMNS.index("deleted")]
@@ -99,11 +100,11 @@ class Posts:
         if found is None:
             raise not_found()
         if found.author != viewer:
-            raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only its author can delete a post.", "id")
+            raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
         idempotency_key = IdempotencyKey("-", f"deletion:{post}", NONCE_SECONDS)
         await self._commit([PostDeleted(viewer, post, digest_of(found.text))], idempotency_key)
 
 
 def not_found() -> Rejected:
-    """Make the rejection of an id that names no post."""
-    return Rejected.because(ProblemCode.NOT_FOUND, "There is no such post.", "id")
+    """Return the rejection of an unknown post id."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "id")

@@ -1,16 +1,16 @@
-"""Rates: how much one holder may use in a time, counted in the store, so that all processes count together.
+"""Rate limits, counted in the store and shared by all processes.
 
 The algorithm is GCRA, the generic cell rate algorithm of ITU-T I.371: a bucket holds `burst` units and refills evenly.
-The store keeps one number for each rate of a holder, the time at which the bucket will be full again; a script charges
-all rates of a holder at once, or none. The charge travels with the first look-ups of a request (`Store.ask`), so it
-costs no round trip of its own. While the store does not answer, each process counts alone.
+The store keeps one number for each rate of a holder, the time at which the bucket will be full. A script charges all
+rates of a holder, or none. The charge is sent together with the first reads of a request (`Store.ask`), without a round
+trip of its own. While the store does not answer, each process counts alone.
 
-Of a rate with an `advance`, a process takes so many units more than it needs, and spends them without asking: most
-requests then cost the store nothing. What is not spent within the rate's period is lost. All processes together admit
-at most what one bucket would, and in addition the advance of each.
+With an `advance`, a process takes that many units more than it needs, and spends them on later requests without asking
+the store. Units that are not spent within the rate's period are lost. All processes together admit at most what one
+bucket would, and in addition the advance of each.
 
-A process remembers when the buckets that it has seen will be full. Time moves that only forward, so a charge that this
-already excludes is refused without asking the store.
+A process remembers when the buckets that it has seen will be full, and refuses a charge that exceeds such a bucket
+without asking the store.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from graph.store.commands import script
 from graph.store.store import Store
 
 MICROSECONDS = 1_000_000
-REMEMBERED = 20_000  # rates of holders
+MAX_BUCKETS = 20_000  # that a process remembers, one for each holder and rate
 
 
 @dataclass(frozen=True)
 class Rate:
-    """`limit` units in `period` seconds, of which `burst` may be used at once, and `advance` are taken in advance."""
+    """A rate of `limit` units in `period` seconds: at most `burst` at once, of which `advance` are taken in advance."""
 
     name: str
     limit: int
@@ -41,24 +41,24 @@ class Rate:
     advance: int = 0
 
     @cached_property
-    def seconds(self) -> float:
+    def unit_seconds(self) -> float:
         """The seconds in which one unit refills."""
         return self.period / self.limit
 
     @cached_property
-    def patience(self) -> float:
+    def full_seconds(self) -> float:
         """The seconds in which an empty bucket refills."""
-        return self.burst * self.seconds
+        return self.burst * self.unit_seconds
 
 
 Charge: TypeAlias = tuple[Rate, int]
-"""A rate and the units to charge, at most its burst; more are charged as the whole burst."""
+"""A rate and the units to charge. More units than its burst are charged as the burst."""
 
 
 class Decision(NamedTuple):
-    """What became of a charge of one rate: the units left, and the seconds until the bucket is full again.
+    """The result of charging one rate: the remaining units, and the seconds until the bucket is full.
 
-    If it was refused, `retry_after` are the seconds after which the same charge may succeed.
+    If the charge was refused, it may succeed after `retry_after` seconds.
     """
 
     rate: Rate
@@ -73,19 +73,19 @@ class Decision(NamedTuple):
         return self.retry_after > 0
 
 
-class Known:
-    """What a process knows of a rate of one holder: when its bucket is full, and what it has taken in advance."""
+class Bucket:
+    """What a process knows of one bucket: when it will be full, and the units taken in advance with their expiry."""
 
-    __slots__ = ("advanced", "full_at", "lapses_at")
+    __slots__ = ("advance", "advance_expires_at", "full_at")
 
     def __init__(self) -> None:
         self.full_at = 0.0
-        self.advanced = 0.0
-        self.lapses_at = 0.0
+        self.advance = 0.0
+        self.advance_expires_at = 0.0
 
 
-class Charging:
-    """A charge under way. `refusal` are its decisions if the process knew at once that it is refused, else None."""
+class PendingCharge:
+    """A charge that was sent. `refusal` holds the decisions if this process refused it at once, else None."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Charging:
         self._decisions: list[Decision] | None = None
 
     async def decisions(self) -> list[Decision]:
-        """Return what became of each charge, in order. Counts locally if the store does not answer."""
+        """Return the decision on each charge, in order. Counts locally if the store does not answer."""
         if self._decisions is None:
             try:
                 self._decisions = await self._reply
@@ -112,71 +112,73 @@ class Charging:
         return self._decisions
 
     def forget(self) -> None:
-        """Let the charge go on without anybody who waits for it."""
+        """Do not wait for the decisions. The charge is applied all the same."""
         self._reply.add_done_callback(_retrieve)
 
 
 class Rates:
-    """Charges rates in one store."""
+    """Charges the rates of holders in one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: LRUCache[tuple[str, str], Known] = LRUCache(REMEMBERED)
+        self._buckets: LRUCache[tuple[str, str], Bucket] = LRUCache(MAX_BUCKETS)
 
     def spend(self, holder: str, rate: Rate, cost: int) -> Decision | None:
-        """Charge a rate from what was taken in advance; None if that is not enough. No round trip."""
-        known = self._known.get((holder, rate.name))
-        if known is None or known.advanced < cost:
+        """Charge a rate from the units taken in advance. Return None if they do not suffice. No round trip."""
+        bucket = self._buckets.get((holder, rate.name))
+        if bucket is None or bucket.advance < cost:
             return None
         now = self._now()
-        if known.lapses_at <= now:
-            known.advanced = 0.0
+        if bucket.advance_expires_at <= now:
+            bucket.advance = 0.0
             return None
-        known.advanced -= cost
-        return _decision((rate, cost), known.full_at - now, known.advanced, charged=True)
+        bucket.advance -= cost
+        return _decision((rate, cost), bucket.full_at - now, bucket.advance, charged=True)
 
-    def charge(self, holder: str, charges: Sequence[Charge]) -> Charging:
-        """Begin to charge the rates of a holder: all, or none if one of them would be exceeded.
+    def charge(self, holder: str, charges: Sequence[Charge]) -> PendingCharge:
+        """Send a charge of the rates of a holder: all, or none if one of them would be exceeded.
 
-        No round trip of its own if other reads are asked for in the same event-loop ticks; none at all if what this
-        process remembers excludes the charge already.
+        The charge shares the round trip of reads in the same event-loop ticks. No round trip if this process already
+        knows that the charge is refused.
         """
-        known = self.refusal(holder, charges)
-        if known is not None:
+        refusal = self.refusal(holder, charges)
+        if refusal is not None:
             reply: asyncio.Future[list[Decision]] = self._store.running_loop().create_future()
-            reply.set_result(known)
-            return Charging(self, holder, charges, reply, known)
+            reply.set_result(refusal)
+            return PendingCharge(self, holder, charges, reply, refusal)
         words: list[str | int] = []
         used = [self._use_advance(holder, rate, cost) for rate, cost in charges]
         for (rate, cost), spent in zip(charges, used, strict=True):
-            unit = rate.seconds * MICROSECONDS
+            unit = rate.unit_seconds * MICROSECONDS
             needed = min(cost, rate.burst) - spent
             words += [rate.name, round(needed * unit), round(rate.burst * unit), round(rate.advance * unit)]
         command = script("charge_rates").call([keys.rate(holder)], *words)
-        return Charging(self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used)))
+        return PendingCharge(
+            self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used))
+        )
 
     def give_back(self, holder: str, rate: Rate, units: int) -> None:
-        """Give back units that were charged and turned out not to be used, without waiting for the outcome."""
-        unit = rate.seconds * MICROSECONDS
+        """Return charged units that were not used, without waiting for the result."""
+        unit = rate.unit_seconds * MICROSECONDS
         words = (rate.name, -round(units * unit), round(rate.burst * unit), 0)
         command = script("charge_rates").call([keys.rate(holder)], *words)
         self._store.ask([command], partial(self._decide, holder, [(rate, 0)], [0.0])).add_done_callback(_retrieve)
 
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
-        """Return the decisions if this process already knows that one of the charges is refused; else None."""
+        """Return the decisions if this process knows that one of the charges is refused, else None. No round trip."""
         now, found = self._now(), []
         for rate, cost in charges:
-            known = self._known.get((holder, rate.name))
-            wait = advanced = 0.0
-            if known is not None:
-                wait, advanced = known.full_at - now, known.advanced if known.lapses_at > now else 0.0
-            found.append((rate, cost, wait, advanced))
+            bucket = self._buckets.get((holder, rate.name))
+            wait = advance = 0.0
+            if bucket is not None:
+                wait, advance = bucket.full_at - now, bucket.advance if bucket.advance_expires_at > now else 0.0
+            found.append((rate, cost, wait, advance))
         if not any(_missing(*each) > 0 for each in found):
             return None
-        return [_decision((rate, cost), wait, advanced, charged=False) for rate, cost, wait, advanced in found]
+        return [_decision((rate, cost), wait, advance, charged=False) for rate, cost, wait, advance in found]
 
     def charge_locally(self, holder: str, charges: Sequence[Charge]) -> list[Decision]:
-        """Charge the rates of a holder in this process alone, by the same algorithm."""
+        """Charge the rates of a holder in this process only, by the same algorithm."""
         refused = self.refusal(holder, charges)
         if refused is not None:
             return refused
@@ -184,59 +186,59 @@ class Rates:
         decisions = []
         for rate, cost in charges:
             needed = min(cost, rate.burst) - self._use_advance(holder, rate, cost)
-            known = self._knowing(holder, rate)
-            known.full_at = max(known.full_at, now) + needed * rate.seconds
-            decisions.append(_decision((rate, cost), known.full_at - now, known.advanced, charged=True))
+            bucket = self._bucket(holder, rate)
+            bucket.full_at = max(bucket.full_at, now) + needed * rate.unit_seconds
+            decisions.append(_decision((rate, cost), bucket.full_at - now, bucket.advance, charged=True))
         return decisions
 
     def _decide(
         self, holder: str, charges: Sequence[Charge], used: Sequence[float], replies: Sequence[Sequence[int]]
     ) -> list[Decision]:
-        """Read the answer of the script. `used` is what was taken in advance and is part of the charges."""
+        """Return the decisions in the script's reply. `used` are the units of each charge taken from its advance."""
         [[charged, *answers]] = replies
         now = self._now()
         decisions = []
         for index, (rate, cost) in enumerate(charges):
-            wait, advanced = answers[2 * index] / MICROSECONDS, answers[2 * index + 1] / MICROSECONDS / rate.seconds
-            known = self._knowing(holder, rate)
-            known.full_at = now + wait
-            known.advanced += advanced if charged else used[index]
+            wait, advance = answers[2 * index] / MICROSECONDS, answers[2 * index + 1] / MICROSECONDS / rate.unit_seconds
+            bucket = self._bucket(holder, rate)
+            bucket.full_at = now + wait
+            bucket.advance += advance if charged else used[index]
             if charged:
-                known.lapses_at = now + rate.period
-            decisions.append(_decision((rate, cost), wait, known.advanced, charged=bool(charged)))
+                bucket.advance_expires_at = now + rate.period
+            decisions.append(_decision((rate, cost), wait, bucket.advance, charged=bool(charged)))
         return decisions
 
     def _use_advance(self, holder: str, rate: Rate, cost: int) -> float:
-        """Take as much of a charge as there is from what was taken in advance, and return it."""
-        known = self._known.get((holder, rate.name))
-        if known is None or not known.advanced:
+        """Take up to `cost` units from the advance, and return how many were taken."""
+        bucket = self._buckets.get((holder, rate.name))
+        if bucket is None or not bucket.advance:
             return 0.0
-        used = min(known.advanced, cost, rate.burst) if known.lapses_at > self._now() else 0.0
-        known.advanced = known.advanced - used if used else 0.0
+        used = min(bucket.advance, cost, rate.burst) if bucket.advance_expires_at > self._now() else 0.0
+        bucket.advance = bucket.advance - used if used else 0.0
         return used
 
-    def _knowing(self, holder: str, rate: Rate) -> Known:
-        known = self._known.get((holder, rate.name))
-        if known is None:
-            known = self._known[holder, rate.name] = Known()
-        return known
+    def _bucket(self, holder: str, rate: Rate) -> Bucket:
+        bucket = self._buckets.get((holder, rate.name))
+        if bucket is None:
+            bucket = self._buckets[holder, rate.name] = Bucket()
+        return bucket
 
     def _now(self) -> float:
         return self._store.running_loop().time()
 
 
-def _decision(charge: Charge, wait: float, advanced: float, *, charged: bool) -> Decision:
-    """Return the decision of a rate whose bucket is full after so many seconds, beside what was taken in advance."""
+def _decision(charge: Charge, wait: float, advance: float, *, charged: bool) -> Decision:
+    """Return the decision on a charge, if the bucket is full in `wait` seconds and `advance` units are left."""
     rate, cost = charge
     if wait < 0:
         wait = 0.0
-    remaining = max(0, min(rate.burst, int((rate.patience - wait) / rate.seconds + advanced + 1e-6)))
-    return Decision(rate, cost, remaining, wait, 0.0 if charged else _missing(rate, cost, wait, advanced))
+    remaining = max(0, min(rate.burst, int((rate.full_seconds - wait) / rate.unit_seconds + advance + 1e-6)))
+    return Decision(rate, cost, remaining, wait, 0.0 if charged else _missing(rate, cost, wait, advance))
 
 
-def _missing(rate: Rate, cost: int, wait: float, advanced: float) -> float:
-    """Return the seconds until a charge succeeds, 0 if it does now."""
-    missing = max(0.0, wait) + (min(cost, rate.burst) - advanced) * rate.seconds - rate.patience
+def _missing(rate: Rate, cost: int, wait: float, advance: float) -> float:
+    """Return the seconds until a charge succeeds, 0 if it succeeds now."""
+    missing = max(0.0, wait) + (min(cost, rate.burst) - advance) * rate.unit_seconds - rate.full_seconds
     return missing if missing > 1e-6 else 0.0
 
 

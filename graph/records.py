@@ -1,4 +1,4 @@
-"""The rows in which the store holds users and posts, and the records that they become."""
+"""The rows of users and posts in the store, and the records built from them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ending tasks for certain."""
+"""Reliable cancellation of tasks."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ RETRY_SECONDS = 0.1
 async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
     """Cancel tasks and wait until they are done.
 
-    One cancellation is not enough: Python 3.11's `wait_for`, through which the store's client sends, loses one that
-    arrives as the sending finishes. So it is repeated until the task is done.
+    The cancellation is repeated: `asyncio.wait_for` of Python 3.11, which redis-py uses, can lose a cancellation that
+    arrives while the awaited call finishes.
     """
     pending = {task for task in tasks if not task.done()}
     while pending:

@@ -1,11 +1,11 @@
-"""The searchable terms of a text: what a keyword can be found by.
+"""The searchable terms of a text, which keywords are matched against.
 
-A text is folded first: full-width letters become plain, capitals small, and what nobody sees is dropped. A *word* is
-a run of letters, digits, marks and underscores of a script that puts spaces between words; a *hashtag* is one of
-any script, with its `#`, and its words count too. Other scripts have *runs*, in which a *phrase* occurs wherever it
-is a substring, as it does in Korean, whose words carry particles.
+A text is folded first: full-width and capital letters become plain small letters, and invisible characters are removed.
+In scripts with spaces between words, a *word* is a sequence of letters, digits, marks and underscores. Other scripts,
+and Korean, whose words have particles attached, have *runs*; a *phrase* matches any substring of a run. A *hashtag* is
+a `#` followed by such characters of any script; the words in it count too.
 
-The *terms* of a text are its words and hashtags, and the single characters and the pairs of its runs.
+The *terms* of a text are its words and hashtags, and the single characters and pairs of characters of its runs.
 """
 
 import base64
@@ -21,10 +21,10 @@ import regex
 
 CODE_BYTES = 6
 CODE_LENGTH = 8
-"""How long a term's code is, in base64."""
+"""The length of a term's code in base64."""
 
 GAP = " "
-"""Stands between two runs; no phrase has one."""
+"""Separates two runs. No phrase contains it."""
 
 SCRIPTS = "".join(
     rf"\p{{Script_Extensions={script}}}"
@@ -33,50 +33,50 @@ SCRIPTS = "".join(
 BEGINNING = r"\p{L}\p{N}_"
 LETTERS = rf"{BEGINNING}\p{{Mn}}\p{{Mc}}"
 UNSPACED = rf"[[\u4e00-\u9fff]||[[{SCRIPTS}]&&[{LETTERS}]]]"
-"""The most common ones come first, to be found faster."""
+"""The most common characters come first, which makes matching faster."""
 
 UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 RUNS = regex.compile(rf"(?V1){UNSPACED}+")
 WORDS = regex.compile(rf"(?V1)[[{BEGINNING}]--{UNSPACED}][[{LETTERS}]--{UNSPACED}]*")
 PLAIN_WORDS = re.compile(r"\w+", re.ASCII)
-"""The words of a text in ASCII: the same, found faster."""
+"""Equal to WORDS for texts in ASCII, but faster."""
 HASHTAGS = regex.compile(rf"(?V1)(?<![[{LETTERS}]--{UNSPACED}])(#[{BEGINNING}][{LETTERS}]*)#?")
-"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens none: #北京#你好."""
+"""A second `#` closes a hashtag, as Chinese micro-blogs write it, and opens no other: #北京#你好."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """What one entry of a filter looks for: every one of these words, hashtags and phrases.
+    """One keyword of a filter: the words (with hashtags) and phrases that a text must all contain.
 
-    They are distinct and sorted, in tuples, which take a tenth of the memory of sets.
+    They are distinct and sorted. Tuples take a tenth of the memory of sets.
     """
 
     words: tuple[str, ...]
     phrases: tuple[str, ...]
 
     def terms(self) -> set[str]:
-        """Give the terms of every text that has this keyword."""
+        """Return the terms that every text with this keyword has."""
         return {*self.words, *chain.from_iterable(map(_terms_of_phrase, self.phrases))}
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a text: its words and hashtags, and its runs with gaps between them."""
+    """The terms of a text: words and hashtags, and its runs separated by gaps."""
 
     words: frozenset[str]
     runs: str
 
     def __iter__(self) -> Iterator[str]:
-        """Yield every term, some of them more than once, and some with a gap in them, which are no terms."""
+        """Yield every term. Some are repeated, and some contain a gap and are not terms."""
         return chain(self.words, self.runs, map(add, self.runs, self.runs[1:]))
 
     def contain(self, keyword: Keyword) -> bool:
-        """Tell whether the text has all that the keyword looks for."""
+        """Return True if the text matches the keyword."""
         return self.have(keyword.words) and self.have(keyword.phrases)
 
     def have(self, sought: Iterable[str]) -> bool:
-        """Tell whether the text has all of these words, hashtags and phrases."""
-        for one in sought:  # noqa: SIM110 - asked so often that a generator would take most of the time
+        """Return True if the text has all of these words, hashtags and phrases."""
+        for one in sought:  # noqa: SIM110 - a generator would take most of the time
             if one not in self.words and one not in self.runs:
                 return False
         return True
@@ -84,17 +84,17 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class HashedTerms:
-    """The terms of a text that is gone, as its digest knows them."""
+    """The terms of a deleted text, as codes from its digest."""
 
     codes: frozenset[str]
 
     def contain(self, keyword: Keyword) -> bool:
-        """Tell whether the text had all that the keyword looks for, or, seldom, only nearly so (`digest_of`)."""
+        """Return True if the text matched the keyword. Rarely true for another text (`digest_of`)."""
         return all(code_of(term) in self.codes for term in keyword.terms())
 
 
 def fold(text: str) -> str:
-    """Write a text in the one way in which all that look or mean the same are equal (NFKC, case-folded)."""
+    """Return the folded text: NFKC, without case and without invisible characters."""
     if text.isascii():
         return text.lower()
     seen = UNSEEN.sub("", unicodedata.normalize("NFKC", text))
@@ -102,7 +102,7 @@ def fold(text: str) -> str:
 
 
 def terms_of(text: str) -> Terms:
-    """Find the terms of a text."""
+    """Return the terms of a text."""
     folded = fold(text)
     plain = folded.isascii()
     words = (PLAIN_WORDS if plain else WORDS).findall(folded)
@@ -112,7 +112,7 @@ def terms_of(text: str) -> Terms:
 
 
 def keyword_of(entry: str) -> Keyword:
-    """Read an entry of a filter; its hashtags are looked for as hashtags only. It may turn out to have no word."""
+    """Return the keyword in an entry of a filter. Its hashtags match hashtags only. It may be empty."""
     folded = fold(entry)
     hashtags = HASHTAGS.findall(folded) if "#" in folded else []
     rest = HASHTAGS.sub(GAP, folded) if hashtags else folded
@@ -123,23 +123,23 @@ def keyword_of(entry: str) -> Keyword:
 
 
 def digest_of(text: str) -> str:
-    """Sum up a text's terms without the text: their distinct codes of 48 bits in base64, sorted, run together.
+    """Return the digest of a text: the distinct 48-bit codes of its terms in base64, sorted and concatenated.
 
-    Whatever keyword the text has, the digest has too, so that a deletion reaches everybody who was shown the post.
-    It knows no order: of a phrase of three characters or more it tells only that all its pairs occur, so a deletion may
-    also reach somebody who never saw the post, which does no harm. Whoever reads a digest can test guesses at
-    words, so it must not be kept for longer than the deletion has to be told. Some 8 bytes a term.
+    A keyword that matches the text matches the digest, so a deletion reaches every subscriber who received the post.
+    The digest has no order: for a phrase of three or more characters it shows only that all pairs occur. So a deletion
+    may also reach other subscribers, which is harmless. A digest lets its reader test guesses about words, so it must
+    be removed when the deletion need no longer be replayed. 8 bytes per term.
     """
     return "".join(sorted({code_of(term) for term in terms_of(text) if GAP not in term}))
 
 
 def terms_in(digest: str) -> HashedTerms:
-    """Read a digest."""
+    """Return the terms in a digest."""
     return HashedTerms(frozenset(digest[at : at + CODE_LENGTH] for at in range(0, len(digest), CODE_LENGTH)))
 
 
 def code_of(term: str) -> str:
-    """Hash one term for a digest. Digests are stored: this must never change."""
+    """Return the code of a term in digests. Digests are stored, so the codes must never change."""
     return base64.b64encode(hashlib.blake2b(term.encode(), digest_size=CODE_BYTES).digest()).decode()
 
 

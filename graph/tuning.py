@@ -7,11 +7,13 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The numbers that shape a graph.
+    """The sizes, limits and lifetimes of a graph.
 
-    `push_limit`: infinity is push, zero is pull, anything between hybrid. `fan_out_task` is how many followers one task
-    of a long fan-out serves. With an archive, the store keeps the newest `hot_posts` of an author, and up to
-    `archive_batch` more, which then move at once.
+    `home_size` is the number of posts in a home cache, which expires after `hibernate_after` without a read.
+    A mutation pushes a post to the first `sync_followers` followers; workers push it to the others, in tasks of
+    `fan_out_task` followers. Posts of authors with more than `push_limit` followers are merged at read instead:
+    infinity means push only, 0 pull only. With an archive, the store keeps the newest `hot_posts` posts of an author;
+    `archive_batch` further ones move to the archive at once. Tombstones live for at least `tombstones_live`.
     """
 
     home_size: int = 800

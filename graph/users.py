@@ -1,4 +1,4 @@
-"""People: sign-up, passwords, profiles, permissions, look-ups and counts."""
+"""Users: sign-up, passwords, profiles, permissions, look-ups and counts."""
 
 import asyncio
 import secrets
@@ -26,15 +26,15 @@ from graph.validation import Check, encodable, folded_login
 
 CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000
-NO_LOGIN = "-"  # stands for everything that cannot be a login
-REMEMBERED_LOGINS = 10_000
+INVALID_LOGIN = "-"  # counts the attempts of all logins that cannot exist
+MAX_REMEMBERED_LOGINS = 10_000
 
 
 class Users:
-    """The people of the graph. Passwords are hashed with argon2id, off the event loop, a few at a time.
+    """Accounts, with passwords hashed by argon2id in threads.
 
-    `network` is where a sign-up or log-in comes from, such as the client's address: hashing is fair among networks, and
-    failed log-ins count for them.
+    `network` identifies where a sign-up or log-in comes from, such as the client's address: hashing is fair among
+    networks, and failed log-ins are counted for each.
     """
 
     def __init__(self, store: Store, commit: Commit, hasher: PasswordHasher) -> None:
@@ -42,21 +42,21 @@ class Users:
         self._commit = commit
         self.hashing = Hashing(hasher)
         self._attempts = Attempts(store)
-        self._ids: LRUCache[str, int] = LRUCache(REMEMBERED_LOGINS)
-        self._attempts_on: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._ids: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_LOGINS)
+        self._attempt_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
-        """Look people up by id; None for nobody. One round trip."""
+        """Return users by id, None for unknown ids. One round trip."""
         return self._store.ask_each("HMGET", [keys.user(user) for user in ids], USER_COLUMNS, as_users)
 
     def remembered_id(self, login: str) -> int | None:
-        """Give the id of a login that this process has looked up before, without a round trip."""
+        """Return the id of a login that this process has looked up before, else None. No round trip."""
         return self._ids.get(folded_login(login) or "")
 
     async def ids_of_logins(self, logins: Sequence[str]) -> list[int | None]:
-        """Look ids up by login, in any case; None for nobody. O(1) a login.
+        """Return ids by login, whatever its case; None for unknown logins.
 
-        One round trip for those not met before: a login that has an id keeps it for ever, so it is remembered.
+        The id of a login never changes, so it is remembered. One round trip for the others.
         """
         folded = [folded_login(login) for login in logins]
         known = {login: user for login in folded if login and (user := self._ids.get(login)) is not None}
@@ -68,25 +68,25 @@ class Users:
         return [known.get(login or "") for login in folded]
 
     def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Count people's followers: cardinalities of sets. One round trip, O(1) a person."""
+        """Return the numbers of followers. One round trip, O(1) per user."""
         return self._store.ask_each("ZCARD", [keys.followers(user) for user in ids], (), list)
 
     def following_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Count whom people follow: cardinalities of sets. One round trip, O(1) a person."""
+        """Return the numbers of followed users. One round trip, O(1) per user."""
         return self._store.ask_each("ZCARD", [keys.following(user) for user in ids], (), list)
 
     def posts_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
-        """Count people's live posts, the archived ones too. One round trip, O(1) a person."""
+        """Return the numbers of live posts, archived ones included. One round trip, O(1) per user."""
         commands: list[Command] = []
         for user in ids:
             commands += [("ZCARD", keys.posts(user)), ("GET", keys.cold(user))]
-        return self._store.ask(commands, posts_counted)
+        return self._store.ask(commands, sum_post_counts)
 
     async def sign_up(self, login: str, password: str, name: str | None = None, network: str = "") -> User:
-        """Create a person. Of concurrent sign-ups with one login exactly one wins; a repetition after a crash is safe.
+        """Create and return a user. One of several concurrent sign-ups with a login succeeds; a retry is safe.
 
-        Raises Rejected: LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN; and Overloaded, with nothing written.
-        Three to four round trips and a hash.
+        Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; nothing is written
+        then. Three to four round trips and one hash.
         """
         check = Check()
         folded = check.login(login)
@@ -102,9 +102,9 @@ class Users:
         return user
 
     async def claim_many(self, claims: Sequence[tuple[str, str, str | None]]) -> list[bool]:
-        """Claim logins for an import, each as (folded login, nonce, secret or None); tell which succeeded.
+        """Claim logins for an import, each as (folded login, nonce, secret or None); return which claims succeeded.
 
-        Each claim waits a quarter of an hour for the UserCreated event with its nonce. One round trip.
+        A claim expires after 15 minutes without a UserCreated event of its nonce. One round trip.
         """
         groups = list(self._store.together(enumerate(claims), lambda claim: keys.login(claim[1][0]), CLAIMS_PER_SCRIPT))
         commands = []
@@ -131,7 +131,7 @@ class Users:
         raise login_taken()
 
     async def _settle(self, login: str, body: UserCreated) -> User | None:
-        """Commit a claimed sign-up; None if the account went to another sign-up."""
+        """Commit a claimed sign-up and return the user, None if another sign-up got the account."""
         try:
             [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))
         except Rejected:
@@ -142,17 +142,16 @@ class Users:
         return User(event.number, login, body.name, body.bio) if outcome == "won" else None
 
     async def check_password(self, login: str, password: str, network: str = "") -> User:
-        """Return the user whose login and password these are.
+        """Return the user with this login and password.
 
-        Raises Rejected: WRONG_CREDENTIALS, which does not tell what was wrong, or TOO_MANY_ATTEMPTS after ten failures
-        from this network within a quarter of an hour (`graph.passwords.attempts`); and Overloaded, which counts as no
-        failure.
-        Every failure takes the same work, one round trip and one hash, whether or not the login exists; a success
-        takes three round trips and a hash. A process tries one password of a login and network at a time.
+        Raises Rejected (WRONG_CREDENTIALS, whether or not the login exists, and TOO_MANY_ATTEMPTS after ten failures
+        from this network within 15 minutes, see `graph.passwords.attempts`), and Overloaded, which is not counted as a
+        failure. A failure always takes one round trip and one hash, a success three round trips and one hash. A process
+        checks one password of a login and network at a time.
         """
-        folded = folded_login(login) or NO_LOGIN
+        folded = folded_login(login) or INVALID_LOGIN
         possible = len(password) <= MAX_PASSWORD and encodable(password)
-        async with self._attempts_on.setdefault((folded, network), asyncio.Lock()):
+        async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
             user = await self._attempt(folded, password if possible else None, network)
         [found] = await self.get_many([user])
         if found is None:
@@ -160,7 +159,7 @@ class Users:
         return found
 
     async def _attempt(self, login: str, password: str | None, network: str) -> int:
-        """Try a password on a login, None for an impossible one; return the user's id."""
+        """Check a password, None for one that cannot be valid; return the user's id."""
         self.hashing.check_room(network)
         attempt = await self._attempts.begin(login, network)
         try:
@@ -178,7 +177,10 @@ class Users:
         return attempt.user
 
     async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
-        """Change the fields that are not None. Raises Rejected (INVALID, NOT_FOUND). Four round trips."""
+        """Change the fields that are not None, and return the user. Four round trips.
+
+        Raises Rejected (INVALID, NOT_FOUND).
+        """
         check = Check()
         name = None if name is None else check.name(name)
         bio = None if bio is None else check.bio(bio)
@@ -188,62 +190,64 @@ class Users:
             await self._commit([ProfileChanged(user, name, bio)])
             [found] = await self.get_many([user])
         if found is None:
-            raise nobody()
+            raise no_account()
         return found
 
     async def permissions(self, user: int) -> frozenset[Permission]:
-        """Tell what a person may do that not everybody may; nothing, if there is nobody. One round trip."""
-        [marks] = await self._store.read([("HMGET", keys.user(user), *map(keys.permission, Permission))])
-        return frozenset(permission for permission, mark in zip(Permission, marks, strict=True) if granted(mark))
+        """Return the permissions of a user, none for an unknown id. One round trip."""
+        [numbers] = await self._store.read([("HMGET", keys.user(user), *map(keys.permission, Permission))])
+        return frozenset(
+            permission for permission, number in zip(Permission, numbers, strict=True) if is_granted(number)
+        )
 
     async def grant(self, user: int, permission: Permission) -> bool:
-        """Give a person a permission; False if they had it. Raises Rejected (NOT_FOUND). Three round trips.
+        """Grant a permission; return False if the user had it. Raises Rejected (NOT_FOUND). Three round trips.
 
-        Each permission has events and a number of its own, and no event carries the whole set: processes that grant and
-        revoke different ones at once cannot undo each other, and of those at the same one the last in the log wins.
+        Each permission has its own events and number, so concurrent changes of different permissions do not undo each
+        other. Of concurrent changes of one permission, the last in the log wins.
         """
         return await self._change_permission(PermissionGranted(user, permission.value))
 
     async def revoke(self, user: int, permission: Permission) -> bool:
-        """Take a permission away; False if the person did not have it. Raises Rejected and costs like `grant`."""
+        """Revoke a permission; return False if the user did not have it. Raises and costs like `grant`."""
         return await self._change_permission(PermissionRevoked(user, permission.value))
 
     async def _change_permission(self, body: PermissionGranted | PermissionRevoked) -> bool:
-        """Commit the change even if nothing seems to change: an older one may be in the log, not yet projected."""
-        [[id_, mark]] = await self._store.read(
+        """Commit the change in any case: an opposite one may be in the log and not be projected yet."""
+        [[id_, number]] = await self._store.read(
             [("HMGET", keys.user(body.user), "id", keys.permission(body.permission))]
         )
         if id_ is None:
-            raise nobody()
+            raise no_account()
         await self._commit([body])
-        return granted(mark) != isinstance(body, PermissionGranted)
+        return is_granted(number) != isinstance(body, PermissionGranted)
 
     async def hash_password(self, password: str, network: str = "") -> str:
-        """Hash a password with argon2id, off the event loop. Raises Overloaded."""
+        """Return the argon2id hash of a password. Raises Overloaded."""
         return await self.hashing.hash(password, network)
 
 
-def posts_counted(replies: Sequence[Any]) -> list[int]:
-    """Count live posts from the sizes of hot timelines, each with its floor, and the numbers of archived posts."""
+def sum_post_counts(replies: Sequence[Any]) -> list[int]:
+    """Return numbers of live posts from pairs of replies: members of the hot timeline (and a floor), archived posts."""
     hot, cold = replies[::2], replies[1::2]
     return [max(0, members - 1) + int(archived or 0) for members, archived in zip(hot, cold, strict=True)]
 
 
-def granted(mark: str | None) -> bool:
-    """Tell whether the number beside a permission says that it was granted: revoked, it is negative."""
-    return mark is not None and int(mark) > 0
+def is_granted(number: str | None) -> bool:
+    """Return True if the number of a permission's last change means that it is granted: it is negative if revoked."""
+    return number is not None and int(number) > 0
 
 
-def nobody() -> Rejected:
-    """Make the rejection of a change to an account that is not there."""
+def no_account() -> Rejected:
+    """Return the rejection of a change to an account that does not exist."""
     return Rejected.because(ProblemCode.NOT_FOUND, "This account does not exist.")
 
 
 def login_taken() -> Rejected:
-    """Make the rejection of a login that somebody else has."""
-    return Rejected.because(ProblemCode.LOGIN_TAKEN, "This login is taken.", "login")
+    """Return the rejection of a login that another user has."""
+    return Rejected.because(ProblemCode.LOGIN_TAKEN, "This login is taken. Choose another one.", "login")
 
 
 def wrong_credentials() -> Rejected:
-    """Make the rejection of a log-in, which does not tell what was wrong."""
-    return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "There is no account with this login and password.")
+    """Return the rejection of a log-in. It does not tell whether the login exists."""
+    return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "The login or the password is wrong.")

@@ -1,7 +1,6 @@
-"""The rules for what people type: checked before anything is written, all problems of one input at once.
+"""Validation of input. All problems of an input are reported at once, before anything is written.
 
-Lengths are checked before texts are normalised, because that takes a time that grows with the square of the number of
-combining characters in a row.
+Lengths are checked before normalisation, which takes O(n²) for n combining characters in a row.
 """
 
 import math
@@ -23,71 +22,78 @@ MAX_TEXT = 1000
 MAX_PLATFORM = 30
 ALLOWED_CONTROLS = "\t\n\r"
 DECOMPOSED = 4
-"""The most characters that NFC turns into one (UAX #15): no text within a limit has more than 4 times as many before.
-Greek α with three marks is 4 characters; a Korean syllable and a Vietnamese letter are up to 3."""
+"""The most characters that NFC composes into one (UAX #15). A text within a limit has at most 4 times as many before:
+Greek α with three marks has 4 characters, a Korean syllable or Vietnamese letter up to 3."""
 MAX_MARKS = 30
-"""The most combining characters in a row: as in Unicode's Stream-Safe Text Format, more than any language uses."""
+"""The limit of combining characters in a row, as in Unicode's Stream-Safe Text Format: more than any language uses."""
 MARKS = regex.compile(rf"[^\p{{Canonical_Combining_Class=0}}]{{{MAX_MARKS + 1}}}")
 
 
 def folded_login(login: str) -> str | None:
-    """Fold a login's case, or give None if it cannot be one: two to thirty ASCII letters, digits, underscores."""
+    """Return a login in lower case, None if it is not 2 to 30 ASCII letters, digits and underscores."""
     return login.lower() if LOGIN.fullmatch(login) else None
 
 
 @dataclass(slots=True)
 class Check:
-    """Collects the problems of one input; `done` raises them all together."""
+    """Collects the problems of one input. `done` raises them together."""
 
     problems: list[Problem] = field(default_factory=list)
 
     def fail(self, code: ProblemCode, message: str, *path: str) -> None:
-        """Note a problem of the field at this path."""
+        """Add a problem of the field at this path."""
         self.problems.append(Problem(code, message, path))
 
     def done(self) -> None:
-        """Raise Rejected if anything was noted."""
+        """Raise Rejected if there is any problem."""
         if self.problems:
             raise Rejected(*self.problems)
 
     def login(self, login: str) -> str:
-        """Check and fold a login."""
+        """Check a login and return it in lower case."""
         folded = folded_login(login)
         if folded is None:
             self.fail(
                 ProblemCode.LOGIN_INVALID,
-                "A login has 2 to 30 characters, out of a-z, 0-9 and the underscore.",
+                "The login must have 2 to 30 characters from a-z, 0-9 and the underscore.",
                 "login",
             )
         return folded or ""
 
     def password(self, password: str, login: str = "", name: str = "") -> str:
-        """Check a new password: 8 to 128 characters, not the login or name, not a common or monotonous one."""
+        """Check a new password: 8 to 128 characters; not common, not monotonous, not the login or name."""
         if len(password) > MAX_PASSWORD:
-            self.fail(ProblemCode.INVALID, f"A password has at most {MAX_PASSWORD} characters.", "password")
+            message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
+            self.fail(ProblemCode.INVALID, message, "password")
         elif not encodable(password):
-            self.fail(ProblemCode.INVALID, "The password has a lone surrogate: it is not valid Unicode.", "password")
+            self.fail(
+                ProblemCode.INVALID, "The password contains a lone surrogate, which is not valid Unicode.", "password"
+            )
         elif weakness := _weakness(password, login, name):
             self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, "password")
         return password
 
     def name(self, name: str) -> str:
-        """Check and normalise a display name: 1 to 50 characters on one line."""
+        """Check and return a normalised display name: 1 to 50 characters on one line."""
         return self._line(name, "name", 1, MAX_NAME)
 
     def bio(self, bio: str) -> str:
-        """Check and normalise a biography: up to 300 characters."""
+        """Check and return a normalised biography: at most 300 characters."""
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
 
     def text(self, text: str) -> str:
-        """Check and normalise a post's text: 1 to 1000 characters after trimming."""
+        """Check and return a post's normalised text: 1 to 1000 characters after trimming."""
         cleaned = self._words(text, "text", ProblemCode.TEXT_TOO_LONG, MAX_TEXT)
         if not cleaned and not self.problems:
-            self.fail(ProblemCode.TEXT_EMPTY, "A post needs some text; white space alone is none.", "text")
+            self.fail(
+                ProblemCode.TEXT_EMPTY,
+                "The text is empty. Write at least one character other than white space.",
+                "text",
+            )
         return cleaned
 
     def platform(self, platform: str | None) -> str | None:
-        """Check and normalise the name of the platform a post was written on: 1 to 30 characters on one line."""
+        """Check and return the normalised name of a post's platform: 1 to 30 characters on one line."""
         return None if platform is None else self._line(platform, "platform", 1, MAX_PLATFORM)
 
     def location(self, location: Location | None) -> Location | None:
@@ -100,7 +106,7 @@ class Check:
                 if not math.isfinite(value) or abs(value) > limit:
                     self.fail(
                         ProblemCode.INVALID,
-                        f"A {name} is from -{limit} to {limit} degrees.",
+                        f"The {name} must be from -{limit} to {limit} degrees.",
                         "location",
                         name,
                     )
@@ -111,7 +117,7 @@ class Check:
         if key is not None and not KEY.fullmatch(key):
             self.fail(
                 ProblemCode.INVALID,
-                "An idempotency key has 1 to 128 printable ASCII characters.",
+                "The idempotency key must have 1 to 128 printable ASCII characters.",
                 "idempotencyKey",
             )
         return key
@@ -119,52 +125,52 @@ class Check:
     def _line(self, value: str, name: str, least: int, most: int) -> str:
         cleaned = self._words(value, name, ProblemCode.INVALID, most)
         if any(character in cleaned for character in "\t\n\r\u2028\u2029"):
-            self.fail(ProblemCode.INVALID, f"The {name} must be on one line.", name)
+            self.fail(ProblemCode.INVALID, f"The {name} contains a line break or tab. Write it on one line.", name)
         elif len(cleaned) < least and not any(problem.field == (name,) for problem in self.problems):
             self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name)
         return cleaned
 
     def _words(self, value: str, name: str, too_long: ProblemCode, most: int) -> str:
         if not encodable(value):
-            self.fail(ProblemCode.INVALID, f"The {name} has a lone surrogate: it is not valid Unicode.", name)
+            self.fail(ProblemCode.INVALID, f"The {name} contains a lone surrogate, which is not valid Unicode.", name)
             return ""
         value = value.strip()
         if len(value) > most * DECOMPOSED:
-            self.fail(too_long, f"The {name} has {len(value)} characters; at most {most} are allowed.", name)
+            self.fail(too_long, f"The {name} has {len(value)} characters; the limit is {most}.", name)
             return ""
         if has_many_marks(value):
-            message = f"The {name} has more than {MAX_MARKS} combining characters in a row."
+            message = f"The {name} has too many combining characters in a row; the limit is {MAX_MARKS}."
             self.fail(ProblemCode.INVALID, message, name)
             return ""
         cleaned = unicodedata.normalize("NFC", value).strip()
         if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
-            self.fail(ProblemCode.INVALID, f"The {name} has control characters.", name)
+            self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", name)
         elif len(cleaned) > most:
-            self.fail(too_long, f"The {name} has {len(cleaned)} characters; at most {most} are allowed.", name)
+            self.fail(too_long, f"The {name} has {len(cleaned)} characters; the limit is {most}.", name)
         return cleaned
 
 
 def _weakness(password: str, login: str, name: str) -> str | None:
-    """Say what makes a password easy to guess, if anything does."""
+    """Return the reason why a password is too weak, or None."""
     folded = password.strip().casefold()
     if len(password) < MIN_PASSWORD:
-        return f"A password has at least {MIN_PASSWORD} characters."
+        return f"The password has {len(password)} characters; it needs at least {MIN_PASSWORD}."
     if is_monotonous(password):
-        return "A password needs more than one character repeated, or white space."
+        return "The password is one repeated character or white space. Choose another one."
     if folded in (login.casefold(), name.casefold()):
-        return "The password must not be the login or the name."
+        return "The password is the login or the name. Choose another one."
     if is_common(password):
-        return "This is one of the most common passwords. Choose another one."
+        return "The password is one of the most common ones. Choose another one."
     return None
 
 
 def has_many_marks(value: str) -> bool:
-    """Return True if normalising a text might take long: it has more than MAX_MARKS combining characters in a row."""
+    """Return True if a text has more than MAX_MARKS combining characters in a row, which are slow to normalise."""
     return not value.isascii() and MARKS.search(value) is not None
 
 
 def encodable(value: str) -> bool:
-    """Tell whether a string is valid Unicode, that is, has no lone surrogate."""
+    """Return True if a string has no lone surrogate."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -203,7 +203,7 @@ async def delete_post(
     except BadInput as error:
         raise Rejected.because(ProblemCode.INVALID, str(error), "id") from None
     if post is None:
-        raise Rejected.because(ProblemCode.NOT_FOUND, "There is no such post.", "id")
+        raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "id")
     await context.graph.posts.delete(viewer.user, post)
     return DeletePostPayload(deleted_post_id=input.id, viewer=viewer.user)
 

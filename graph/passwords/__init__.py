@@ -1,1 +1,1 @@
-"""Passwords: hashing, common passwords, and back-off after failed log-ins."""
+"""Passwords: hashing, common passwords, and limits on failed log-ins."""

@@ -1,9 +1,9 @@
-"""Back-off of log-ins: what a failed log-in costs the network that it came from, and nobody else.
+"""Limits on failed log-ins, for each login and network.
 
-Failures count for a login and a network. After `FREE_ATTEMPTS` failures within `WINDOW_SECONDS`, further log-ins from
-that network are refused, and only from that network, so nobody can lock a user out from elsewhere. The failures of all
-networks together only slow log-ins down, and not those from networks where the user has logged in before and nothing
-has failed since. The counts are in the store, so all processes count together.
+After `FREE_ATTEMPTS` failures within `WINDOW_SECONDS`, further log-ins to the same login from the same network are
+refused. Other networks are not affected, so an attacker cannot lock a user out. Failures from all networks together
+only delay log-ins, except those from networks where the user has logged in before and no log-in has failed since.
+The counts are in the store, and all processes share them.
 """
 
 import hashlib
@@ -20,16 +20,18 @@ from graph.store.store import Store
 WINDOW_SECONDS = 15 * 60
 FREE_ATTEMPTS = 10
 FREE_ANYWHERE = 20
-SLOWER_BY = 0.1  # seconds for every failure beyond those
+DELAY_STEP = 0.1  # seconds for each further failure
 MAX_DELAY = 2.0
-REMEMBERED_FAILURES = FREE_ANYWHERE + math.ceil(MAX_DELAY / SLOWER_BY) + 1  # the newest may be taken back
+REMEMBERED_FAILURES = (
+    FREE_ANYWHERE + math.ceil(MAX_DELAY / DELAY_STEP) + 1
+)  # one more, because the newest may be withdrawn
 REMEMBERED_NETWORKS = 10
 NETWORK_SECONDS = 30 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A log-in that was counted: the account that it is for, if there is one, and the seconds that it has to wait."""
+    """A counted log-in: the secret and user of the account, if there is one, and the seconds to wait."""
 
     login: str
     network: str
@@ -40,18 +42,18 @@ class Attempt:
 
 
 class Attempts:
-    """Counts log-ins as failed before they are tried, and takes the count back from those that succeed.
+    """Counts log-ins as failed before the password is checked, and removes the count after a success.
 
-    Counting first keeps many attempts at once, in one process or several, from all seeing the same count.
+    Otherwise concurrent attempts would all see the same count.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def begin(self, login: str, network: str) -> Attempt:
-        """Count an attempt and look up the account. One round trip.
+        """Count an attempt and return it with the account. One round trip.
 
-        Raises Rejected (TOO_MANY_ATTEMPTS), with nothing counted, if too many from this network have failed.
+        Raises Rejected (TOO_MANY_ATTEMPTS) after too many failures from this network; nothing is counted then.
         """
         id, network = secrets.token_hex(8), digest_of(login, network)
         [reply] = await self._store.send(
@@ -77,7 +79,7 @@ class Attempts:
         return Attempt(login, network, id, secret or None, int(user) if user else None, delay_of(counts))
 
     async def withdraw(self, attempt: Attempt) -> None:
-        """Take the count of an attempt back that was never tried. One round trip."""
+        """Remove the count of an attempt whose password was not checked. One round trip."""
         await self._store.send(
             [
                 ("ZREM", keys.attempts_from(attempt.login, attempt.network), attempt.id),
@@ -86,7 +88,7 @@ class Attempts:
         )
 
     async def succeed(self, attempt: Attempt) -> None:
-        """Forgive the attempt's network its failures, and remember the network. One round trip."""
+        """Remove the failures of the attempt's network, and remember the network. One round trip."""
         counts = [keys.attempts_from(attempt.login, attempt.network), keys.attempts(attempt.login)]
         await self._store.send(
             [
@@ -102,24 +104,24 @@ class Attempts:
 
 
 def delay_of(counts: Sequence[int]) -> float:
-    """Return the seconds that an attempt waits.
+    """Return the seconds that an attempt has to wait.
 
-    `counts` are the earlier failures from its network, those from all, and 1 if the network is known.
+    `counts` are the earlier failures from its network, those from all networks, and 1 if the network is known.
     """
     own, all_, known = counts
     if known and not own:
         return 0.0
-    return min(MAX_DELAY, max(0, all_ - FREE_ANYWHERE) * SLOWER_BY)
+    return min(MAX_DELAY, max(0, all_ - FREE_ANYWHERE) * DELAY_STEP)
 
 
 def digest_of(login: str, network: str) -> str:
-    """Hash a network for the store's keys: short, and different for each login."""
+    """Return a short hash of a network for the keys of the store, different for each login."""
     return hashlib.blake2b(f"{login} {network}".encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def too_many_attempts(seconds: int) -> Rejected:
-    """Build the rejection of a log-in from a network that has failed too often."""
+    """Return the rejection of a log-in after too many failures."""
     minutes = max(1, math.ceil(seconds / 60))
     wait = "a minute" if minutes == 1 else f"{minutes} minutes"
-    message = f"Too many log-ins to this account from your network have failed. Try again in {wait}."
+    message = f"Too many failed log-ins to this account from your network. Try again in {wait}."
     return Rejected.because(ProblemCode.TOO_MANY_ATTEMPTS, message, "login")

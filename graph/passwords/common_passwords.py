@@ -1,4 +1,4 @@
-"""The list of common passwords, which nobody may choose."""
+"""Password rules: lengths, common passwords, and single repeated characters."""
 
 from functools import cache
 
@@ -7,20 +7,20 @@ MAX_PASSWORD = 128
 
 
 def is_common(password: str) -> bool:
-    """Return True if a password is among the 30,000 most common ones, in any case."""
+    """Return True if a password is among the 30,000 most common ones, whatever its case."""
     return password.strip().casefold() in _common_passwords()
 
 
 def is_monotonous(password: str) -> bool:
-    """Return True if a password is one character repeated, or white space alone."""
+    """Return True if a password is one repeated character, or white space only."""
     return len(set(password)) < 2 or password.isspace()
 
 
 @cache
 def _common_passwords() -> frozenset[str]:
-    """Read the list of `zxcvbn` (MIT), on the first sign-up: it takes 15 MB and 40 ms.
+    """Return the list of `zxcvbn` (MIT). It is loaded at the first sign-up: 15 MB, 40 ms.
 
-    Only the list is used. The estimator takes a time that grows with the square of the password's length.
+    Only the list is used: zxcvbn's estimator takes O(n²) for a password of n characters.
     """
     from zxcvbn.frequency_lists import FREQUENCY_LISTS
 

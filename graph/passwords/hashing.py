@@ -1,7 +1,7 @@
-"""Password hashing: argon2id in two threads of its own, with a bounded queue that is fair among networks.
+"""Password hashing: argon2id in two threads, with a bounded queue that is fair among networks.
 
-A hash takes some 50 ms of processor time and 64 MB, and anybody can ask for one by logging in. So few run at once, few
-wait, and the ones that wait take turns by the network that they came from.
+A hash takes about 50 ms of CPU time and 64 MB, and every log-in requires one. So the number of running and waiting
+hashes is limited, and networks take turns.
 """
 
 import asyncio
@@ -26,68 +26,68 @@ T = TypeVar("T")
 Waiter: TypeAlias = "asyncio.Future[None]"
 
 CONCURRENT_HASHES = 2
-MOST_WAITING = 20
-NICE = 10  # added to the niceness of the threads that hash
-LOWEST = 19
+MAX_WAITING = 20
+NICE = 10  # added to the niceness of the hashing threads
+MAX_NICE = 19
 
 
 class Hashing:
-    """Hashes and verifies passwords off the event loop, `CONCURRENT_HASHES` at once.
+    """Hashes and verifies passwords in threads, `CONCURRENT_HASHES` at once.
 
-    `hashes` counts the hashes that were started: unknown logins must cost as many as known ones.
+    `hashes` is the number of hashes started, by which tests check that unknown logins cost as much as known ones.
     """
 
     def __init__(self, hasher: PasswordHasher) -> None:
         self.hashes = 0
         self._hasher = hasher
         self._decoy = decoy_of(hasher)
-        self._queue: Turns | None = None
+        self._queue: FairQueue | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads: ThreadPoolExecutor | None = None
 
     async def hash(self, password: str, network: str) -> str:
-        """Hash a new password. Raises Overloaded."""
+        """Return the hash of a new password. Raises Overloaded."""
         await self.turn(network)
         return await self._run(partial(self._hasher.hash, password))
 
     async def turn(self, network: str) -> None:
-        """Wait until it is this network's turn to verify a password, which must be done at once. Raises Overloaded."""
-        await self._turns().wait(network)
+        """Wait for this network's turn. The caller must call `verify` immediately afterwards. Raises Overloaded."""
+        await self._queue_of_loop().wait(network)
 
     async def verify(self, secret: str | None, password: str) -> bool:
-        """Return True if this is the password of the secret; without a secret, hash just as much. Takes a turn."""
+        """Return True if the password matches the secret. Without a secret, take the same time and return False."""
         return await self._run(partial(self._matches, secret or self._decoy, password)) and bool(secret)
 
     async def matches(self, secret: str | None, password: str, network: str) -> bool:
-        """Wait for a turn and verify a password. Raises Overloaded."""
+        """Wait for a turn, and return True if the password matches the secret. Raises Overloaded."""
         await self.turn(network)
         return await self.verify(secret, password)
 
     def check_room(self, network: str) -> None:
-        """Raise Overloaded if no further hash of this network can wait now."""
-        self._turns().check_room(network)
+        """Raise Overloaded if the queue has no room for a hash of this network."""
+        self._queue_of_loop().check_room(network)
 
     def close(self) -> None:
-        """End the threads once the hashes under way are done."""
+        """End the threads after the running hashes."""
         if self._threads is not None:
             self._threads.shutdown(wait=False)
             self._threads = None
 
-    def _turns(self) -> "Turns":
-        """Return the queue of the running event loop. The queue of a loop that has ended is dropped."""
+    def _queue_of_loop(self) -> "FairQueue":
+        """Return the queue of the running event loop; drop that of a loop that has ended."""
         loop = asyncio.get_running_loop()
         if self._queue is None or loop is not self._loop:
-            self._queue, self._loop = Turns(CONCURRENT_HASHES, MOST_WAITING), loop
+            self._queue, self._loop = FairQueue(CONCURRENT_HASHES, MAX_WAITING), loop
         return self._queue
 
     async def _run(self, work: Callable[[], T]) -> T:
-        turns = self._turns()
+        queue = self._queue_of_loop()
         self.hashes += 1
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(CONCURRENT_HASHES, "hashing", _yield_to_requests)
+            self._threads = ThreadPoolExecutor(CONCURRENT_HASHES, "hashing", _lower_priority)
         job = self._threads.submit(work)
-        # A thread cannot be cancelled: its turn ends with the hash, even if the caller has left before.
-        job.add_done_callback(partial(_end_turn, asyncio.get_running_loop(), turns))
+        # A thread cannot be cancelled, so the turn ends with the hash, even if the caller was cancelled before.
+        job.add_done_callback(partial(_end_turn, asyncio.get_running_loop(), queue))
         return await asyncio.wrap_future(job)
 
     def _matches(self, secret: str, password: str) -> bool:
@@ -97,19 +97,19 @@ class Hashing:
             return False
 
 
-def _yield_to_requests() -> None:
-    """Let the event loop come first where both want the processor, if the system lets threads have priorities."""
+def _lower_priority() -> None:
+    """Give the event loop's thread precedence over this thread, on systems with thread priorities."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, min(LOWEST, os.getpriority(os.PRIO_PROCESS, thread) + NICE))
+            os.setpriority(os.PRIO_PROCESS, thread, min(MAX_NICE, os.getpriority(os.PRIO_PROCESS, thread) + NICE))
 
 
-class Turns:
-    """Lets `most_running` jobs run at once, and `most_waiting` wait, for one event loop.
+class FairQueue:
+    """A queue of one event loop: at most `most_running` jobs run and `most_waiting` wait.
 
-    Networks take turns, whatever the number of jobs that each has waiting. When no more can wait, a job of a network
-    with fewer waiting takes the place of the newest job of the network with the most.
+    Networks take turns, however many jobs each has. When the queue is full, a new job replaces the newest job of the
+    network with the most waiting jobs, unless its own network has as many.
     """
 
     def __init__(self, most_running: int, most_waiting: int) -> None:
@@ -120,18 +120,18 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that wait."""
+        """The number of waiting jobs."""
         return sum(map(len, self._waiting.values()))
 
     def check_room(self, network: str) -> None:
-        """Raise Overloaded if a job of this network could neither run nor wait now."""
+        """Raise Overloaded if a job of this network could neither run nor wait."""
         if self._running >= self._most_running and self.waiting >= self._most_waiting:
             longest = max(self._waiting.values(), key=len)
             if len(longest) <= len(self._waiting.get(network, ())) + 1:
                 raise Overloaded
 
     async def wait(self, network: str) -> None:
-        """Wait until a job of this network may run; call `done` after it. Raises Overloaded."""
+        """Wait until a job of this network may run. The caller must call `done` after the job. Raises Overloaded."""
         self.check_room(network)
         if self._running < self._most_running:
             self._running += 1
@@ -146,11 +146,11 @@ class Turns:
             if waiter.cancelled():
                 self._remove(network, waiter)
             elif waiter.exception() is None:
-                self.done()  # its turn had come in the moment of the cancellation
+                self.done()  # the turn had come before the cancellation
             raise
 
     def done(self) -> None:
-        """End a job, and start the oldest one of the network whose turn it is."""
+        """End a job, and start the oldest job of the next network."""
         self._running -= 1
         while self._waiting:
             network, waiters = next(iter(self._waiting.items()))
@@ -165,13 +165,13 @@ class Turns:
             return
 
     def _drop_newest(self) -> None:
-        """Refuse the newest job of the network with the most jobs waiting."""
+        """Refuse the newest job of the network with the most waiting jobs."""
         network = max(self._waiting, key=lambda name: len(self._waiting[name]))
         waiter = self._waiting[network][-1]
         self._remove(network, waiter)
         if not waiter.cancelled():
             waiter.set_exception(Overloaded())
-            waiter.exception()  # marked as retrieved: the caller may be cancelled now
+            waiter.exception()  # mark the exception as retrieved: the caller may have been cancelled
 
     def _remove(self, network: str, waiter: Waiter) -> None:
         waiters = self._waiting.get(network)
@@ -181,13 +181,13 @@ class Turns:
                 del self._waiting[network]
 
 
-def _end_turn(loop: asyncio.AbstractEventLoop, turns: Turns, _: "Future[T]") -> None:
+def _end_turn(loop: asyncio.AbstractEventLoop, queue: FairQueue, _: "Future[T]") -> None:
     with contextlib.suppress(RuntimeError):  # the event loop has ended, and the queue with it
-        loop.call_soon_threadsafe(turns.done)
+        loop.call_soon_threadsafe(queue.done)
 
 
 def decoy_of(hasher: PasswordHasher) -> str:
-    """Build a secret that no password matches, and that costs as much to verify as one of this hasher."""
+    """Return a secret that matches no password and takes as long to verify as those of this hasher."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
     )

@@ -1,9 +1,9 @@
 #!lua
--- Append events to the log, once: number them, add them to the stream, remember them under the idempotency key.
+-- Append events to the log: assign their numbers, add them to the stream, and store them under the idempotency key.
 -- KEYS: 1 {log}   2 {log}:idempotency:<user>:<key>
--- ARGV: 1 highest number the caller knows   2 hash of the events   3 seconds to remember the key
---       4 milliseconds between 1970 and the numbers' epoch   5 the number that the first event must get, or ''
---       then for each event: its time in milliseconds since that epoch, or '' for now; the event as JSON
+-- ARGV: 1 highest number that the caller knows   2 hash of the events   3 lifetime of the key in seconds
+--       4 milliseconds between 1970 and the epoch of numbers   5 number that the first event must get, or ''
+--       then for each event: its time in milliseconds since the epoch, or '' for now; the event as JSON
 -- Returns {'appended' | 'repeated' | 'mismatch' | 'exhausted' | 'out of step', number, number, …}; numbers are
 -- strings.
 local known = redis.call('GET', KEYS[2])

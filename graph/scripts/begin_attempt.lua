@@ -1,10 +1,10 @@
 #!lua
--- Count a log-in as failed before it is tried, unless too many from its network have failed. A repetition counts once.
+-- Count a log-in as failed before it is checked, unless its network has too many failures. A repetition counts once.
 -- KEYS: 1 login:{x}   2 attempts:{x}:<network>   3 attempts:{x}   4 networks:{x}
--- ARGV: 1 the attempt   2 its network   3 seconds that a failure counts   4 most failures from one network
---       5 most failures to remember from all networks together
--- Returns {'refused', seconds until the oldest failure of the network no longer counts}, or {'begun', secret or '',
--- user or '', earlier failures from this network, earlier failures from all, 1 if the network has logged in before}.
+-- ARGV: 1 attempt   2 network   3 lifetime of a failure in seconds   4 limit of failures from one network
+--       5 number of failures to keep from all networks together
+-- Returns {'refused', seconds until the network's oldest failure expires}, or {'begun', secret or '', user or '',
+-- earlier failures from this network, earlier failures from all networks, 1 if the network has logged in before}.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
 local window = tonumber(ARGV[3])

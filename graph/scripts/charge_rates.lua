@@ -1,17 +1,18 @@
 #!lua
--- Charge the rates of one holder: all of them, or none if one would be exceeded (GCRA, the generic cell rate algorithm).
--- A negative cost gives units back.
--- KEYS: 1 rate:{holder}   ARGV: for each rate its name, then as microseconds of refilling 2 the cost, 3 the burst,
--- 4 what is taken in advance, as far as there is so much
--- Returns 1 or 0, whether they were charged, then for each rate the microseconds until its bucket is full, and those
--- that were taken in advance.
+-- Charge all rates of a holder, or none if one would be exceeded (GCRA, the generic cell rate algorithm).
+-- A negative cost returns units.
+-- KEYS: 1 rate:{holder}
+-- ARGV: for each rate its name, then in microseconds of refilling: the cost, the burst, and the advance to take, of
+--       which no more is taken than the bucket holds
+-- Returns 1 if the rates were charged, else 0; then for each rate the microseconds until its bucket is full, and the
+-- microseconds taken in advance.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 local charged, rates, longest = 1, {}, 0
 for i = 1, #ARGV, 4 do
   local cost, burst = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
   local full = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or now)
-  -- A clock that was set back must lock nobody out for longer than an empty bucket takes to fill.
+  -- After the clock was set back, the bucket counts as empty at most.
   full = math.min(math.max(full, now), now + burst)
   local left = burst - (full - now) - cost
   if left < 0 then charged = 0 end

@@ -1,6 +1,6 @@
 #!lua
--- Claim logins for a while, each unless it is claimed or taken.
--- KEYS: login:{x} of each   ARGV: 1 seconds that the claims last   then for each its secret or '', and its nonce
+-- Claim logins for a limited time, except those that are claimed or taken.
+-- KEYS: login:{x} for each   ARGV: 1 lifetime of a claim in seconds   then for each: secret or '', nonce
 -- Returns for each {'claimed', nonce}, {'pending', secret, nonce} or {'taken'}.
 local outcomes = {}
 for i, key in ipairs(KEYS) do

@@ -1,7 +1,8 @@
 #!lua
--- Forgive a network its failed log-ins after one that succeeded, and remember that the network is the user's.
+-- Remove the failures of a network after a successful log-in, and store the network among those of the user.
 -- KEYS: 1 attempts:{x}:<network>   2 attempts:{x}   3 networks:{x}
--- ARGV: 1 the attempt   2 its network   3 seconds that a network is remembered   4 most networks to remember
+-- ARGV: 1 attempt   2 network   3 lifetime of a network in seconds   4 number of networks to keep
+-- Returns 1.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
 redis.call('DEL', KEYS[1])

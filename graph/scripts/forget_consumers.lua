@@ -1,7 +1,7 @@
 #!lua
--- Remove consumers that have not asked for anything for long and hold nothing: workers of the past.
--- KEYS: 1 {log}   ARGV: 1 consumer group   2 milliseconds of silence
--- Returns how many were removed.
+-- Remove consumers of former workers: they are idle and have no pending entries.
+-- KEYS: 1 {log}   ARGV: 1 consumer group   2 idle time in milliseconds
+-- Returns the number of removed consumers.
 local removed = 0
 for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local fields = {}

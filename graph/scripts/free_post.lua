@@ -1,7 +1,7 @@
 #!lua
--- Free the records of archived posts; tombstones stay.
--- KEYS: post:{p} of each
--- Returns how many were freed.
+-- Remove the records of archived posts, but not tombstones.
+-- KEYS: post:{p} for each
+-- Returns the number of removed records.
 local freed = 0
 for _, key in ipairs(KEYS) do
   if redis.call('HEXISTS', key, 'deleted') == 0 then freed = freed + redis.call('UNLINK', key) end

@@ -1,7 +1,7 @@
 #!lua
--- The highest number the log ever gave, also when retention has emptied it.
--- KEYS: 1 {log}   ARGV: 1 milliseconds between 1970 and the numbers' epoch
--- Returns the number as a string; '0' for a log without any event.
+-- Return the highest number that the log has assigned, even if retention has removed all events.
+-- KEYS: 1 {log}   ARGV: 1 milliseconds between 1970 and the epoch of numbers
+-- Returns the number as a string, '0' for a log that never had an event.
 if redis.call('EXISTS', KEYS[1]) == 0 then return '0' end
 local info = redis.call('XINFO', 'STREAM', KEYS[1])
 for i = 1, #info, 2 do

@@ -1,8 +1,8 @@
 #!lua
--- Set a timeline's archive floor again where it is missing or below what the archive has freed: below the first hot
--- post that the archive has not freed, else where the archive stands.
--- KEYS: 1 posts:{a}   ARGV: 1 what the archive has freed   2 what it holds
--- Returns 1, or 0 if there is a floor that can be right.
+-- Restore a timeline's archive floor if it is missing or below the posts that the archive has freed. The new floor is
+-- just below the first hot post that is not freed; without such a post, the last post in the archive.
+-- KEYS: 1 posts:{a}   ARGV: 1 number up to which posts are freed   2 number up to which posts are in the archive
+-- Returns 1, or 0 if the floor is valid.
 local floor = redis.call('ZSCORE', KEYS[1], 'f')
 if floor and tonumber(floor) >= tonumber(ARGV[1]) then return 0 end
 local first = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], ARGV[2], 'BYSCORE', 'LIMIT', 0, 1)[1]

@@ -1,8 +1,8 @@
 #!lua
--- Forget a home cache, if it still is as it was found: it holds a member that it should not, or lacks one that it
--- should hold. A post below the floor is not lacking. A cache without a floor, or without an end, is forgotten too.
--- KEYS: 1 home:{v}   ARGV: 1 the member   2 'holds' or 'lacks'
--- Returns 1, or 0 if there was nothing to forget.
+-- Remove a home cache that still has the difference found: it holds a wrong member, or lacks one above its floor. A
+-- cache without a floor or without a TTL is removed too, unless it is warming.
+-- KEYS: 1 home:{v}   ARGV: 1 member   2 'holds' or 'lacks'
+-- Returns 1, or 0 if the cache is right or absent.
 local floor = redis.call('ZSCORE', KEYS[1], 'f')
 local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 local wrong

@@ -1,7 +1,7 @@
 #!lua
--- Put a post that has a record back into its author's timeline, and in its place there. The floor of the tombstones
--- says nothing against it: a deleted post would have lost its record first.
--- KEYS: 1 posts:{a}   2 posts:{a}:gone   ARGV: 1 the post
+-- Restore a post with a record in its author's timeline, at its place. The tombstone floor is ignored: a deletion
+-- removes the record before it moves the floor.
+-- KEYS: 1 posts:{a}   2 posts:{a}:gone   ARGV: 1 post
 -- Returns {'listed'}, {'archived'} or {'deleted', number of the deletion}.
 local deletion = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if deletion then return {'deleted', string.format('%.0f', deletion)} end

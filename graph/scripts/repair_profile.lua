@@ -1,7 +1,7 @@
 #!lua
--- Write the fields that a profile lacks; what is there stays.
+-- Write the missing fields of a profile. Existing fields are kept.
 -- KEYS: 1 user:{u}   ARGV: 1 number of the UserCreated event   then pairs of field and value
--- Returns how many fields were written.
+-- Returns the number of fields written.
 local written = 0
 for i = 2, #ARGV, 2 do
   if redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) == 1 then

@@ -1,9 +1,9 @@
 #!lua
--- Make claimed logins the accounts of users, once and for ever.
--- KEYS: login:{x} of each
--- ARGV: 1 the sign-up that asks, '' for a projection   then for each its nonce and the number of its UserCreated event
--- Returns for each 'won' (this sign-up, or a projection), 'lost' (settled for another sign-up of the same claim) or
--- 'void'.
+-- Turn claimed logins into the accounts of users, permanently.
+-- KEYS: login:{x} for each
+-- ARGV: 1 id of the sign-up, '' for a projection   then for each: nonce, number of the UserCreated event
+-- Returns for each 'won' (the account belongs to this sign-up; always for a projection), 'lost' (to another sign-up of
+-- the same claim) or 'void' (there is no such claim).
 local outcomes = {}
 for i, key in ipairs(KEYS) do
   local nonce, number = ARGV[2 * i], ARGV[2 * i + 1]

@@ -1,6 +1,7 @@
 #!lua
--- Record a session and drop those that have expired; beyond the most that may live, the next to expire make way.
--- KEYS: 1 session:{u}   ARGV: 1 session   2 its expiry   3 now, both in seconds   4 most sessions of one person
+-- Store a session and remove expired ones. Beyond the limit, remove those that expire first.
+-- KEYS: 1 session:{u}   ARGV: 1 session   2 its expiry   3 now, both in seconds since 1970   4 limit of sessions
+-- Returns 1.
 local ends = redis.call('HGETALL', KEYS[1])
 local live = {}
 for i = 1, #ends, 2 do

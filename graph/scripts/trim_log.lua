@@ -1,8 +1,8 @@
 #!lua
--- Remove old events from the log, never above the watermark, and remember the highest number removed.
+-- Remove old events from the log up to the watermark at most, and store the highest number removed.
 -- KEYS: 1 {log}   2 {log}:watermark   3 {log}:trimmed
--- ARGV: 1 highest number to remove   2 milliseconds between 1970 and the numbers' epoch
--- Returns how many entries were removed.
+-- ARGV: 1 highest number to remove   2 milliseconds between 1970 and the epoch of numbers
+-- Returns the number of removed entries.
 local epoch = tonumber(ARGV[2])
 local upto = math.min(tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[2]) or 0))
 local id = function(n) return string.format('%.0f-%.0f', math.floor(n / 4096) + epoch, n % 4096) end

@@ -1,8 +1,8 @@
 #!lua
--- Drop archived posts from the hot timeline, if it holds exactly those that the archive holds.
+-- Remove archived posts from the hot timeline, if it holds the same posts as the archive.
 -- KEYS: 1 posts:{a}   2 cold:{a}
--- ARGV: 1 archive floor until now   2 the new one   then the posts that the archive holds between them, oldest first
--- Returns 'trimmed', 'differs', or 'overtaken' if the floor has moved already.
+-- ARGV: 1 present archive floor   2 new floor   then the posts between them in the archive, oldest first
+-- Returns 'trimmed', 'differs', or 'overtaken' if the floor has changed.
 if tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0) ~= tonumber(ARGV[1]) then return 'overtaken' end
 local hot = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], ARGV[2], 'BYSCORE')
 if #hot ~= #ARGV - 2 then return 'differs' end

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from graph.rates import Charge, Charging, Decision, Rate, Rates
+from graph.rates import Charge, Decision, PendingCharge, Rate, Rates
 from resolvers.rates import RateLimit
 from server.errors import RateLimited
 from server.operations.cost import MAX_WRITES, Demand
@@ -48,7 +48,7 @@ class RateLimits:
         self.writes = writes
         self.log_ins = log_ins
         self.sign_ups = sign_ups
-        self.policy = b'"points";q=%d;w=%d' % (points.burst, math.ceil(points.patience))
+        self.policy = b'"points";q=%d;w=%d' % (points.burst, math.ceil(points.full_seconds))
         self.refused: Counter[str] = Counter()
         self._holders: Counter[str] = Counter()
         self._logged_at = -math.inf
@@ -94,7 +94,7 @@ class Meter:
         self._rates = rates
         self.holder = holder
         self._address = address
-        self._charges: list[Charging] = []
+        self._charges: list[PendingCharge] = []
         self._points: Decision | None = None
 
     def admit(self, points: int) -> None:

@@ -41,7 +41,7 @@ class Bucket:
         self.units -= min(cost, self.rate.burst)
 
     def refill(self, seconds: float) -> None:
-        self.units = min(self.rate.burst, self.units + seconds / self.rate.seconds)
+        self.units = min(self.rate.burst, self.units + seconds / self.rate.unit_seconds)
 
 
 @dataclass
@@ -66,9 +66,9 @@ class Processes:
     async def pass_time(self, seconds: float) -> None:
         await self.step_clock(seconds)
         for rates in self.rates:
-            for known in rates._known.values():
-                known.full_at -= seconds
-                known.lapses_at -= seconds
+            for bucket in rates._buckets.values():
+                bucket.full_at -= seconds
+                bucket.advance_expires_at -= seconds
 
 
 CHARGES = st.one_of(
@@ -104,9 +104,9 @@ async def follow(steps: Sequence[tuple[str, Any, Any]], processes: Processes) ->
             left, rate = buckets[decision.rate].units, decision.rate
             if expected:
                 assert decision.remaining == int(left + 1e-2)
-                assert decision.full_after == pytest.approx((rate.burst - left) * rate.seconds, abs=60)
+                assert decision.full_after == pytest.approx((rate.burst - left) * rate.unit_seconds, abs=60)
             elif decision.refused:  # perhaps by what this process knew, which is never more than the truth
-                assert 0 < decision.retry_after <= (min(decision.cost, rate.burst) - left) * rate.seconds + 60
+                assert 0 < decision.retry_after <= (min(decision.cost, rate.burst) - left) * rate.unit_seconds + 60
 
 
 def test_two_processes_count_together_exactly(store_url: str, long_profile: bool) -> None:
@@ -277,10 +277,10 @@ async def test_a_clock_that_is_set_back_locks_nobody_out(processes: Processes) -
     await processes.step_clock(-365 * 86400)
     [decision] = await processes.charge(1, (POINTS, 1))
     assert decision.refused
-    assert decision.full_after <= POINTS.patience
+    assert decision.full_after <= POINTS.full_seconds
     await processes.pass_time(2 * SLOW)
     fresh = Processes([processes.stores[1]], processes.holder)
-    assert (await fresh.charge(0, (POINTS, 20)))[0].full_after <= POINTS.patience
+    assert (await fresh.charge(0, (POINTS, 20)))[0].full_after <= POINTS.full_seconds
 
 
 async def test_a_clock_that_is_set_forward_admits_one_burst_at_most(processes: Processes) -> None:
@@ -317,13 +317,13 @@ async def test_what_is_stored_expires_with_the_bucket_full(graph: Graph) -> None
 
 async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million addresses do not fill the memory."""
-    monkeypatch.setattr("graph.rates.REMEMBERED", 50)
+    monkeypatch.setattr("graph.rates.MAX_BUCKETS", 50)
     rates = Rates(graph.store)
     for start in range(0, 200, 20):
         await asyncio.gather(
             *(rates.charge(f"address:{n}", [(POINTS, 1)]).decisions() for n in range(start, start + 20))
         )
-    assert len(rates._known) == 50
+    assert len(rates._buckets) == 50
 
 
 @pytest.mark.parametrize("cost", [11, 10**9])

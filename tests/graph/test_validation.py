@@ -85,15 +85,15 @@ def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode 
 @pytest.mark.parametrize(
     ("password", "sentence"),
     [
-        ("12345678", "one of the most common"),
-        ("PassWord1", "one of the most common"),
-        (" iloveyou\n", "one of the most common"),
-        ("        ", "more than one character"),
-        (" \t\u3000 \u2003\n  ", "more than one character"),
-        ("😀" * 9, "more than one character"),
-        ("ALICE_IN_WONDERLAND", "not be the login or the name"),
-        (" alice_in_wonderland ", "not be the login or the name"),
-        ("Älice LIDDELL", "not be the login or the name"),
+        ("12345678", "one of the most common ones"),
+        ("PassWord1", "one of the most common ones"),
+        (" iloveyou\n", "one of the most common ones"),
+        ("        ", "one repeated character"),
+        (" \t\u3000 \u2003\n  ", "one repeated character"),
+        ("😀" * 9, "one repeated character"),
+        ("ALICE_IN_WONDERLAND", "is the login or the name"),
+        (" alice_in_wonderland ", "is the login or the name"),
+        ("Älice LIDDELL", "is the login or the name"),
     ],
 )
 def test_passwords_that_are_guessed_first_are_refused(password: str, sentence: str) -> None:

@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from graph.errors import Rejected
 from graph.passwords.attempts import (
+    DELAY_STEP,
     FREE_ANYWHERE,
     FREE_ATTEMPTS,
     MAX_DELAY,
     REMEMBERED_FAILURES,
-    SLOWER_BY,
     WINDOW_SECONDS,
     Attempts,
 )
@@ -39,7 +39,7 @@ class Model:
             return None
         if (login, network) in self.known and not own:
             return 0
-        return min(MAX_DELAY, max(0, len(all_) - FREE_ANYWHERE) * SLOWER_BY)
+        return min(MAX_DELAY, max(0, len(all_) - FREE_ANYWHERE) * DELAY_STEP)
 
     def end(self, login: str, network: str, succeeded: bool) -> None:
         """Note how an attempt ended."""

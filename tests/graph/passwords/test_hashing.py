@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError, VerifyMismatchError
 
 from graph.errors import Overloaded
-from graph.passwords.hashing import CONCURRENT_HASHES, MOST_WAITING, Hashing, Turns, decoy_of
+from graph.passwords.hashing import CONCURRENT_HASHES, MAX_WAITING, FairQueue, Hashing, decoy_of
 from tests.support.graph_worlds import PATIENCE
 
 
@@ -64,7 +64,7 @@ def begin(hashing: Hashing, network: str, count: int = 1) -> "list[asyncio.Task[
 
 async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, hasher: HeldHasher) -> None:
     """The refusal comes at once, and those that wait are served when there is room again."""
-    tasks = begin(hashing, "a", CONCURRENT_HASHES + MOST_WAITING)
+    tasks = begin(hashing, "a", CONCURRENT_HASHES + MAX_WAITING)
     await until(lambda: hasher.running == CONCURRENT_HASHES)
 
     with pytest.raises(Overloaded, match="Too many passwords are being checked"):
@@ -72,7 +72,7 @@ async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, has
     hasher.release()
     hashes = await asyncio.gather(*tasks)
 
-    assert len(set(hashes)) == CONCURRENT_HASHES + MOST_WAITING
+    assert len(set(hashes)) == CONCURRENT_HASHES + MAX_WAITING
     assert hasher.most_running == CONCURRENT_HASHES
     assert await hashing.hash("correct horse", "a")
 
@@ -97,21 +97,21 @@ async def test_a_hash_that_waits_is_dropped_with_its_caller(hashing: Hashing, ha
     """Nothing is hashed for a client that has left, and its place is free."""
     running = begin(hashing, "a", 2)
     await until(lambda: hasher.running == 2)
-    leaving = begin(hashing, "a", MOST_WAITING)
+    leaving = begin(hashing, "a", MAX_WAITING)
     await asyncio.sleep(0)
     for task in leaving:
         task.cancel()
     await asyncio.wait(leaving)
-    staying = begin(hashing, "a", MOST_WAITING)
+    staying = begin(hashing, "a", MAX_WAITING)
     hasher.release()
     await asyncio.gather(*running, *staying)
 
-    assert hashing.hashes == 2 + MOST_WAITING
+    assert hashing.hashes == 2 + MAX_WAITING
 
 
 async def test_networks_take_turns() -> None:
     """A single log-in runs second, however many of another network came before it."""
-    turns, order = Turns(1, 20), list[str]()
+    turns, order = FairQueue(1, 20), list[str]()
 
     async def work(network: str) -> None:
         await turns.wait(network)
@@ -130,7 +130,7 @@ async def test_networks_take_turns() -> None:
 
 async def test_a_flood_does_not_keep_others_out() -> None:
     """When the queue is full, the newest of the network with the most makes room for a network with fewer."""
-    turns = Turns(1, 4)
+    turns = FairQueue(1, 4)
     await turns.wait("running")
     flood = [asyncio.create_task(turns.wait("flood")) for _ in range(4)]
     await asyncio.sleep(0)
@@ -156,7 +156,7 @@ async def test_a_flood_does_not_keep_others_out() -> None:
 async def test_a_turn_that_comes_in_the_moment_of_a_cancellation_goes_to_the_next() -> None:
     """Whichever of the two is first, no slot is lost."""
     for cancelled_first in (True, False):
-        turns = Turns(1, 4)
+        turns = FairQueue(1, 4)
         await turns.wait("a")
         leaving, staying = (asyncio.create_task(turns.wait(name)) for name in "bc")
         await asyncio.sleep(0)
@@ -174,7 +174,7 @@ async def test_a_turn_that_comes_in_the_moment_of_a_cancellation_goes_to_the_nex
 
 async def test_hashing_takes_none_of_the_threads_of_others(hashing: Hashing, hasher: HeldHasher) -> None:
     """However many passwords wait, other work off the event loop goes on."""
-    tasks = begin(hashing, "a", CONCURRENT_HASHES + MOST_WAITING)
+    tasks = begin(hashing, "a", CONCURRENT_HASHES + MAX_WAITING)
     await until(lambda: hasher.running == 2)
 
     async with asyncio.timeout(PATIENCE):

@@ -137,7 +137,7 @@ def test_a_bad_edge_list_is_refused(write: Callable[[str | bytes], Path], conten
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("fine\n" + "x" * 1001 + "\n", "line 2: .* 1001 characters; at most 1000"),
+        ("fine\n" + "x" * 1001 + "\n", "line 2: .* 1001 characters; the limit is 1000"),
         ("\n  \n", "contains no text"),
         ("bell \x07\n", "line 1: .* control characters"),
         (b"\xff\n", "cannot be read: .*utf-8"),
