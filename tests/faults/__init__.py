@@ -1,1 +1,1 @@
-"""Faults: processes killed for real between store calls, with what must hold afterwards."""
+"""Fault tests: processes and connections are killed, and invariants are checked afterwards."""

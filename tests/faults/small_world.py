@@ -1,4 +1,4 @@
-"""Three people with follows and posts, the mutations to be killed, and a reading of everything that must survive."""
+"""A world of three users with follows and posts, the mutations to be killed, and a reading of all that clients see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ EVERYTHING = Window(100, forward=True)
 
 @dataclass(frozen=True)
 class Mutation:
-    """A mutation as a client sends it; `{alice}`, `{bob}`, `{carol}` and `{post}` stand for global ids."""
+    """A mutation as a client sends it. `%(alice)s`, `%(bob)s`, `%(carol)s` and `%(post)s` stand for global ids."""
 
     document: str
     by: str | None = "alice"
@@ -45,7 +45,7 @@ MUTATIONS = {
 
 
 async def build(graph: Graph) -> None:
-    """Make the world, at rest: alice follows bob, bob and carol follow alice, all have posts and home caches."""
+    """Create the world and drain: Alice follows Bob, Bob and Carol follow Alice, all have posts and home caches."""
     people = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
     for follower, followee in (("alice", "bob"), ("bob", "alice"), ("carol", "alice")):
         await graph.follows.follow(people[follower], [people[followee]])
@@ -58,7 +58,7 @@ async def build(graph: Graph) -> None:
 
 
 async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Send a mutation through GraphQL and give its data; `before` is called when all is prepared."""
+    """Perform a mutation through GraphQL and return its data. Call `before` just before it."""
     mutation = MUTATIONS[name]
     people = dict(
         zip(("alice", "bob", "carol"), await graph.users.ids_of_logins(["alice", "bob", "carol"]), strict=True)
@@ -77,7 +77,7 @@ async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: 
 
 
 async def post_id(graph: Graph, author: int, text: str) -> int:
-    """Find a post by its author and text, or among the deleted by the place it had."""
+    """Return the id of a post by its author and text, also if it was deleted meanwhile."""
     known = await graph.store.run("GET", f"test:{{{author}}}:{text}")
     if known is None:
         [page] = await graph.timelines.user([author], EVERYTHING)
@@ -87,7 +87,7 @@ async def post_id(graph: Graph, author: int, text: str) -> int:
 
 
 async def reading(graph: Graph) -> dict[str, Any]:
-    """Read all that clients can see of the world, in words that do not depend on numbers."""
+    """Return all that clients can read of the world, without ids and times."""
     logins = ["alice", "bob", "carol", "dave"]
     people = {
         login: user
@@ -116,7 +116,7 @@ async def reading(graph: Graph) -> dict[str, Any]:
 
 
 async def logs_in(graph: Graph, login: str) -> bool:
-    """Tell whether the password opens the account."""
+    """Return True if the password is accepted."""
     try:
         return bool(await graph.users.check_password(login, PASSWORD))
     except Rejected:

@@ -18,7 +18,7 @@ MOST_CALLS = 40
 
 @pytest.fixture(scope="module")
 def victims(running_store: Any) -> Iterator["Victims"]:
-    """Start the process that forks victims."""
+    """Start the process that forks processes to kill."""
     command = [sys.executable, "-m", "tests.faults.victim", running_store.url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         yield Victims(process)
@@ -28,13 +28,13 @@ def victims(running_store: Any) -> Iterator["Victims"]:
 
 
 class Victims:
-    """Lets mutations be performed by processes that die."""
+    """Performs mutations in processes that are killed."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def die(self, mutation: str, calls: int) -> bool:
-        """Perform a mutation and be killed after so many calls; False if it finished before."""
+        """Perform a mutation and kill it after this many calls. Return False if it finished before."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{mutation} {calls}\n")
@@ -45,7 +45,7 @@ class Victims:
 
 
 async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]:
-    """Start anew, perform a mutation or none, drain, and read everything, from caches and by merge."""
+    """Return what clients read after a restart, a mutation or none, and a drain; from caches and by merging."""
     graph = await Graph.open(url, CHEAP)
     try:
         if mutation:
@@ -64,7 +64,7 @@ async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]
 
 
 async def fresh_world(url: str) -> None:
-    """Make the world in an emptied store."""
+    """Create the world in an empty store."""
     with redis.Redis.from_url(url) as client:
         client.flushall()
     graph = await Graph.open(url, CHEAP)
@@ -76,7 +76,7 @@ async def fresh_world(url: str) -> None:
 async def test_a_kill_between_any_two_calls_leaves_all_or_nothing(
     mutation: str, store_url: str, victims: Victims
 ) -> None:
-    """After restart and draining the world is the old or the new one; after a retry it is the new one."""
+    """After a restart and a drain the world is the old or the new one; after a retry it is the new one."""
     await fresh_world(store_url)
     old = await after_restart(store_url)
     await fresh_world(store_url)
@@ -92,7 +92,7 @@ async def test_a_kill_between_any_two_calls_leaves_all_or_nothing(
         assert await after_restart(store_url, mutation) == new, f"after {calls} calls and a retry"
         if not killed:
             break
-    assert not killed, "the mutation needs more calls than were tried"
+    assert not killed, "the mutation takes more calls than the test allows"
     assert outcomes == sorted(outcomes), "once committed, always committed"
     assert outcomes[0] is False
     assert outcomes[-1] is True

@@ -1,4 +1,4 @@
-"""The read pipeline under faults never gives a wrong answer. Each read asks for a key whose value names the key."""
+"""The read pipeline under faults: no read gets a wrong reply. Each read asks for a key that holds its own name."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from graph.store.commands import Command
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 from tests.support.graph_worlds import PATIENCE
-from tests.support.tcp_proxy import Between, Forward, between, split_at, whole
+from tests.support.tcp_proxy import Forward, TcpProxy, proxy_to, split_at, whole
 
 KEYS = 1000
 SHORT = 0.3  # seconds to wait for an answer, where a test must see the end of them
@@ -37,14 +37,14 @@ EVERY_KIND: list[Command] = [
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    """Run a server that this test may kill."""
+    """Run a server that the test may kill."""
     with EmbeddedStore(tmp_path, Durability.SAFE) as server:
         yield server
 
 
 @pytest.fixture
 async def filled(server: EmbeddedStore) -> AsyncIterator[Store]:
-    """Give a store of a thousand keys on that server."""
+    """Open a store with a thousand keys on the server."""
     store = Store(server.url)
     await store.send([("SET", f"{{k}}{n}", f"{{k}}{n}") for n in range(KEYS)])
     yield store
@@ -52,15 +52,15 @@ async def filled(server: EmbeddedStore) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def proxy(filled: Store, server: EmbeddedStore) -> AsyncIterator[Between]:
-    """Put a proxy before that server."""
-    async with between(server.socket) as proxy:
+async def proxy(filled: Store, server: EmbeddedStore) -> AsyncIterator[TcpProxy]:
+    """Run a proxy in front of the server."""
+    async with proxy_to(server.socket) as proxy:
         yield proxy
 
 
 @pytest.fixture
-async def store(proxy: Between) -> AsyncIterator[Store]:
-    """Reach the thousand keys through the proxy."""
+async def store(proxy: TcpProxy) -> AsyncIterator[Store]:
+    """Open the store through the proxy."""
     store = Store(f"valkey://127.0.0.1:{proxy.port}")
     yield store
     await store.close()
@@ -72,12 +72,12 @@ def name(replies: list[Any]) -> str:
 
 
 def ask(store: Store, numbers: Sequence[int]) -> "list[asyncio.Future[str]]":
-    """Ask for keys, each by itself."""
+    """Return reads of keys, one per key."""
     return [store.ask([("GET", f"{{k}}{n}")], name) for n in numbers]
 
 
 async def outcomes(reads: "Sequence[asyncio.Future[str]]", numbers: Sequence[int]) -> tuple[int, int]:
-    """Wait for all; count those who have their own answer and those who have none; nobody may have another."""
+    """Return the numbers of reads with their own reply and without a reply. Assert that no read has another reply."""
     async with asyncio.timeout(PATIENCE):
         answers = await asyncio.gather(*reads, return_exceptions=True)
     right = sum(answer == f"{{k}}{n}" for n, answer in zip(numbers, answers, strict=True))
@@ -86,10 +86,10 @@ async def outcomes(reads: "Sequence[asyncio.Future[str]]", numbers: Sequence[int
     return right, without
 
 
-async def test_nobody_gets_a_wrong_answer_when_the_store_is_killed_with_a_thousand_reads_under_way(
-    server: EmbeddedStore, store: Store, proxy: Between
+async def test_killing_the_store_during_a_thousand_reads_gives_no_wrong_reply(
+    server: EmbeddedStore, store: Store, proxy: TcpProxy
 ) -> None:
-    """Those who can wait get the right one from the store's successor, within a second of its start."""
+    """If the store restarts within the deadline, either all reads are answered or none is."""
     for restart in (True, False):
         await asyncio.gather(*ask(store, range(KEYS)))
         proxy.replies = withheld
@@ -115,11 +115,10 @@ async def test_nobody_gets_a_wrong_answer_when_the_store_is_killed_with_a_thousa
 
 
 async def withheld(data: bytes, client: asyncio.StreamWriter) -> None:
-    """Pass nothing on."""
+    """Drop replies."""
 
 
-async def test_reads_under_way_when_the_connection_breaks_are_asked_again(store: Store, proxy: Between) -> None:
-    """Their askers notice nothing."""
+async def test_open_reads_are_sent_again_after_a_connection_error(store: Store, proxy: TcpProxy) -> None:
     await asyncio.gather(*ask(store, [1]))
     for place in (1, 7, 500, 3000):
         proxy.replies = cut_at(proxy, place)
@@ -129,8 +128,8 @@ async def test_reads_under_way_when_the_connection_breaks_are_asked_again(store:
     assert proxy.connections == 5
 
 
-def cut_at(proxy: Between, place: int) -> Forward:
-    """Reset the connection after so many bytes of replies; then behave."""
+def cut_at(proxy: TcpProxy, place: int) -> Forward:
+    """Close the connection after this many bytes of replies, once."""
 
     async def forward(data: bytes, client: asyncio.StreamWriter) -> None:
         proxy.replies = whole
@@ -140,8 +139,8 @@ def cut_at(proxy: Between, place: int) -> Forward:
     return forward
 
 
-async def test_a_half_closed_connection_is_left(store: Store, proxy: Between) -> None:
-    """With reads under way and without; the next one goes another way."""
+async def test_a_half_closed_connection_is_replaced(store: Store, proxy: TcpProxy) -> None:
+    """With and without open reads."""
     await asyncio.gather(*ask(store, [1]))
     for _ in range(3):
         proxy.replies = withheld
@@ -156,8 +155,8 @@ async def test_a_half_closed_connection_is_left(store: Store, proxy: Between) ->
         assert await outcomes(ask(store, [5]), [5]) == (1, 0)
 
 
-async def test_replies_may_arrive_in_two_pieces_cut_anywhere(store: Store, proxy: Between, filled: Store) -> None:
-    """Texts of several bytes a letter, maps, nulls and nested lists too: every place of the stream is tried."""
+async def test_replies_may_be_split_at_any_byte(store: Store, proxy: TcpProxy, filled: Store) -> None:
+    """Multi-byte characters, maps, nulls and nested lists included."""
     await filled.send([("HSET", "hash", "text", "雨 ☂", "k", "v"), ("ZADD", "scores", 1.5, "a", 2, "ü")])
     expected = await store.ask(EVERY_KIND, list)
     sizes: list[int] = []
@@ -181,8 +180,8 @@ async def test_replies_may_arrive_in_two_pieces_cut_anywhere(store: Store, proxy
 @pytest.mark.parametrize(
     "noise", [b"\x00\xff", b"+OK\r\n", b"$3\r\n{k}\r\n", b"*2\r\n$1\r\n", b"%1\r\n", b":x\r\n", b"-ERR what\r\n"]
 )
-async def test_a_spoiled_connection_is_left_before_it_can_mislead(store: Store, proxy: Between, noise: bytes) -> None:
-    """What cannot be parsed, or was not asked for, ends it; everybody is asked for again on a new one."""
+async def test_a_connection_with_invalid_data_is_replaced(store: Store, proxy: TcpProxy, noise: bytes) -> None:
+    """Also after a valid reply without a request. Open reads are sent again."""
     await asyncio.gather(*ask(store, [1]))
     for client in proxy.clients:
         client.write(noise)
@@ -191,10 +190,10 @@ async def test_a_spoiled_connection_is_left_before_it_can_mislead(store: Store, 
     assert await outcomes(ask(store, range(KEYS)), range(KEYS)) == (KEYS, 0)
 
 
-async def test_a_silent_store_is_left_when_the_time_of_the_oldest_read_is_up(
-    store: Store, proxy: Between, monkeypatch: pytest.MonkeyPatch
+async def test_a_silent_connection_is_replaced_at_the_oldest_deadline(
+    store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has waited long enough has no answer; who came later is asked for on a new connection."""
+    """The oldest reads fail; later ones are sent again."""
     await asyncio.gather(*ask(store, [1]))
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", SHORT)
     monkeypatch.setattr("graph.store.read_pipeline.ANSWER_SECONDS", SHORT)
@@ -213,7 +212,7 @@ async def test_a_silent_store_is_left_when_the_time_of_the_oldest_read_is_up(
 
 
 def silent_on(clients: set[asyncio.StreamWriter]) -> Forward:
-    """Pass nothing on to these clients, and everything to others."""
+    """Drop the replies to these clients only."""
 
     async def forward(data: bytes, client: asyncio.StreamWriter) -> None:
         if client not in clients:
@@ -222,8 +221,8 @@ def silent_on(clients: set[asyncio.StreamWriter]) -> Forward:
     return forward
 
 
-async def test_a_slow_store_is_not_a_dead_one(store: Store, proxy: Between, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it says anything at all, those whose time is up go, and the connection stays."""
+async def test_a_slow_connection_is_kept(store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads past their deadline fail while data arrives."""
     await asyncio.gather(*ask(store, [1]))
     monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", SHORT)
     monkeypatch.setattr("graph.store.read_pipeline.ANSWER_SECONDS", SHORT)
@@ -242,10 +241,10 @@ async def test_a_slow_store_is_not_a_dead_one(store: Store, proxy: Between, monk
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_random_mix_of_askers_who_leave_and_replies_in_pieces_misleads_nobody(
-    store: Store, proxy: Between, seed: int
+async def test_random_cancellations_and_split_replies_give_no_wrong_reply(
+    store: Store, proxy: TcpProxy, seed: int
 ) -> None:
-    """Some connections break on the way, too."""
+    """Some connections are aborted."""
     chance = random.Random(seed)  # noqa: S311 - it draws test cases
 
     async def pieces(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -270,10 +269,10 @@ async def test_a_random_mix_of_askers_who_leave_and_replies_in_pieces_misleads_n
         await outcomes(reads, numbers)
 
 
-async def test_a_flood_beyond_the_bound_is_refused_and_the_rest_answered(
-    store: Store, proxy: Between, monkeypatch: pytest.MonkeyPatch
+async def test_reads_beyond_the_limit_are_refused_and_the_others_answered(
+    store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error at once, not a queue without end; and then service as before."""
+    """They fail at once instead of queueing."""
     monkeypatch.setattr("graph.store.store.MAX_WAITING", 3000)
     await asyncio.gather(*ask(store, [1]))
     proxy.open.clear()

@@ -1,4 +1,4 @@
-"""Two processes at the same pair of people, at full speed."""
+"""Two processes follow and unfollow the same user concurrently."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ TIMES = 1000
 
 
 async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Graph) -> None:
-    """A thousand times each: the log's last word is what both sides say, before the worker and after it."""
+    """After a thousand changes by each, both sides of the follow match the last event, before and after a drain."""
     alice, bob = [(await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob")]
     command = ["-m", "tests.faults.toggler", graph.store.url, str(alice), str(bob), str(TIMES)]
     processes = [await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT) for _ in range(2)]

@@ -1,6 +1,6 @@
-"""A process that follows and unfollows one person, again and again, through GraphQL.
+"""A program that follows and unfollows a user repeatedly through GraphQL.
 
-Run as a program with a store's URL, the follower's and the followee's ids, and how many times.
+Its arguments are the store's URL, the ids of follower and followee, and the number of mutations.
 """
 
 import asyncio

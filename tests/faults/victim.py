@@ -1,7 +1,7 @@
-"""A process that performs a mutation and kills itself, for real, after a given number of store calls.
+"""A program that performs mutations and is killed after a given number of store calls.
 
-Run as a program with a store's URL, it reads lines `mutation calls` and forks a victim for each, which is much faster
-than starting one. It answers `killed`, or `finished` if the mutation needed no more calls.
+Its argument is the store's URL. For each line `mutation calls` of standard input it forks a process, which is much
+faster than starting one, and prints `killed`, or `finished` if the mutation took fewer calls.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.support.stores import InterceptedStore
 
 
 class DeadlyStore(InterceptedStore):
-    """Dies by SIGKILL when the calls it was given are used up, before it sends another one."""
+    """Kills the process before it sends more than `left` calls."""
 
     left: float = float("inf")
 
@@ -30,7 +30,7 @@ class DeadlyStore(InterceptedStore):
 
 
 async def act(url: str, mutation: str, calls: int) -> None:
-    """Perform a mutation, with this many store calls to live."""
+    """Perform a mutation with this many store calls."""
     store = DeadlyStore(url, single_slot=True)
     graph = Graph(store, CHEAP)
     await graph.users.ids_of_logins(["alice"])
@@ -40,7 +40,7 @@ async def act(url: str, mutation: str, calls: int) -> None:
 
 
 def main(url: str) -> None:
-    """Fork a victim for each line of standard input."""
+    """Fork a process for each line of standard input."""
     for line in sys.stdin:
         mutation, calls = line.split()
         child = os.fork()

@@ -1,4 +1,4 @@
-"""What the tests of the graph share: further processes on the same store, and a plain client to look inside."""
+"""Fixtures of the graph's tests: further processes on the same store, and a plain client."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.support.stores import HookedStore
 
 @pytest.fixture
 async def another(store_url: str) -> AsyncIterator[Open]:
-    """Open one more graph on the store of this test, as another process would, with a tuning of its own."""
+    """Return a function that opens one more graph on the store, like another process, with its own tuning."""
     opened: list[Graph] = []
 
     async def open_(**tuning: Any) -> Graph:
@@ -33,13 +33,13 @@ async def another(store_url: str) -> AsyncIterator[Open]:
 
 @pytest.fixture
 async def raw(store_url: str) -> AsyncIterator[Redis]:
-    """Look at the store of this test from outside."""
+    """Open a plain client of the store."""
     async with Redis.from_url(store_url, decode_responses=True) as client:
         yield client
 
 
 @pytest.fixture
 async def feed(graph: Graph) -> AsyncIterator[Feed]:
-    """Give a feed of the graph."""
+    """Open a feed of the graph."""
     async with feed_of(graph) as feed:
         yield feed

@@ -1,4 +1,4 @@
-"""Follows: outcomes, lists, and two sides that agree."""
+"""Follows: outcomes, lists, and agreement of both sides."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ def window(**arguments: int | str) -> Window:
 
 
 async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], list[int]]:
-    """Give the numbers of one follow as its two sides hold them."""
+    """Return the numbers of a follow in the lists of both sides."""
     [following], [followers] = (
         await graph.follows.following([follower], window(first=100)),
         await graph.follows.followers([followee], window(first=100)),
@@ -32,8 +32,8 @@ async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], 
     )
 
 
-async def test_a_follow_stands_on_both_sides(graph: Graph) -> None:
-    """With one time, the event's."""
+async def test_a_follow_is_in_both_lists(graph: Graph) -> None:
+    """With the number of its event."""
     alice, bob = await people(graph, "alice", "bob")
 
     assert await graph.follows.follow(alice, [bob]) == [Outcome.FOLLOWED]
@@ -43,8 +43,7 @@ async def test_a_follow_stands_on_both_sides(graph: Graph) -> None:
     assert await sides(graph, bob, alice) == ([], [])
 
 
-async def test_following_answers_for_each_in_order(graph: Graph) -> None:
-    """One mutation tells what became of every id; what was refused is not written."""
+async def test_following_returns_an_outcome_for_each_id(graph: Graph) -> None:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
 
@@ -57,8 +56,7 @@ async def test_following_answers_for_each_in_order(graph: Graph) -> None:
     }
 
 
-async def test_unfollowing_answers_for_each_in_order(graph: Graph) -> None:
-    """Likewise."""
+async def test_unfollowing_returns_an_outcome_for_each_id(graph: Graph) -> None:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
 
@@ -69,7 +67,7 @@ async def test_unfollowing_answers_for_each_in_order(graph: Graph) -> None:
 
 
 async def test_following_again_changes_nothing(graph: Graph) -> None:
-    """The time of the follow stays, and the log does not grow."""
+    """Neither the time of the follow nor the log."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     before = await sides(graph, alice, bob), await graph.log.last()
@@ -80,8 +78,7 @@ async def test_following_again_changes_nothing(graph: Graph) -> None:
     assert (await sides(graph, alice, bob), await graph.log.last()) == before
 
 
-async def test_following_anew_counts_from_then(graph: Graph) -> None:
-    """Unfollow and follow: the newer time stands, on both sides."""
+async def test_following_again_after_an_unfollow_has_a_new_time(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await graph.follows.unfollow(alice, [bob])
@@ -93,8 +90,7 @@ async def test_following_anew_counts_from_then(graph: Graph) -> None:
     assert await sides(graph, alice, bob) == ([number], [number])
 
 
-async def test_a_hundred_follows_cost_what_one_costs(graph: Graph) -> None:
-    """The round trips of a follow do not depend on the number of people."""
+async def test_a_hundred_follows_take_four_round_trips(graph: Graph) -> None:
     alice, *others = await crowd(graph, 101)
 
     async with counted(graph) as cost:
@@ -104,8 +100,8 @@ async def test_a_hundred_follows_cost_what_one_costs(graph: Graph) -> None:
     assert cost.round_trips == 4
 
 
-async def test_over_the_limit_nobody_is_followed(another: Open) -> None:
-    """All or nothing: what was already followed is told, the rest is refused; unfollowing makes room."""
+async def test_over_the_limit_no_follow_is_written(another: Open) -> None:
+    """Unfollowing makes room."""
     graph = await another(max_following=3)
     alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
     await befriend(graph, alice, bob, carol)
@@ -127,8 +123,7 @@ async def test_over_the_limit_nobody_is_followed(another: Open) -> None:
     assert await graph.follows.follow(alice, [erin]) == [Outcome.FOLLOWED]
 
 
-async def test_following_nobody_does_nothing(graph: Graph) -> None:
-    """An empty list has an empty answer."""
+async def test_following_no_users_returns_nothing(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
 
     assert await graph.follows.follow(alice, []) == []
@@ -136,7 +131,7 @@ async def test_following_nobody_does_nothing(graph: Graph) -> None:
 
 
 async def test_the_lists_are_newest_first_and_paged_both_ways(graph: Graph) -> None:
-    """Pages of either list concatenate to the whole, whichever way one goes, and know exactly where it ends."""
+    """Pages in either direction concatenate to the whole list."""
     hub, *fans = await crowd(graph, 8)
     for fan in fans:
         await befriend(graph, fan, hub)
@@ -161,7 +156,7 @@ async def test_the_lists_are_newest_first_and_paged_both_ways(graph: Graph) -> N
 
 
 async def test_a_page_between_two_cursors(graph: Graph) -> None:
-    """`first` goes with `before` and `last` with `after`; an exact fit does not promise more."""
+    """`first` with `before`, and `last` with `after`. An exact fit reports no further entries."""
     hub, *fans = await crowd(graph, 6)
     for fan in fans:
         await befriend(graph, fan, hub)
@@ -188,7 +183,6 @@ async def test_a_page_between_two_cursors(graph: Graph) -> None:
 
 
 async def test_several_lists_are_one_round_trip(graph: Graph) -> None:
-    """Each in its place, those of nobody empty."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
     await befriend(graph, bob, carol)
@@ -202,14 +196,13 @@ async def test_several_lists_are_one_round_trip(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("kind", [CursorKind.POST, CursorKind.LOG])
-def test_lists_refuse_the_cursors_of_others(kind: CursorKind) -> None:
-    """A post's cursor does not page through follows."""
+def test_lists_refuse_cursors_of_other_lists(kind: CursorKind) -> None:
     with pytest.raises(BadPaging, match="takes a follow cursor"):
         window(first=1, after=encode_cursor(kind, 1))
 
 
 async def test_two_instances_that_toggle_one_follow_agree(graph: Graph, another: Open) -> None:
-    """A thousand follows and unfollows of one pair from two instances at once: both sides end the same."""
+    """After concurrent follows and unfollows, both sides are equal."""
     alice, bob = await people(graph, "alice", "bob")
     instances = [graph, await another()]
 
@@ -226,8 +219,7 @@ async def test_two_instances_that_toggle_one_follow_agree(graph: Graph, another:
     assert await sides(graph, alice, bob) == before
 
 
-async def test_events_of_one_pair_at_once_end_with_the_highest_number(graph: Graph, another: Open) -> None:
-    """Even without looking first, a thousand racing events end in what the last of them says."""
+async def test_concurrent_events_of_one_pair_end_with_the_highest_number(graph: Graph, another: Open) -> None:
     alice, bob = await people(graph, "alice", "bob")
     instances = [graph, await another()]
     bodies: list[EventBody] = [(Followed, Unfollowed)[n % 3 // 2](alice, bob) for n in range(1000)]
@@ -246,8 +238,7 @@ async def test_events_of_one_pair_at_once_end_with_the_highest_number(graph: Gra
     assert await sides(graph, alice, bob) == before
 
 
-async def test_an_unfollow_overtaken_by_its_own_follow_stands(graph: Graph, another: Open) -> None:
-    """The follow's slow projection, finished after the unfollow, does not bring it back on either side."""
+async def test_a_follow_that_is_projected_late_does_not_undo_an_unfollow(graph: Graph, another: Open) -> None:
     alice, bob = await people(graph, "alice", "bob")
     slow = await another()
     events = await slow.log.append([Followed(alice, bob)])
@@ -258,8 +249,7 @@ async def test_an_unfollow_overtaken_by_its_own_follow_stands(graph: Graph, anot
     assert await sides(graph, alice, bob) == ([], [])
 
 
-async def test_a_batch_with_a_change_of_mind_ends_with_the_last(graph: Graph) -> None:
-    """Events of one pair in one batch count by number, not by kind."""
+async def test_in_a_batch_the_last_event_of_a_pair_counts(graph: Graph) -> None:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
 
     changes: list[EventBody] = [Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob)]
@@ -269,8 +259,7 @@ async def test_a_batch_with_a_change_of_mind_ends_with_the_last(graph: Graph) ->
     assert await sides(graph, alice, carol) == ([], [])
 
 
-async def test_old_tombstones_make_way_and_late_events_stay_without_effect(graph: Graph, raw: Redis) -> None:
-    """What was unfollowed days ago and drained leaves no tombstone, and its old follow still changes nothing."""
+async def test_old_tombstones_are_removed_and_late_events_have_no_effect(graph: Graph, raw: Redis) -> None:
     alice, bob, carol, dave = 1, 2, 3, 4
     bodies: list[EventBody] = [
         Followed(alice, bob),
@@ -298,7 +287,7 @@ async def test_old_tombstones_make_way_and_late_events_stay_without_effect(graph
 
 
 async def test_young_tombstones_stay(graph: Graph, raw: Redis) -> None:
-    """Within a day, a tombstone is kept even when everything is drained."""
+    """For a day, even when everything is projected."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await graph.follows.unfollow(alice, [bob])
@@ -308,8 +297,7 @@ async def test_young_tombstones_stay(graph: Graph, raw: Redis) -> None:
     assert await raw.zrange(f"following:{{{alice}}}:gone", 0, -1) == [str(bob), str(carol)]
 
 
-async def test_an_edge_change_forgets_only_the_followers_cache(graph: Graph, raw: Redis) -> None:
-    """The follower's home timeline changes; the followee's does not."""
+async def test_a_follow_removes_only_the_followers_home_cache(graph: Graph, raw: Redis) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await posts(graph, bob, "hi")
     for person in (alice, bob):

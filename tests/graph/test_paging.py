@@ -1,4 +1,4 @@
-"""Cursors and windows: pages that stay right while lists change."""
+"""Cursors and windows."""
 
 import base64
 
@@ -19,14 +19,13 @@ def cursor(text: str) -> str:
 
 
 @given(st.sampled_from(KINDS), numbers)
-def test_a_cursor_is_its_number(kind: CursorKind, number: int) -> None:
-    """Every number survives its cursor."""
+def test_a_cursor_contains_its_number(kind: CursorKind, number: int) -> None:
     assert decode_cursor(kind, encode_cursor(kind, number)) == number
 
 
 @given(numbers, st.sampled_from(KINDS), st.sampled_from(KINDS))
 def test_a_cursor_of_another_kind_is_refused(number: int, kind: CursorKind, wanted: CursorKind) -> None:
-    """A cursor of another list is refused by name instead of misread."""
+    """The message names both kinds."""
     if kind is not wanted:
         with pytest.raises(BadPaging, match=f"'before' is a {kind.value} cursor.*{wanted.value}"):
             decode_cursor(wanted, encode_cursor(kind, number), "before")
@@ -61,15 +60,14 @@ def test_a_cursor_of_another_kind_is_refused(number: int, kind: CursorKind, want
         "x" * 100_000,
     ],
 )
-def test_what_is_not_a_cursor_is_refused(broken: str) -> None:
-    """Broken, padded, foreign and enormous cursors get one clear error that names the argument."""
+def test_a_string_that_is_no_cursor_is_refused(broken: str) -> None:
+    """The message names the argument."""
     with pytest.raises(BadPaging, match="'after' is"):
         decode_cursor(CursorKind.POST, broken)
 
 
 @given(st.text(max_size=40))
-def test_no_text_breaks_the_decoder(text: str) -> None:
-    """Whatever a client sends, it is a number or BadPaging."""
+def test_any_text_is_decoded_or_refused(text: str) -> None:
     try:
         number = decode_cursor(CursorKind.POST, text)
     except BadPaging:
@@ -92,14 +90,12 @@ def test_no_text_breaks_the_decoder(text: str) -> None:
         ({"last": 1, "before": encode_cursor(CursorKind.LOG, 1)}, "'before' is a log cursor"),
     ],
 )
-def test_a_bad_page_is_refused(arguments: dict[str, int | str], complaint: str) -> None:
-    """Exactly one of first and last, from 1 to 100, and cursors of the right kind: the error says what is wrong."""
+def test_invalid_arguments_are_refused(arguments: dict[str, int | str], complaint: str) -> None:
     with pytest.raises(BadPaging, match=complaint):
         Window.of(CursorKind.POST, **arguments)  # type: ignore[arg-type] # wrong on purpose
 
 
-def test_cursors_go_with_either_direction() -> None:
-    """Both `after` (an upper bound) and `before` (a lower bound) go with first and with last."""
+def test_cursors_bound_pages_in_either_direction() -> None:
     low, high = (encode_cursor(CursorKind.POST, number) for number in (10, 20))
 
     for arguments in ({"first": 5}, {"last": 5}):
@@ -108,8 +104,8 @@ def test_cursors_go_with_either_direction() -> None:
 
 
 @given(st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 6))
-def test_a_page_knows_whether_the_list_goes_on(count: int, forward: bool, bounded: bool, found: int) -> None:
-    """One entry too many tells that more follows; towards the other end a cursor does."""
+def test_a_page_tells_whether_there_are_more_entries(count: int, forward: bool, bounded: bool, found: int) -> None:
+    """From one further entry in the direction of paging, and from the cursor at the other end."""
     low, high = (0, 50) if forward else (50, MAX_NUMBER + 1)
     window = Window(count, forward, *((low, high) if bounded else ()))
     entries = list(range(min(found, count + 1)))

@@ -1,4 +1,4 @@
-"""Permissions: granted and revoked by events, of which the last one in the log counts, whoever projects them when."""
+"""Permissions: the last event in the log counts, in whatever order the events are projected."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import Event, PermissionGranted, PermissionRevoked
+from graph.log.events import Event, EventBody, PermissionGranted, PermissionRevoked
 from graph.model import Permission
 from graph.projections.mode import Mode
 from graph.users import Users
@@ -20,8 +20,8 @@ FIREHOSE = Permission.FIREHOSE
 Change = Callable[[Users, int, Permission], Awaitable[bool]]
 
 
-async def test_nobody_has_a_permission_at_first(graph: Graph) -> None:
-    """Neither a new person nor somebody who does not exist; asking costs one round trip."""
+async def test_users_have_no_permission_at_first(graph: Graph) -> None:
+    """One round trip."""
     [alice] = await people(graph, "alice")
 
     async with counted(graph) as cost:
@@ -32,7 +32,7 @@ async def test_nobody_has_a_permission_at_first(graph: Graph) -> None:
 
 
 async def test_a_permission_holds_until_it_is_revoked(graph: Graph) -> None:
-    """For the person who was given it, before and after the worker has come by; three round trips a change."""
+    """Before and after a drain. Three round trips per change."""
     alice, bob = await people(graph, "alice", "bob")
 
     async with counted(graph) as cost:
@@ -49,8 +49,7 @@ async def test_a_permission_holds_until_it_is_revoked(graph: Graph) -> None:
         await graph.worker().drain()
 
 
-async def test_granting_or_revoking_twice_is_told(graph: Graph) -> None:
-    """The second time changes nothing, and says so."""
+async def test_granting_or_revoking_twice_returns_false(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
 
     granted = [await graph.users.grant(alice, FIREHOSE) for _ in range(2)]
@@ -60,8 +59,7 @@ async def test_granting_or_revoking_twice_is_told(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("change", [Users.grant, Users.revoke])
-async def test_an_account_that_is_not_there_gets_no_permission(graph: Graph, raw: Redis, change: Change) -> None:
-    """NOT_FOUND means that nothing was written."""
+async def test_an_unknown_user_gets_no_permission(graph: Graph, raw: Redis, change: Change) -> None:
     with pytest.raises(Rejected) as rejected:
         await change(graph.users, 7, FIREHOSE)
 
@@ -69,8 +67,7 @@ async def test_an_account_that_is_not_there_gets_no_permission(graph: Graph, raw
     assert await raw.dbsize() == 0
 
 
-async def test_a_profile_is_what_it_was(graph: Graph) -> None:
-    """Permissions are no part of what others see of a person."""
+async def test_permissions_are_not_part_of_profiles(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
     before = await graph.users.get_many([alice])
 
@@ -80,14 +77,16 @@ async def test_a_profile_is_what_it_was(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_any_order_and_any_repetition_of_changes_gives_the_last(graph: Graph, seed: int) -> None:
-    """Late, doubled and re-ordered events change nothing: the highest number counts."""
+async def test_in_any_order_the_highest_number_counts(graph: Graph, seed: int) -> None:
+    """Also with repeated events."""
     [alice] = await people(graph, "alice")
     rng = random.Random(seed)  # noqa: S311 - reproducible
     first = await graph.log.last() + 1
-    events = [
-        Event(first + n, rng.choice([PermissionGranted, PermissionRevoked])(alice, FIREHOSE.value)) for n in range(20)
+    bodies: list[EventBody] = [
+        PermissionGranted(alice, FIREHOSE.value) if rng.random() < 0.5 else PermissionRevoked(alice, FIREHOSE.value)
+        for _ in range(20)
     ]
+    events = [Event(first + n, body) for n, body in enumerate(bodies)]
 
     for event in rng.sample(events, len(events)) + rng.sample(events, 10):
         await graph.projections.project([event], Mode.WORKER)
@@ -97,8 +96,8 @@ async def test_any_order_and_any_repetition_of_changes_gives_the_last(graph: Gra
     )
 
 
-async def test_processes_that_grant_and_revoke_at_once_end_as_the_log_does(graph: Graph, another: Open) -> None:
-    """Whichever is last in the log stands, before and after a drain, and each process reads the same."""
+async def test_concurrent_grants_and_revocations_end_with_the_last_in_the_log(graph: Graph, another: Open) -> None:
+    """Before and after a drain, in every process."""
     [alice] = await people(graph, "alice")
     processes = [graph, await another()]
     changes = [(process.users.grant, process.users.revoke)[n % 2] for n in range(20) for process in processes]
@@ -112,8 +111,7 @@ async def test_processes_that_grant_and_revoke_at_once_end_as_the_log_does(graph
         await graph.worker().drain()
 
 
-async def test_who_revokes_is_not_overtaken_by_a_grant_that_came_first(graph: Graph, another: Open) -> None:
-    """A grant that is committed but hangs before it is projected is undone, although nobody could see it."""
+async def test_an_earlier_grant_that_is_projected_late_does_not_undo_a_revocation(graph: Graph, another: Open) -> None:
     slow = await another()
     [alice] = await people(graph, "alice")
     stop = Stop(slow.store, runs("set_permission"))

@@ -1,4 +1,4 @@
-"""Posts: publish once, delete for good, look up."""
+"""Posts: publishing, deletion and look-ups."""
 
 import asyncio
 from dataclasses import replace
@@ -38,8 +38,8 @@ async def refused(graph: Graph, viewer: int, post: int) -> list[ProblemCode]:
     return codes(rejected.value)
 
 
-async def test_a_published_post_is_there(graph: Graph) -> None:
-    """Text, platform, place and time come back as they were given, composed and trimmed."""
+async def test_a_published_post_is_found(graph: Graph) -> None:
+    """With its normalised text, platform and location."""
     [alice] = await people(graph, "alice")
 
     post = await graph.posts.publish(alice, " cafe\u0301 你好 ", platform="web", location=Location(-0.5, 1e-7))
@@ -49,7 +49,7 @@ async def test_a_published_post_is_there(graph: Graph) -> None:
 
 
 async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
-    """None stands for what never was; one round trip, and one more to see that no archive can know it."""
+    """None for unknown posts. One round trip, and for unknown posts one more that checks the archive's binding."""
     [alice] = await people(graph, "alice")
     one, two = await posts(graph, alice, "one", "two")
 
@@ -65,8 +65,8 @@ async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
     assert cost.round_trips == 2
 
 
-async def test_a_bad_post_writes_nothing(graph: Graph) -> None:
-    """All problems at once, and the log is as it was."""
+async def test_an_invalid_post_writes_nothing(graph: Graph) -> None:
+    """All problems are reported at once."""
     [alice] = await people(graph, "alice")
     last = await graph.log.last()
 
@@ -83,7 +83,7 @@ async def test_a_bad_post_writes_nothing(graph: Graph) -> None:
 
 
 async def test_a_key_publishes_once(graph: Graph, another: Open) -> None:
-    """Twenty requests with one key, over two instances, are one post."""
+    """Concurrent requests of two processes with one key make one post."""
     [alice] = await people(graph, "alice")
     instances = [graph, await another()]
 
@@ -97,14 +97,13 @@ async def test_a_key_publishes_once(graph: Graph, another: Open) -> None:
 
 
 async def test_without_a_key_equal_posts_are_two(graph: Graph) -> None:
-    """Who says the same thing twice has said it twice."""
     [alice] = await people(graph, "alice")
 
     assert len(set(await posts(graph, alice, "again", "again"))) == 2
 
 
 async def test_a_key_used_for_another_post_is_refused(graph: Graph) -> None:
-    """The same key with another body is a mistake of the client, and writes nothing."""
+    """Nothing is written."""
     [alice] = await people(graph, "alice")
     first = await graph.posts.publish(alice, "one", idempotency_key="k")
 
@@ -116,16 +115,15 @@ async def test_a_key_used_for_another_post_is_refused(graph: Graph) -> None:
     assert await home(graph, alice) == [first.id]
 
 
-async def test_keys_of_two_people_do_not_meet(graph: Graph) -> None:
-    """A key belongs to its author."""
+async def test_keys_of_two_users_are_independent(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
 
     assert (await graph.posts.publish(alice, "hi", idempotency_key="k")).author == alice
     assert (await graph.posts.publish(bob, "hi", idempotency_key="k")).author == bob
 
 
-async def test_a_retry_after_a_lost_answer_finishes_the_post(graph: Graph, another: Open) -> None:
-    """The request died after its commit: the retry with the same key shows the post, without a worker."""
+async def test_a_retry_after_a_crash_completes_the_post(graph: Graph, another: Open) -> None:
+    """Without a worker, if the crash came after the commit."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     dying = await another()
@@ -143,7 +141,7 @@ async def test_a_retry_after_a_lost_answer_finishes_the_post(graph: Graph, anoth
 
 
 async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
-    """A retry cannot resurrect what was deleted meanwhile."""
+    """A retry does not restore the post."""
     [alice] = await people(graph, "alice")
     post = await graph.posts.publish(alice, "hi", idempotency_key="k")
     await graph.posts.delete(alice, post.id)
@@ -157,7 +155,7 @@ async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
 
 
 async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> None:
-    """No look-up, timeline, home timeline or count shows it, in any process."""
+    """From look-ups, timelines, home timelines and counts of every process."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     other = await another()
@@ -173,8 +171,8 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
     assert await other.posts.are_deleted([kept, gone, 7]) == [False, True, False]
 
 
-async def test_deleting_again_is_fine(graph: Graph, another: Open) -> None:
-    """The author may repeat it, at once or later, as long as the log remembers."""
+async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
+    """While the log holds the deletion."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "gone")
     other = await another()
@@ -187,8 +185,7 @@ async def test_deleting_again_is_fine(graph: Graph, another: Open) -> None:
     assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
 
 
-async def test_beyond_the_retention_a_deletion_is_forgotten(another: Open) -> None:
-    """When the log no longer knows who deleted it, it is just not there."""
+async def test_after_the_retention_a_deleted_post_is_not_found(another: Open) -> None:
     graph = await another(log_retention=timedelta(0))
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "gone")
@@ -200,8 +197,7 @@ async def test_beyond_the_retention_a_deletion_is_forgotten(another: Open) -> No
     assert await refused(graph, alice, post) == [ProblemCode.NOT_FOUND]
 
 
-async def test_only_the_author_deletes(graph: Graph) -> None:
-    """Others are told so; afterwards the post is as it was. What never was is NOT_FOUND."""
+async def test_only_the_author_can_delete_a_post(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "mine")
 
@@ -213,8 +209,8 @@ async def test_only_the_author_deletes(graph: Graph) -> None:
     assert await refused(graph, bob, post) == [ProblemCode.NOT_FOUND]
 
 
-async def test_a_deletion_between_two_steps_of_its_publication_holds(graph: Graph, another: Open) -> None:
-    """Whatever the slow publication still writes, the post stays deleted."""
+async def test_a_deletion_during_the_publication_holds(graph: Graph, another: Open) -> None:
+    """The remaining steps of the publication do not restore the post."""
     [alice] = await people(graph, "alice")
     slow = await another()
     for step in ("list_post", "insert"):
@@ -234,8 +230,8 @@ async def test_a_deletion_between_two_steps_of_its_publication_holds(graph: Grap
         assert await home(graph, alice) == []
 
 
-async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) -> None:
-    """After draining and tidying, nothing in the store or its log holds the text; a small tombstone stays."""
+async def test_the_text_of_a_deleted_post_is_erased(graph: Graph, raw: Redis) -> None:
+    """After a drain and tidying, neither the store nor the log holds the text. A tombstone remains."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.follows.follow(bob, [alice])
     secret, kept = [
@@ -256,8 +252,8 @@ async def test_the_text_of_a_deleted_post_really_goes(graph: Graph, raw: Redis) 
     assert await worker.drain() == await graph.log.last()
 
 
-async def test_a_deletion_tells_what_the_post_could_be_found_by(graph: Graph) -> None:
-    """Its event has the digest of the words, so that it finds whom the post found, and never the place."""
+async def test_a_deletion_contains_the_digest_of_the_text(graph: Graph) -> None:
+    """And no location."""
     [alice] = await people(graph, "alice")
     here = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
     nowhere = await graph.posts.publish(alice, "😀")
@@ -271,8 +267,7 @@ async def test_a_deletion_tells_what_the_post_could_be_found_by(graph: Graph) ->
     ]
 
 
-async def test_the_deletion_of_an_archived_post_tells_it_too(store_url: str, raw: Redis, tmp_path: Path) -> None:
-    """What the store no longer has is read from the archive."""
+async def test_the_deletion_of_an_archived_post_contains_it_too(store_url: str, raw: Redis, tmp_path: Path) -> None:
     tuning = replace(CHEAP, hot_posts=1, archive_batch=1)
     graph = await Graph.open(store_url, tuning, archive=Archive(f"sqlite:///{tmp_path}/archive.sqlite"))
     try:
@@ -293,8 +288,7 @@ async def test_the_deletion_of_an_archived_post_tells_it_too(store_url: str, raw
         await graph.close()
 
 
-async def test_an_undrained_deletion_keeps_its_event(graph: Graph, raw: Redis) -> None:
-    """The text leaves the log only once the mark has passed the deletion."""
+async def test_the_text_stays_in_the_log_until_the_deletion_is_projected(graph: Graph, raw: Redis) -> None:
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, "regret")
     worker = graph.worker()

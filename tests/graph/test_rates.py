@@ -1,4 +1,4 @@
-"""Rates: bursts and refills are exact over all processes, through clock steps, and fair while the store is away."""
+"""Rates: exact over all processes, after changes of the clock, and while the store is unavailable."""
 
 import asyncio
 import secrets
@@ -25,8 +25,8 @@ WRITES = Rate("writes", limit=1, period=3 * SLOW, burst=4)
 
 
 @dataclass
-class Bucket:
-    """The plain definition of a rate: a bucket that refills evenly."""
+class Model:
+    """The definition of a rate: a bucket that refills evenly."""
 
     rate: Rate
     units: float = field(init=False)
@@ -34,7 +34,7 @@ class Bucket:
     def __post_init__(self) -> None:
         self.units = self.rate.burst
 
-    def has(self, cost: int) -> bool:
+    def has(self, cost: float) -> bool:
         return self.units >= min(cost, self.rate.burst) - 1e-3
 
     def take(self, cost: int) -> None:
@@ -46,7 +46,7 @@ class Bucket:
 
 @dataclass
 class Processes:
-    """Two processes on one store, and time that passes for both when a test says so."""
+    """Two processes on one store, with time that passes when a test says so."""
 
     stores: Sequence[Store]
     holder: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -58,7 +58,7 @@ class Processes:
         return await self.rates[process].charge(self.holder, charges).decisions()
 
     async def step_clock(self, seconds: float) -> None:
-        """Set the store's clock forward or back, for this holder: what it remembers is older or newer by that."""
+        """Change the store's clock for this holder, by changing the stored times."""
         key = keys.rate(self.holder)
         names = await self.stores[0].run("HKEYS", key)
         await self.stores[0].send([("HINCRBY", key, name, round(-seconds * 1e6)) for name in names])
@@ -85,9 +85,9 @@ STEPS = st.lists(
 )
 
 
-async def follow(steps: Sequence[tuple[str, Any, Any]], processes: Processes) -> None:
-    """Take steps beside the plain definition, and compare each decision."""
-    buckets = {POINTS: Bucket(POINTS), WRITES: Bucket(WRITES)}
+async def perform(steps: Sequence[tuple[str, Any, Any]], processes: Processes) -> None:
+    """Perform steps on the processes and the model, and compare each decision."""
+    buckets = {POINTS: Model(POINTS), WRITES: Model(WRITES)}
     for what, first, charges in steps:
         if what == "wait":
             await processes.pass_time(first)
@@ -110,7 +110,7 @@ async def follow(steps: Sequence[tuple[str, Any, Any]], processes: Processes) ->
 
 
 def test_two_processes_count_together_exactly(store_url: str, long_profile: bool) -> None:
-    """Whatever is charged by whom and when: what is admitted is what one bucket holds, and nothing is charged half."""
+    """For any charges, what is admitted is what one bucket holds, and no charge is applied partially."""
 
     @profile(
         max_examples=5000 if long_profile else 100,
@@ -124,7 +124,7 @@ def test_two_processes_count_together_exactly(store_url: str, long_profile: bool
     async def in_two_processes(steps: Sequence[tuple[str, Any, Any]]) -> None:
         stores = [Store(store_url, single_slot=True) for _ in range(2)]
         try:
-            await follow(steps, Processes(stores))
+            await perform(steps, Processes(stores))
         finally:
             for store in stores:
                 await store.close()
@@ -138,9 +138,9 @@ ADVANCED = Rate("points", limit=1, period=SLOW, burst=20, advance=5)
 
 @dataclass
 class Advances:
-    """The plain definition of what processes take in advance, of one bucket."""
+    """The definition of advances of processes from one bucket."""
 
-    bucket: Bucket
+    bucket: Model
     taken: list[float]
 
     def charge(self, process: int, cost: int) -> bool:
@@ -156,8 +156,8 @@ class Advances:
         return True
 
 
-def test_what_is_taken_in_advance_is_spent_by_its_process_only(store_url: str, long_profile: bool) -> None:
-    """Nothing more is admitted than the bucket gave, and nothing is lost but what lapses."""
+def test_an_advance_is_spent_by_its_process_only(store_url: str, long_profile: bool) -> None:
+    """No more is admitted than the bucket gave, and nothing is lost but expired advances."""
 
     @profile(
         max_examples=5000 if long_profile else 100,
@@ -170,7 +170,7 @@ def test_what_is_taken_in_advance_is_spent_by_its_process_only(store_url: str, l
 
     async def in_two_processes(steps: Sequence[tuple[int, int] | int]) -> None:
         stores = [Store(store_url, single_slot=True) for _ in range(2)]
-        processes, expected = Processes(stores), Advances(Bucket(ADVANCED), [0.0, 0.0])
+        processes, expected = Processes(stores), Advances(Model(ADVANCED), [0.0, 0.0])
         try:
             for step in steps:
                 if isinstance(step, int):
@@ -190,8 +190,7 @@ def test_what_is_taken_in_advance_is_spent_by_its_process_only(store_url: str, l
     run()
 
 
-async def test_spending_what_was_taken_in_advance_asks_nobody(processes: Processes) -> None:
-    """Four of five charges cost the store nothing."""
+async def test_spending_an_advance_takes_no_round_trip(processes: Processes) -> None:
     rate = Rate("points", limit=1, period=SLOW, burst=100, advance=4)
     await processes.charge(0, (rate, 1))
     trips = processes.stores[0].round_trips
@@ -205,13 +204,13 @@ async def test_spending_what_was_taken_in_advance_asks_nobody(processes: Process
     assert processes.stores[0].round_trips == trips
 
 
-def test_one_process_alone_counts_the_same_way(store_url: str) -> None:
-    """While the store does not answer, the local fallback is the same algorithm."""
+def test_counting_locally_follows_the_same_algorithm(store_url: str) -> None:
+    """While the store does not answer."""
 
     @profile(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
     def run(steps: Sequence[tuple[str, Any, Any]]) -> None:
-        asyncio.run(follow([(what, 0 if what == "charge" else at, charges) for what, at, charges in steps], Alone([])))
+        asyncio.run(perform([(what, 0 if what == "charge" else at, charges) for what, at, charges in steps], Alone([])))
 
     class Alone(Processes):
         def __post_init__(self) -> None:
@@ -233,22 +232,20 @@ async def processes(graph: Graph, store_url: str) -> AsyncIterator[Processes]:
     await other.close()
 
 
-async def test_many_charges_at_once_admit_no_more_than_the_burst(graph: Graph) -> None:
-    """A hundred concurrent requests of one holder: ten pass."""
+async def test_concurrent_charges_admit_no_more_than_the_burst(graph: Graph) -> None:
     charges = [graph.rates.charge("user:1", [(POINTS, 1)]) for _ in range(100)]
     decisions = [(await charging.decisions())[0] for charging in charges]
     assert sum(not decision.refused for decision in decisions) == 10
 
 
-async def test_holders_do_not_touch_each_other(graph: Graph) -> None:
-    """One who has used everything up is alone with that."""
+async def test_holders_have_separate_buckets(graph: Graph) -> None:
     await graph.rates.charge("user:1", [(POINTS, 10)]).decisions()
     [decision] = await graph.rates.charge("user:2", [(POINTS, 1)]).decisions()
     assert (decision.refused, decision.remaining) == (False, 9)
 
 
-async def test_a_known_refusal_asks_nobody(processes: Processes) -> None:
-    """What was refused costs no round trip until enough time has passed, and not the store's answer then."""
+async def test_a_known_refusal_takes_no_round_trip(processes: Processes) -> None:
+    """Until enough time has passed."""
     await processes.charge(0, (POINTS, 10))
     trips = processes.stores[0].round_trips
     [decision] = await processes.charge(0, (POINTS, 3))
@@ -261,7 +258,7 @@ async def test_a_known_refusal_asks_nobody(processes: Processes) -> None:
 
 
 async def test_a_charge_shares_the_round_trip_of_other_reads(graph: Graph) -> None:
-    """The session check, or whatever a request looks up first."""
+    """Such as the session check."""
     await graph.rates.charge("user:1", [(POINTS, 1)]).decisions()  # the script is loaded now
     trips = graph.store.round_trips
     charging = graph.rates.charge("user:1", [(POINTS, 1), (WRITES, 1)])
@@ -271,8 +268,8 @@ async def test_a_charge_shares_the_round_trip_of_other_reads(graph: Graph) -> No
     assert graph.store.round_trips == trips + 1
 
 
-async def test_a_clock_that_is_set_back_locks_nobody_out(processes: Processes) -> None:
-    """The store's clock loses a year: the bucket counts as empty at most, and refills in its usual time."""
+async def test_after_the_clock_was_set_back_the_bucket_is_empty_at_most(processes: Processes) -> None:
+    """It refills in its usual time."""
     await processes.charge(0, (POINTS, 2))
     await processes.step_clock(-365 * 86400)
     [decision] = await processes.charge(1, (POINTS, 1))
@@ -283,16 +280,15 @@ async def test_a_clock_that_is_set_back_locks_nobody_out(processes: Processes) -
     assert (await fresh.charge(0, (POINTS, 20)))[0].full_after <= POINTS.full_seconds
 
 
-async def test_a_clock_that_is_set_forward_admits_one_burst_at_most(processes: Processes) -> None:
-    """The store's clock gains a year: the bucket is full, and not fuller."""
+async def test_after_the_clock_was_set_forward_the_bucket_is_full_at_most(processes: Processes) -> None:
     await processes.charge(0, (POINTS, 10))
     await processes.step_clock(365 * 86400)
     admitted = [not (await processes.charge(1, (POINTS, 1)))[0].refused for _ in range(15)]
     assert sum(admitted) == 10
 
 
-async def test_while_the_store_is_away_each_process_counts_alone_and_goes_on_from_what_it_knew(store_url: str) -> None:
-    """Nobody is let through without limit, and nobody who has units left is refused."""
+async def test_without_the_store_each_process_counts_alone(store_url: str) -> None:
+    """From what it knew before."""
     store = HookedStore(store_url)
     try:
         processes = Processes([store])
@@ -304,8 +300,7 @@ async def test_while_the_store_is_away_each_process_counts_alone_and_goes_on_fro
         await store.close()
 
 
-async def test_what_is_stored_expires_with_the_bucket_full(graph: Graph) -> None:
-    """A holder who stays away leaves nothing behind."""
+async def test_stored_rates_expire_when_the_bucket_is_full(graph: Graph) -> None:
     rate = Rate("points", limit=100, period=10, burst=100)
     await graph.rates.charge("a", [(rate, 50), (POINTS, 1)]).decisions()
     await graph.rates.charge("a", [(rate, 1)]).decisions()
@@ -315,8 +310,7 @@ async def test_what_is_stored_expires_with_the_bucket_full(graph: Graph) -> None
     assert 4 < await graph.store.run("PTTL", keys.rate("b")) / 1000 <= 5.1
 
 
-async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million addresses do not fill the memory."""
+async def test_a_process_remembers_a_limited_number_of_buckets(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.rates.MAX_BUCKETS", 50)
     rates = Rates(graph.store)
     for start in range(0, 200, 20):
@@ -328,7 +322,7 @@ async def test_what_a_process_remembers_is_bounded(graph: Graph, monkeypatch: py
 
 @pytest.mark.parametrize("cost", [11, 10**9])
 async def test_a_charge_above_the_burst_takes_the_whole_bucket(graph: Graph, cost: int) -> None:
-    """It is not refused for ever, and it leaves nothing."""
+    """It is not refused for ever."""
     charge = partial(graph.rates.charge, "user:1")
     [decision] = await charge([(POINTS, cost)]).decisions()
     assert (decision.refused, decision.remaining) == (False, 0)

@@ -1,4 +1,4 @@
-"""Sessions: what makes a token live, and what ends it."""
+"""Sessions: start, expiry and end."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,8 +11,8 @@ from graph.sessions import MAX_SESSIONS
 from tests.support.graph_worlds import Open, counted, people
 
 
-async def test_a_session_lives_until_it_expires(graph: Graph) -> None:
-    """A new session is live for thirty days; checking costs one round trip."""
+async def test_a_session_is_live_for_thirty_days(graph: Graph) -> None:
+    """Checking takes one round trip."""
     [alice] = await people(graph, "alice")
 
     session = await graph.sessions.start(alice)
@@ -24,8 +24,7 @@ async def test_a_session_lives_until_it_expires(graph: Graph) -> None:
     assert cost.round_trips == 1
 
 
-async def test_a_session_belongs_to_one_person(graph: Graph) -> None:
-    """Neither another person nor another id is let in."""
+async def test_a_session_belongs_to_one_user(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     session = await graph.sessions.start(alice)
 
@@ -35,7 +34,7 @@ async def test_a_session_belongs_to_one_person(graph: Graph) -> None:
 
 
 async def test_logging_out_ends_one_session_at_once(graph: Graph, another: Open) -> None:
-    """The others stay; every process knows."""
+    """In every process. Other sessions stay live."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     other = await another()
@@ -47,8 +46,7 @@ async def test_logging_out_ends_one_session_at_once(graph: Graph, another: Open)
     await graph.sessions.end(alice, phone.id)
 
 
-async def test_nobody_ends_the_session_of_somebody_else(graph: Graph) -> None:
-    """A session id of another person is not found under one's own."""
+async def test_a_user_cannot_end_the_session_of_another(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     session = await graph.sessions.start(alice)
 
@@ -58,8 +56,8 @@ async def test_nobody_ends_the_session_of_somebody_else(graph: Graph) -> None:
     assert await graph.sessions.is_live(alice, session.id)
 
 
-async def test_logging_out_everywhere_ends_all(graph: Graph) -> None:
-    """All sessions of a person end in one event, those of others stay, and a new one may begin."""
+async def test_all_sessions_of_a_user_can_be_ended(graph: Graph) -> None:
+    """In one event. Sessions started later are live."""
     alice, bob = await people(graph, "alice", "bob")
     sessions = [await graph.sessions.start(alice) for _ in range(3)]
     bobs = await graph.sessions.start(bob)
@@ -76,7 +74,6 @@ async def test_logging_out_everywhere_ends_all(graph: Graph) -> None:
 
 
 async def test_ending_no_session_writes_nothing(graph: Graph) -> None:
-    """Who is nowhere logged in logs out without a trace."""
     [alice] = await people(graph, "alice")
     last = await graph.log.last()
 
@@ -86,15 +83,14 @@ async def test_ending_no_session_writes_nothing(graph: Graph) -> None:
 
 
 async def test_an_expired_session_is_not_live(graph: Graph, raw: Redis) -> None:
-    """Even if its record is still there."""
+    """Even if its record exists."""
     [alice] = await people(graph, "alice")
     await raw.hset(f"session:{{{alice}}}", "old", str(int(time.time()) - 1))
 
     assert not await graph.sessions.is_live(alice, "old")
 
 
-async def test_a_session_without_life_is_never_live(another: Open) -> None:
-    """A lifetime of nothing is over at once."""
+async def test_a_session_without_a_lifetime_is_never_live(another: Open) -> None:
     graph = await another(session_ttl=timedelta(0))
     [alice] = await people(graph, "alice")
 
@@ -103,8 +99,7 @@ async def test_a_session_without_life_is_never_live(another: Open) -> None:
     assert not await graph.sessions.is_live(alice, session.id)
 
 
-async def test_expired_sessions_are_pruned_at_log_in(graph: Graph, raw: Redis) -> None:
-    """Records do not pile up."""
+async def test_expired_sessions_are_removed_at_log_in(graph: Graph, raw: Redis) -> None:
     [alice] = await people(graph, "alice")
     key = f"session:{{{alice}}}"
     await raw.hset(key, mapping={f"old {n}": int(time.time()) - n for n in range(50)})
@@ -114,8 +109,7 @@ async def test_expired_sessions_are_pruned_at_log_in(graph: Graph, raw: Redis) -
     assert await raw.hkeys(key) == [session.id]
 
 
-async def test_the_oldest_session_makes_way_beyond_a_hundred(graph: Graph, raw: Redis) -> None:
-    """A person has at most a hundred sessions; the next to expire end first."""
+async def test_beyond_a_hundred_sessions_the_first_to_expire_ends(graph: Graph, raw: Redis) -> None:
     [alice] = await people(graph, "alice")
     key, now = f"session:{{{alice}}}", int(time.time())
     await raw.hset(key, mapping={f"old {n}": now + 100 + n for n in range(MAX_SESSIONS)})
@@ -129,7 +123,7 @@ async def test_the_oldest_session_makes_way_beyond_a_hundred(graph: Graph, raw: 
 
 
 async def test_a_short_session_does_not_shorten_a_long_one(another: Open, raw: Redis) -> None:
-    """The record of all sessions lives as long as the longest of them, and not for ever."""
+    """The key of a user's sessions expires with the last of them."""
     long, short = await another(session_ttl=timedelta(days=30)), await another(session_ttl=timedelta(hours=1))
     [alice] = await people(long, "alice")
     key = f"session:{{{alice}}}"

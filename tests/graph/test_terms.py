@@ -1,4 +1,4 @@
-"""The terms of texts: words, hashtags, phrases, and the digest that outlives the text."""
+"""The terms of texts: words, hashtags, phrases, and digests of deleted texts."""
 
 import pytest
 from hypothesis import example, given
@@ -37,8 +37,8 @@ def finds(keyword: str, text: str) -> bool:
         ("2026", "in 2026"),
     ],
 )
-def test_a_word_finds_the_texts_that_have_it(keyword: str, text: str) -> None:
-    """Whatever its case, its width, its marks' form, what nobody sees in it and what stands around it."""
+def test_a_word_matches_texts_that_contain_it(keyword: str, text: str) -> None:
+    """Whatever its case, width, normal form, invisible characters and context."""
     assert finds(keyword, text)
 
 
@@ -54,8 +54,8 @@ def test_a_word_finds_the_texts_that_have_it(keyword: str, text: str) -> None:
         ("1", "10"),
     ],
 )
-def test_a_word_is_not_found_inside_another(keyword: str, text: str) -> None:
-    """Words are whole, and an accent makes another letter."""
+def test_a_word_does_not_match_inside_another(keyword: str, text: str) -> None:
+    """A letter with an accent is another letter."""
     assert not finds(keyword, text)
 
 
@@ -77,8 +77,8 @@ def test_a_word_is_not_found_inside_another(keyword: str, text: str) -> None:
         ("#iphone手机", "#iPhone手机"),
     ],
 )
-def test_a_hashtag_is_found_and_its_words_too(keyword: str, text: str) -> None:
-    """Of any script; a second # closes it, as in Chinese micro-blogs."""
+def test_a_hashtag_and_its_words_match(keyword: str, text: str) -> None:
+    """In any script. A second # closes it, as in Chinese micro-blogs."""
     assert finds(keyword, text)
 
 
@@ -95,8 +95,8 @@ def test_a_hashtag_is_found_and_its_words_too(keyword: str, text: str) -> None:
         ("#foo", "# foo"),
     ],
 )
-def test_a_hashtag_is_not_just_a_word(keyword: str, text: str) -> None:
-    """It is whole, has its #, and does not begin within a word."""
+def test_a_hashtag_matches_whole_hashtags_only(keyword: str, text: str) -> None:
+    """It needs its # and cannot begin inside a word."""
     assert not finds(keyword, text)
 
 
@@ -118,8 +118,8 @@ def test_a_hashtag_is_not_just_a_word(keyword: str, text: str) -> None:
         ("北 京", "京都在北边"),
     ],
 )
-def test_a_phrase_is_found_anywhere_in_a_run(keyword: str, text: str) -> None:
-    """In scripts that put no spaces between words, and in Korean, whose words carry particles."""
+def test_a_phrase_matches_anywhere_in_a_run(keyword: str, text: str) -> None:
+    """In scripts without spaces between words, and in Korean."""
     assert finds(keyword, text)
 
 
@@ -134,13 +134,12 @@ def test_a_phrase_is_found_anywhere_in_a_run(keyword: str, text: str) -> None:
         ("大学北京", "北京大学，大北京"),
     ],
 )
-def test_a_phrase_is_in_one_piece(keyword: str, text: str) -> None:
-    """All of its characters, in order, with nothing between."""
+def test_a_phrase_matches_consecutive_characters_only(keyword: str, text: str) -> None:
     assert not finds(keyword, text)
 
 
 def test_all_words_of_an_entry_must_occur() -> None:
-    """In any order; a mixed entry is a word and a phrase."""
+    """In any order. An entry of two scripts is a word and a phrase."""
     assert finds("rain berlin", "Berlin, rain, Berlin")
     assert not finds("rain berlin", "rain in Rome")
     assert finds("iPhone手机", "买手机，iphone 吗")
@@ -149,8 +148,7 @@ def test_all_words_of_an_entry_must_occur() -> None:
 
 
 @pytest.mark.parametrize("entry", ["", " ", "!?", "😀❤\ufe0f", "#", "# #", "\u0301", "\ud800", "、。「」・"])
-def test_some_entries_have_no_word(entry: str) -> None:
-    """Punctuation, emoji, a lone mark."""
+def test_entries_without_a_word_are_empty_keywords(entry: str) -> None:
     keyword = keyword_of(entry)
 
     assert not keyword.words
@@ -159,21 +157,19 @@ def test_some_entries_have_no_word(entry: str) -> None:
 
 @given(texts)
 @example("#a#\u0301b ไทย#abc#def")
-def test_every_text_has_its_own_words(text: str) -> None:
-    """Looked for as an entry, a text finds itself, shouted and in either form of its marks too."""
+def test_every_text_matches_itself_as_a_keyword(text: str) -> None:
     assert finds(text, text)
     assert finds(text, f"前 {text} after")
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=127), max_size=60))
-def test_plain_texts_are_read_like_all_others(text: str) -> None:
-    """ASCII has a faster way, which finds the same."""
+def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
     assert terms_of(f"{text} é").words == terms_of(text).words | {"é"}
 
 
 @given(texts, st.data())
-def test_a_digest_has_whatever_its_text_has(text: str, data: st.DataObject) -> None:
-    """No keyword that finds a text misses its digest, or a deletion would not reach everybody."""
+def test_a_keyword_that_matches_a_text_matches_its_digest(text: str, data: st.DataObject) -> None:
+    """Otherwise a deletion would not reach every subscriber."""
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     keyword = keyword_of(data.draw(st.just(text[start:end]) | texts))
 
@@ -181,8 +177,8 @@ def test_a_digest_has_whatever_its_text_has(text: str, data: st.DataObject) -> N
         assert terms_in(digest_of(text)).contain(keyword)
 
 
-def test_a_digest_tells_texts_apart() -> None:
-    """It has the words, hashtags and pairs of its text and no others; of a longer phrase it knows its pairs only."""
+def test_a_digest_matches_few_other_keywords() -> None:
+    """Of a phrase of three or more characters it has only the pairs."""
     digest = terms_in(digest_of("Rain in #Berlin 我在北京大学，大北"))
 
     for keyword in ("rain", "#berlin berlin", "北京", "京", "北京大学"):
@@ -192,8 +188,8 @@ def test_a_digest_tells_texts_apart() -> None:
     assert digest.contain(keyword_of("大北京")), "its pairs occur, though not in one piece"
 
 
-def test_a_digest_is_compact_and_stays_the_same() -> None:
-    """Eight characters for each distinct term, without the text: digests of yesterday are read tomorrow."""
+def test_a_digest_is_compact_and_stable() -> None:
+    """Digests are stored, so that their form must never change."""
     assert digest_of("Foo 北京, #foo foo") == "E5Q1xpw5Fxzf34TtKtogRlUTi6ydXzeUlH+BcHqt"
     assert len(digest_of("北，京")) == 16
     assert digest_of("😀") == ""

@@ -1,4 +1,4 @@
-"""People: sign-up, passwords, profiles, look-ups and counts."""
+"""Users: sign-up, passwords, profiles, look-ups and counts."""
 
 import asyncio
 from typing import Any
@@ -15,8 +15,8 @@ from tests.support.stores import Crashed, Death
 
 
 async def everything(raw: Redis) -> str:
-    """Give all that the store holds, the log included, as one string."""
-    entries: list[Any] = await raw.xrange("{log}")
+    """Return all that the store holds, the log included, as a string."""
+    entries: Any = await raw.xrange("{log}")
     return repr(entries) + repr(await state(raw, but=["{log}"]))
 
 
@@ -27,8 +27,8 @@ async def outcome(graph: Graph, login: str, password: str, name: str | None = No
         return codes(rejected)
 
 
-async def test_somebody_who_signed_up_is_there(graph: Graph) -> None:
-    """The person can be looked up by id and by login in any case, and has joined now."""
+async def test_a_new_user_is_found_by_id_and_login(graph: Graph) -> None:
+    """Whatever the case of the login."""
     alice = await graph.users.sign_up("Alice", PASSWORD, " Alice A. ")
 
     assert (alice.login, alice.name, alice.bio) == ("alice", "Alice A.", "")
@@ -37,12 +37,11 @@ async def test_somebody_who_signed_up_is_there(graph: Graph) -> None:
 
 
 async def test_without_a_name_the_login_is_the_name(graph: Graph) -> None:
-    """A name is optional."""
     assert (await graph.users.sign_up("Bob", PASSWORD)).name == "bob"
 
 
-async def test_look_ups_answer_in_order(graph: Graph) -> None:
-    """Each place in the answer belongs to the same place in the question, None for nobody; one round trip."""
+async def test_look_ups_return_users_in_order(graph: Graph) -> None:
+    """None for unknown users. One round trip each."""
     alice, bob = await people(graph, "alice", "bob")
 
     async with counted(graph) as cost:
@@ -65,24 +64,24 @@ async def test_look_ups_answer_in_order(graph: Graph) -> None:
         ("alice", "Alice Liddell", " Alice Liddell", [ProblemCode.PASSWORD_TOO_WEAK]),
     ],
 )
-async def test_a_bad_sign_up_writes_nothing(
+async def test_an_invalid_sign_up_writes_nothing(
     graph: Graph, raw: Redis, login: str, password: str, name: str | None, expected: list[ProblemCode]
 ) -> None:
-    """All problems are told at once, and the store is as it was."""
+    """All problems are reported at once."""
     assert await outcome(graph, login, password, name) == expected
     assert await raw.dbsize() == 0
 
 
 async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
-    """Logins differ in more than case, even for the same password."""
+    """Also for the same password."""
     await people(graph, "alice")
 
     assert await outcome(graph, "ALICE", PASSWORD) == [ProblemCode.LOGIN_TAKEN]
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same password", "different passwords"])
-async def test_of_forty_sign_ups_with_one_login_one_wins(graph: Graph, another: Open, raw: Redis, same: bool) -> None:
-    """Over two instances at once, exactly one is told it has the login; it is that one's password that works."""
+async def test_one_of_many_concurrent_sign_ups_succeeds(graph: Graph, another: Open, raw: Redis, same: bool) -> None:
+    """Its password works afterwards."""
     instances = [graph, await another()]
     passwords = [PASSWORD if same else f"{PASSWORD} {n}" for n in range(40)]
 
@@ -96,8 +95,8 @@ async def test_of_forty_sign_ups_with_one_login_one_wins(graph: Graph, another: 
     assert len([key async for key in raw.scan_iter("user:*")]) == 1
 
 
-async def test_sign_ups_with_different_names_are_one_account(graph: Graph, another: Open) -> None:
-    """Two that share login and password but not the name: one wins with its own name, the other is told."""
+async def test_concurrent_sign_ups_with_different_names_make_one_account(graph: Graph, another: Open) -> None:
+    """With the same login and password, one succeeds and the other gets LOGIN_TAKEN."""
     other = await another()
 
     outcomes = await asyncio.gather(outcome(graph, "alice", PASSWORD, "A"), outcome(other, "alice", PASSWORD, "B"))
@@ -109,10 +108,10 @@ async def test_sign_ups_with_different_names_are_one_account(graph: Graph, anoth
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", range(6))
-async def test_a_crashed_sign_up_is_repeated_with_the_same_password(
+async def test_a_crashed_sign_up_can_be_repeated_with_the_same_password(
     graph: Graph, another: Open, raw: Redis, step: int, after: bool
 ) -> None:
-    """Killed at any step, it leaves a login that the same person gets: by signing up again, or by logging in."""
+    """After a crash at any step, the user gets the login by signing up again or by logging in."""
     dying = await another()
     await people(dying, "bob")  # which loads the scripts, so that the steps are the sign-up's own
     death = Death(dying.store, step, after=after)
@@ -133,8 +132,8 @@ async def test_a_crashed_sign_up_is_repeated_with_the_same_password(
 
 
 @pytest.mark.parametrize("step", [2, 3])
-async def test_a_crashed_sign_up_keeps_strangers_out(graph: Graph, another: Open, step: int) -> None:
-    """Until the claim runs out, another password does not get the login, and does not spoil it either."""
+async def test_a_crashed_sign_up_reserves_the_login(graph: Graph, another: Open, step: int) -> None:
+    """Until the claim expires, another password does not get the login."""
     dying = await another()
     await people(dying, "bob")
     Death(dying.store, step, after=False)
@@ -145,8 +144,7 @@ async def test_a_crashed_sign_up_keeps_strangers_out(graph: Graph, another: Open
     assert isinstance(await outcome(graph, "alice", PASSWORD), User)
 
 
-async def test_a_sign_up_that_only_the_log_knows_becomes_an_account(graph: Graph) -> None:
-    """Killed right after the commit, the sign-up is finished by the worker."""
+async def test_the_worker_completes_a_committed_sign_up(graph: Graph) -> None:
     await graph.users.claim_many([("alice", "nonce", await graph.users.hash_password(PASSWORD))])
     [event] = await graph.log.append([UserCreated("alice", "Alice", "nonce")])
 
@@ -156,8 +154,7 @@ async def test_a_sign_up_that_only_the_log_knows_becomes_an_account(graph: Graph
     assert await outcome(graph, "alice", PASSWORD) == [ProblemCode.LOGIN_TAKEN]
 
 
-async def test_a_event_without_its_claim_is_void(graph: Graph, raw: Redis) -> None:
-    """A late event of a claim that ran out creates nobody."""
+async def test_an_event_without_its_claim_creates_no_user(graph: Graph, raw: Redis) -> None:
     await graph.commit([UserCreated("alice", "Alice", "lost nonce")])
     await graph.worker().drain()
 
@@ -165,8 +162,7 @@ async def test_a_event_without_its_claim_is_void(graph: Graph, raw: Redis) -> No
     assert isinstance(await outcome(graph, "alice", PASSWORD), User)
 
 
-async def test_a_claim_runs_out_but_an_account_does_not(graph: Graph, raw: Redis) -> None:
-    """An abandoned claim frees its login after a quarter of an hour."""
+async def test_a_claim_expires_but_an_account_does_not(graph: Graph, raw: Redis) -> None:
     await graph.users.claim_many([("bob", "n", None)])
     await people(graph, "alice")
 
@@ -174,8 +170,8 @@ async def test_a_claim_runs_out_but_an_account_does_not(graph: Graph, raw: Redis
     assert await raw.ttl("login:{alice}") == -1
 
 
-async def test_claims_for_an_import_tell_which_succeeded(graph: Graph) -> None:
-    """A login that is taken or claimed by somebody else is refused; one's own claim is confirmed."""
+async def test_claims_for_an_import_return_which_succeeded(graph: Graph) -> None:
+    """The same claim can be repeated."""
     await people(graph, "alice")
 
     first = await graph.users.claim_many([("alice", "a", None), ("bob", "b", None), ("carol", "c", None)])
@@ -184,8 +180,8 @@ async def test_claims_for_an_import_tell_which_succeeded(graph: Graph) -> None:
     assert (first, again) == ([False, True, True], [True, False])
 
 
-async def test_no_secret_leaves_the_login(graph: Graph, raw: Redis) -> None:
-    """Neither the log nor any other key holds the password, and the hash is argon2id in one place."""
+async def test_passwords_are_stored_as_argon2id_hashes_in_one_place(graph: Graph, raw: Redis) -> None:
+    """Neither the log nor any other key contains the password."""
     await people(graph, "alice")
     await graph.users.check_password("alice", PASSWORD)
     await graph.worker().drain()
@@ -193,11 +189,11 @@ async def test_no_secret_leaves_the_login(graph: Graph, raw: Redis) -> None:
     stored = await everything(raw)
     assert PASSWORD not in stored
     assert stored.count("$argon2") == 1
-    assert (await raw.hget("login:{alice}", "secret")).startswith("$argon2id$")
+    assert str(await raw.hget("login:{alice}", "secret")).startswith("$argon2id$")
 
 
-async def test_the_right_password_gives_the_person(graph: Graph) -> None:
-    """The login may be in any case, the password may not."""
+async def test_the_right_password_returns_the_user(graph: Graph) -> None:
+    """The case of the login does not matter, that of the password does."""
     [alice] = await people(graph, "alice")
 
     assert (await graph.users.check_password("ALICE", PASSWORD)).id == alice
@@ -205,8 +201,7 @@ async def test_the_right_password_gives_the_person(graph: Graph) -> None:
         await graph.users.check_password("alice", PASSWORD.upper())
 
 
-async def test_a_claimed_login_does_not_log_in(graph: Graph) -> None:
-    """Before the account is settled there is none."""
+async def test_a_claimed_login_cannot_log_in(graph: Graph) -> None:
     await graph.users.claim_many([("alice", "n", await graph.users.hash_password(PASSWORD))])
 
     with pytest.raises(Rejected) as rejected:
@@ -216,7 +211,7 @@ async def test_a_claimed_login_does_not_log_in(graph: Graph) -> None:
 
 
 async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
-    """What is not given stays; a biography can be emptied."""
+    """Fields that are not given stay. A biography can be emptied."""
     [alice] = await people(graph, "alice")
 
     changed = [
@@ -244,15 +239,15 @@ async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(
     other = await another()
     await other.users.ids_of_logins(["alice"])
 
-    found = await asyncio.gather(
+    evicting, found = await asyncio.gather(
         other.users.ids_of_logins(["carol"]), other.users.ids_of_logins(["alice", "bob", "nobody", "?", "ALICE"])
     )
 
-    assert found == [[carol], [alice, bob, None, None, alice]]
+    assert evicting == [carol]
+    assert found == [alice, bob, None, None, alice]
 
 
-async def test_a_bad_profile_changes_nothing(graph: Graph) -> None:
-    """If one field is wrong the other is not written either."""
+async def test_an_invalid_profile_changes_nothing(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
 
     with pytest.raises(Rejected) as rejected:
@@ -262,8 +257,7 @@ async def test_a_bad_profile_changes_nothing(graph: Graph) -> None:
     assert (await graph.users.get_many([alice]))[0] == User(alice, "alice", "alice", "")
 
 
-async def test_the_profile_of_nobody_is_not_written(graph: Graph, raw: Redis) -> None:
-    """NOT_FOUND means that nothing was written."""
+async def test_the_profile_of_an_unknown_user_is_not_written(graph: Graph, raw: Redis) -> None:
     with pytest.raises(Rejected) as rejected:
         await graph.users.update_profile(7, name="Nobody")
 
@@ -271,8 +265,8 @@ async def test_the_profile_of_nobody_is_not_written(graph: Graph, raw: Redis) ->
     assert await raw.dbsize() == 0
 
 
-async def test_the_last_change_of_a_profile_stands_everywhere(graph: Graph, another: Open) -> None:
-    """Tabs that change a name at once end in the state of the highest number, before and after a drain."""
+async def test_the_last_change_of_a_profile_wins(graph: Graph, another: Open) -> None:
+    """Concurrent changes end in the state of the highest number, before and after a drain."""
     [alice] = await people(graph, "alice")
     tabs = [graph, await another()]
     await asyncio.gather(*(tabs[n % 2].users.update_profile(alice, name=f"name {n}") for n in range(50)))
@@ -286,8 +280,8 @@ async def test_the_last_change_of_a_profile_stands_everywhere(graph: Graph, anot
     assert await graph.users.get_many([alice]) == [before]
 
 
-async def test_counts_are_those_of_the_sets(graph: Graph) -> None:
-    """Followers, followings and live posts are counted exactly, deletions and repetitions included, in one trip."""
+async def test_counts_are_exact(graph: Graph) -> None:
+    """After deletions and repetitions too. One round trip."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
     await befriend(graph, bob, carol)

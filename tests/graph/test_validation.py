@@ -1,4 +1,4 @@
-"""The rules for what people type."""
+"""Validation of input."""
 
 import math
 import time
@@ -22,7 +22,6 @@ def problems(check: Check) -> list[tuple[ProblemCode, tuple[str, ...]]]:
     ("typed", "folded"), [("alice", "alice"), ("ALICE", "alice"), ("a_1", "a_1"), ("__", "__"), ("x" * 30, "x" * 30)]
 )
 def test_logins_are_folded(typed: str, folded: str) -> None:
-    """Two to thirty ASCII letters, digits and underscores, in any case."""
     check = Check()
 
     assert check.login(typed) == folded
@@ -51,8 +50,8 @@ def test_logins_are_folded(typed: str, folded: str) -> None:
         "\ud800\udc00",
     ],
 )
-def test_other_logins_are_refused(typed: str) -> None:
-    """No look-alikes, no trailing newline, nothing that another alphabet would fold to a letter."""
+def test_invalid_logins_are_refused(typed: str) -> None:
+    """Also look-alikes, trailing line breaks, and letters of other alphabets that fold to ASCII."""
     check = Check()
 
     check.login(typed)
@@ -75,7 +74,7 @@ def test_other_logins_are_refused(typed: str) -> None:
     ],
 )
 def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode | None) -> None:
-    """A password is taken as it is, white space and all."""
+    """White space is part of a password."""
     check = Check()
 
     assert check.password(password) == password
@@ -96,8 +95,8 @@ def test_passwords_are_eight_to_128_characters(password: str, code: ProblemCode 
         ("Älice LIDDELL", "is the login or the name"),
     ],
 )
-def test_passwords_that_are_guessed_first_are_refused(password: str, sentence: str) -> None:
-    """Common and monotonous ones, the login and the name are refused, whatever their case, and the message says why."""
+def test_weak_passwords_are_refused(password: str, sentence: str) -> None:
+    """Whatever their case. The message gives the reason and not the password."""
     check = Check()
 
     check.password(password, "alice_in_wonderland", "Älice Liddell")
@@ -129,7 +128,7 @@ def test_passwords_that_are_guessed_first_are_refused(password: str, sentence: s
     ],
 )
 def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
-    """A text has 1 to 1000 characters after trimming and NFC; line breaks and tabs are part of it."""
+    """1 to 1000 characters after trimming and NFC. Line breaks and tabs are allowed."""
     check = Check()
 
     assert check.text(typed) == cleaned
@@ -152,8 +151,8 @@ def test_texts_are_trimmed_and_composed(typed: str, cleaned: str) -> None:
         ("del\u007f", ProblemCode.INVALID),
     ],
 )
-def test_other_texts_are_refused(typed: str, code: ProblemCode) -> None:
-    """Each way to be no text has its code, once."""
+def test_invalid_texts_are_refused(typed: str, code: ProblemCode) -> None:
+    """With one problem."""
     check = Check()
 
     check.text(typed)
@@ -163,7 +162,6 @@ def test_other_texts_are_refused(typed: str, code: ProblemCode) -> None:
 
 @pytest.mark.parametrize("name", ["wei", " 伟 ", "x" * 50, "Ana María"])
 def test_names_are_one_line(name: str) -> None:
-    """A name has 1 to 50 characters."""
     check = Check()
 
     assert check.name(name) == name.strip()
@@ -173,8 +171,8 @@ def test_names_are_one_line(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "  ", "x" * 51, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "a\u0085b", "\ud800", "a\u0000"]
 )
-def test_other_names_are_refused(name: str) -> None:
-    """An empty, long, broken or many-lined name has one problem."""
+def test_invalid_names_are_refused(name: str) -> None:
+    """With one problem."""
     check = Check()
 
     check.name(name)
@@ -183,8 +181,8 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("bio", "valid"), [("", True), ("x" * 300, True), ("a\nb", True), ("x" * 301, False)])
-def test_a_biography_may_be_empty_and_has_lines(bio: str, valid: bool) -> None:
-    """Up to 300 characters on any number of lines."""
+def test_a_biography_may_be_empty_or_have_lines(bio: str, valid: bool) -> None:
+    """At most 300 characters."""
     check = Check()
 
     check.bio(bio)
@@ -194,7 +192,7 @@ def test_a_biography_may_be_empty_and_has_lines(bio: str, valid: bool) -> None:
 
 @pytest.mark.parametrize(("platform", "valid"), [(None, True), ("web", True), ("x" * 30, True), ("x" * 31, False)])
 def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
-    """No platform is fine; one has 1 to 30 characters."""
+    """1 to 30 characters."""
     check = Check()
 
     assert check.platform(platform) == platform
@@ -202,8 +200,8 @@ def test_a_platform_is_optional(platform: str | None, valid: bool) -> None:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (90, 180), (-90, -180), (-0.0, 1e-300), (39.9, 116.4)])
-def test_places_on_the_globe_are_taken(place: tuple[float, float]) -> None:
-    """The poles and the date line belong to the globe."""
+def test_valid_locations_are_accepted(place: tuple[float, float]) -> None:
+    """The poles and the date line included."""
     check = Check()
 
     assert check.location(Location(*place)) == Location(*place)
@@ -211,8 +209,8 @@ def test_places_on_the_globe_are_taken(place: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 90.001, -181.0, 1e308])
-def test_places_off_the_globe_are_refused(value: float) -> None:
-    """Infinity and NaN are nowhere; each coordinate is named."""
+def test_invalid_locations_are_refused(value: float) -> None:
+    """With a problem for each coordinate."""
     check = Check()
 
     check.location(Location(value, value * 2))
@@ -238,7 +236,7 @@ def test_places_off_the_globe_are_refused(value: float) -> None:
     ],
 )
 def test_idempotency_keys_are_printable_ascii(key: str | None, valid: bool) -> None:
-    """1 to 128 characters that one can see, or none."""
+    """1 to 128 characters, or none."""
     check = Check()
 
     check.idempotency_key(key)
@@ -246,8 +244,7 @@ def test_idempotency_keys_are_printable_ascii(key: str | None, valid: bool) -> N
     assert problems(check) == ([] if valid else [(ProblemCode.INVALID, ("idempotencyKey",))])
 
 
-def test_all_problems_are_told_together() -> None:
-    """A form learns everything that is wrong with it at once."""
+def test_all_problems_are_raised_together() -> None:
     check = Check()
     check.login("!")
     check.password("")
@@ -260,8 +257,8 @@ def test_all_problems_are_told_together() -> None:
 
 
 @given(st.text(alphabet=st.characters(), max_size=1100))
-def test_any_text_is_cleaned_for_good_or_refused(text: str) -> None:
-    """Whatever is typed, it is refused, or becomes a text that cleaning again leaves as it is."""
+def test_any_text_is_normalised_or_refused(text: str) -> None:
+    """Normalising a text again does not change it."""
     check = Check()
 
     cleaned = check.text(text)
@@ -272,8 +269,8 @@ def test_any_text_is_cleaned_for_good_or_refused(text: str) -> None:
         cleaned.encode()
 
 
-def test_four_characters_are_the_most_that_become_one() -> None:
-    """So a text that is within a limit once composed is never refused for its length before."""
+def test_nfc_composes_at_most_four_characters_into_one() -> None:
+    """So a text within a limit after composition is not refused for its length before."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
     assert max(len(unicodedata.normalize("NFD", character)) for character in characters) == DECOMPOSED
@@ -282,7 +279,7 @@ def test_four_characters_are_the_most_that_become_one() -> None:
 @pytest.mark.parametrize("marks", [100_000, 3_990, 999])
 @pytest.mark.parametrize("check", [Check.name, Check.bio, Check.text, Check.platform])
 def test_combining_characters_cost_no_more_than_plain_ones(check: Callable[[Check, str], object], marks: int) -> None:
-    """However many there are, and in whatever order: composing them would take a time that grows with the square."""
+    """Composition takes O(n²) for n of them in a row."""
     hostile = "a" + "\u0345\u0323" * (marks // 2)
     longest = "hello " * 166
 
@@ -291,8 +288,7 @@ def test_combining_characters_cost_no_more_than_plain_ones(check: Callable[[Chec
     assert spent < max(0.003, 5 * cpu_time(lambda: Check().text(longest)))
 
 
-def test_the_longest_runs_that_are_allowed_are_cheap() -> None:
-    """Thirty combining characters on each letter, up to the limit before composing."""
+def test_the_longest_allowed_runs_of_combining_characters_are_cheap() -> None:
     text = ("a" + "\u0345\u0323" * 15) * 129
 
     assert len(text) <= 4000
@@ -300,7 +296,7 @@ def test_the_longest_runs_that_are_allowed_are_cheap() -> None:
 
 
 def cpu_time(work: Callable[[], object]) -> float:
-    """Give the least processor time, of several runs."""
+    """Return the lowest CPU time of five runs."""
     times = []
     for _ in range(5):
         start = time.process_time()

@@ -23,7 +23,7 @@ from server.redaction import without_values
 from server.settings import Settings
 from tests.server.conftest import Api, serving
 from tests.server.process.test_restarts import Served
-from tests.support.tcp_proxy import Between, between
+from tests.support.tcp_proxy import TcpProxy, proxy_to
 
 PASSWORD = "canary_Of_Passwords_1"
 WRONG = "canary_Of_Wrong_Passwords_2"
@@ -292,12 +292,12 @@ def arguments_of(pid: int) -> str:
 
 
 @asynccontextmanager
-async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[Served, Between]]:
+async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[Served, TcpProxy]]:
     """Serve as in production: a store with a password behind a proxy, and an archive that is not there."""
     async with Redis.from_url(store.url) as raw:
         await raw.execute_command("ACL", "SETUSER", "fanline", "on", f">{STORE_WORD}", "~*", "&*", "+@all")
         try:
-            async with between(store.socket) as proxy:
+            async with proxy_to(store.socket) as proxy:
                 api = Served(folder, f"valkey://fanline:{STORE_WORD}@127.0.0.1:{proxy.port}")
                 api._environment |= {
                     "FANLINE_ENV": "production",

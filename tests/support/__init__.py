@@ -1,1 +1,1 @@
-"""Worlds, stores, servers and databases that tests share."""
+"""Worlds, stores, servers and databases for tests."""

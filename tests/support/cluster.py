@@ -1,4 +1,4 @@
-"""A real cluster of three primaries and three replicas on this machine, for as long as a test needs it."""
+"""A cluster of three primaries and three replicas on this host."""
 
 import subprocess
 import time
@@ -20,7 +20,7 @@ NODE_TIMEOUT = "1000"  # ms, after which a node that is silent counts as dead
 
 
 class Node:
-    """One server of the cluster."""
+    """One server of a cluster."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -39,31 +39,31 @@ class Node:
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self.process = subprocess.Popen([_binary(), *words])
-        self.client = redis.Redis(port=self.port, decode_responses=True, protocol=3)
+        self.client: Any = redis.Redis(port=self.port, decode_responses=True, protocol=3)
         self.cluster_port = int(options["cluster-port"])
         until(self.answers)
         self.id = str(self.run("CLUSTER", "MYID"))
 
     def run(self, *words: Any) -> Any:
-        """Run a command."""
+        """Return the reply to a command."""
         return self.client.execute_command(*words)
 
     def answers(self) -> bool:
-        """Tell whether it is up."""
+        """Return True if the server answers."""
         try:
             return bool(self.client.ping())
         except redis.ConnectionError:
             return False
 
     def end(self) -> None:
-        """Kill it, and wait until it is dead."""
+        """Kill the server and wait until it is dead."""
         self.process.kill()
         self.process.wait()
         self.client.close()
 
 
 class Cluster:
-    """The nodes, primaries first; the replica of the n-th primary is the n-th of the replicas."""
+    """The nodes of a cluster, the primaries first, then their replicas in the same order."""
 
     def __init__(self, folder: Path) -> None:
         self.nodes: list[Node] = []
@@ -72,16 +72,16 @@ class Cluster:
 
     @property
     def primaries(self) -> list[Node]:
-        """The nodes that began as primaries."""
+        """The nodes that were primaries at the start."""
         return self.nodes[:PRIMARIES]
 
     @property
     def url(self) -> str:
-        """Where the store finds it."""
+        """The URL of the cluster."""
         return "valkey+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
 
     def join(self) -> None:
-        """Make the nodes a cluster, and wait until all of them know it."""
+        """Build the cluster and wait until all nodes know each other."""
         for index, node in enumerate(self.primaries):
             first, last = SLOTS * index // PRIMARIES, SLOTS * (index + 1) // PRIMARIES - 1
             node.run("CLUSTER", "ADDSLOTSRANGE", first, last)
@@ -94,11 +94,11 @@ class Cluster:
         until(lambda: all(node.run("INFO", "replication")["connected_slaves"] == 1 for node in self.primaries))
 
     def knows_all(self, node: Node) -> bool:
-        """Tell whether a node knows all others."""
+        """Return True if a node knows all others."""
         return int(node.run("CLUSTER INFO")["cluster_known_nodes"]) == len(self.nodes)
 
     def owner(self, key: str) -> Node:
-        """Give the primary that a key's slot began with."""
+        """Return the primary that owned a key's slot at the start."""
         return self.primaries[key_slot(key.encode()) * PRIMARIES // SLOTS]
 
     def end(self) -> None:
@@ -108,10 +108,10 @@ class Cluster:
 
 
 def until(condition: Any) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + 3 * PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "the cluster has not come about"
+        assert time.monotonic() < deadline, "the condition does not hold"
         time.sleep(0.02)
 
 

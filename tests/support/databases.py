@@ -1,8 +1,8 @@
-"""Real SQL servers for tests: a private PostgreSQL and a private MariaDB, from the system's packages.
+"""Private SQL servers for tests: PostgreSQL and MariaDB, from the system's packages.
 
-Each runs once for the whole run, in a folder of its own below the system's temporary one, on a unix socket only and
-without syncing to disk. A test gets an empty database. Servers refuse to run as root, so root starts them as the user
-whom the package made. A server can be killed, frozen and started again: what happens then is tested, too.
+Each server runs once per test run, in a temporary folder, on a Unix socket, without syncing to disk. Each test gets an
+empty database. The servers refuse to run as root, so root starts them as the user of their package. Tests can kill,
+freeze and restart a server.
 """
 
 import itertools
@@ -48,7 +48,7 @@ class Server(ABC):
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
     def run(self, *command: str | Path) -> None:
-        """Run one of the server's programs to its end."""
+        """Run one of the server's programs."""
         done = subprocess.run(
             command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **self._as
         )
@@ -56,15 +56,15 @@ class Server(ABC):
 
     @abstractmethod
     def command(self) -> Sequence[str | Path]:
-        """Give the command that runs the server."""
+        """Return the command that runs the server."""
 
     @abstractmethod
     def sql(self, statement: str) -> Sequence[str | Path]:
-        """Give the command that runs a statement."""
+        """Return the command that executes a statement."""
 
     @abstractmethod
     def url(self, database: str) -> str:
-        """Give the URL of a database."""
+        """Return the URL of a database."""
 
     def start(self) -> None:
         """Start the server unless it runs; return when it answers."""
@@ -87,7 +87,7 @@ class Server(ABC):
             time.sleep(0.02)
 
     def stop(self, how: int = signal.SIGKILL) -> None:
-        """End the server at once, as a crash would; its committed data stay."""
+        """Kill the server. Committed data remain."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(PATIENCE)
@@ -95,7 +95,7 @@ class Server(ABC):
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Let the server hang: connections stay, but nothing is answered."""
+        """Stop the server's processes: connections stay open, but nothing is answered."""
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         pids = [self._process.pid, *map(int, children.read_text().split())]
@@ -108,13 +108,13 @@ class Server(ABC):
                 os.kill(pid, signal.SIGCONT)
 
     def database(self) -> str:
-        """Make an empty database and give its URL."""
+        """Create an empty database and return its URL."""
         name = f"test_{next(numbers)}"
         self.run(*self.sql(f"CREATE DATABASE {name}"))
         return self.url(name)
 
     def close(self) -> None:
-        """End the server and remove its data."""
+        """Kill the server and remove its data."""
         self.stop()
         shutil.rmtree(self.folder)
 
@@ -147,7 +147,7 @@ class PostgreSQL(Server):
         return f"postgresql+asyncpg://fanline@/{database}?host={quote(str(self.folder))}"
 
     def stop(self, how: int = signal.SIGQUIT) -> None:
-        """End it with all its children, but as suddenly: the next start recovers."""
+        """Kill the server and its child processes. The next start recovers."""
         super().stop(how)
 
 
@@ -190,7 +190,7 @@ class MariaDB(Server):
 
 
 def make_postgresql() -> PostgreSQL:
-    """Prepare a private PostgreSQL with the newest version that is installed."""
+    """Return a private PostgreSQL of the newest installed version."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     beside = shutil.which("initdb")
     need(bool(found or beside), "PostgreSQL: apt-get install postgresql")
@@ -198,7 +198,7 @@ def make_postgresql() -> PostgreSQL:
 
 
 def make_mariadb() -> MariaDB:
-    """Prepare a private MariaDB."""
+    """Return a private MariaDB."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     programs = [shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db", "mariadb")]
     need(all(programs), "MariaDB: apt-get install mariadb-server")
@@ -210,7 +210,7 @@ MAKERS: dict[str, Callable[[], Server]] = {"postgresql": make_postgresql, "maria
 
 @pytest.fixture(scope="session")
 def sql_servers() -> Iterator[Callable[[str], Server]]:
-    """Give a server by its name, `postgresql` or `mariadb`, made on its first use and running."""
+    """Return a function that returns the running server `postgresql` or `mariadb`."""
     servers: dict[str, Server] = {}
 
     def running(name: str) -> Server:
@@ -226,7 +226,7 @@ def sql_servers() -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
-    """Give the URL of an empty database, of each kind that can be an archive."""
+    """Return the URL of an empty database, for each kind of archive."""
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{tmp_path}/archive.sqlite"
     return sql_servers(request.param).database()

@@ -1,4 +1,4 @@
-"""Small worlds for the tests of the social graph: people, follows and posts in one line each."""
+"""Helpers that create users, follows and posts, and read timelines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -21,55 +21,53 @@ Open = Callable[..., Awaitable[Graph]]
 
 
 async def people(graph: Graph, *logins: str) -> list[int]:
-    """Sign people up, in this order; give their ids."""
+    """Sign users up in this order, and return their ids."""
     return [(await graph.users.sign_up(login, PASSWORD)).id for login in logins]
 
 
 async def crowd(graph: Graph, size: int, prefix: str = "fan") -> list[int]:
-    """Create many people at once, without passwords; give their ids."""
+    """Create users at once, without passwords, and return their ids."""
     logins = [f"{prefix}{index}" for index in range(size)]
     await graph.users.claim_many([(login, login, None) for login in logins])
     return [event.number for event in await graph.commit([UserCreated(login, login, login) for login in logins])]
 
 
 async def befriend(graph: Graph, follower: int, *followees: int) -> None:
-    """Let somebody follow people, the first one first."""
+    """Follow users, in this order."""
     for followee in followees:
         await graph.follows.follow(follower, [followee])
 
 
 async def posts(graph: Graph, author: int, *texts: str) -> list[int]:
-    """Publish posts, the first one first; give their ids."""
+    """Publish posts in this order, and return their ids."""
     return [(await graph.posts.publish(author, text)).id for text in texts]
 
 
 async def many_posts(graph: Graph, author: int, count: int) -> list[int]:
-    """Publish many posts at once; give their ids, the oldest first."""
+    """Publish posts at once, and return their ids, oldest first."""
     return [event.number for event in await graph.commit([PostPublished(author, f"post {n}") for n in range(count)])]
 
 
 def newest(count: int, *, after: int | None = None, before: int | None = None) -> Window:
-    """Ask for the newest posts, those older than `after` and newer than `before`."""
+    """Return the window of the newest posts, older than `after` and newer than `before`."""
     return Window.of(CursorKind.POST, first=count, after=cursor(after), before=cursor(before))
 
 
 def oldest(count: int, *, after: int | None = None, before: int | None = None) -> Window:
-    """Ask for the oldest posts newer than `before`: what is new since."""
+    """Return the window of the oldest posts newer than `before`."""
     return Window.of(CursorKind.POST, last=count, after=cursor(after), before=cursor(before))
 
 
 def cursor(number: int | None) -> str | None:
-    """Give a post's cursor."""
     return None if number is None else encode_cursor(CursorKind.POST, number)
 
 
 def ids(items: Sequence[Post]) -> list[int]:
-    """Give the ids of posts."""
     return [post.id for post in items]
 
 
 async def home(graph: Graph, viewer: int, size: int = 100) -> list[int]:
-    """Read a whole home timeline page by page, checking that only the last page is short."""
+    """Return a whole home timeline, read page by page. Assert that only the last page is short."""
     found: list[int] = []
     after: int | None = None
     while True:
@@ -83,7 +81,7 @@ async def home(graph: Graph, viewer: int, size: int = 100) -> list[int]:
 
 
 async def home_upwards(graph: Graph, viewer: int, size: int = 100) -> list[int]:
-    """Read a whole home timeline from its oldest post up, and give it newest first like `home`."""
+    """Return a whole home timeline, newest first, read page by page from its oldest post."""
     found: list[int] = []
     before: int | None = None
     while True:
@@ -97,7 +95,7 @@ async def home_upwards(graph: Graph, viewer: int, size: int = 100) -> list[int]:
 
 
 async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = True) -> list[int]:
-    """Read somebody's own timeline page by page, from either end, and give it newest first."""
+    """Return a whole user timeline, newest first, read page by page from either end."""
     found: list[int] = []
     while True:
         edge = (found[-1] if forward else found[0]) if found else None
@@ -127,7 +125,7 @@ async def counts_of(graph: Graph, users: Sequence[int]) -> list[Counts]:
 
 
 async def cached(graph: Graph, *viewers: int) -> None:
-    """Let these people have a home cache."""
+    """Build the home caches of users."""
     for viewer in viewers:
         await graph.timelines.home(viewer, newest(1))
     await graph.timelines.wait_for_rebuilds()
@@ -135,7 +133,7 @@ async def cached(graph: Graph, *viewers: int) -> None:
 
 @dataclass
 class Cost:
-    """What something cost the store."""
+    """The round trips and commands that something took."""
 
     round_trips: int = 0
     commands: int = 0
@@ -143,16 +141,21 @@ class Cost:
 
 @asynccontextmanager
 async def counted(graph: Graph) -> AsyncIterator[Cost]:
-    """Count the round trips and commands of what happens inside."""
+    """Count the round trips and commands of the block."""
     store, cost = graph.store, Cost()
     trips, commands = store.round_trips, store.commands
     yield cost
     cost.round_trips, cost.commands = store.round_trips - trips, store.commands - commands
 
 
+async def outcomes_of(*awaitables: Awaitable[Any]) -> list[Any]:
+    """Return the results of awaitables, in order, with exceptions in place of results."""
+    return list(await asyncio.gather(*awaitables, return_exceptions=True))
+
+
 @asynccontextmanager
 async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]:
-    """Run something beside the test, and end it with the block."""
+    """Run an awaitable beside the block, and cancel it afterwards."""
     task = asyncio.ensure_future(work)
     try:
         yield task
@@ -163,26 +166,27 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
 
 
 async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
-    """Wait until what is read, the watermark for example, has reached a number."""
+    """Wait until a number, such as the watermark, has reached a value."""
     async with asyncio.timeout(PATIENCE):
         while await read() < number:  # noqa: ASYNC110 - the store tells nobody when it changes
             await asyncio.sleep(0.01)
 
 
 def codes(error: Rejected) -> list[ProblemCode]:
-    """Give the codes of a rejection."""
+    """Return the codes of a rejection."""
     return [problem.code for problem in error.problems]
 
 
 async def state(raw: "Redis", but: Collection[str] = ("{log}", "home:", "session:")) -> dict[str, Any]:
-    """Read everything the store holds but the log, the caches and what else the prefixes name."""
+    """Return all that the store holds, except keys with these prefixes."""
     found: dict[str, Any] = {}
     async for key in raw.scan_iter(count=1000):
         if key.startswith(tuple(but)):
             continue
         kind = await raw.type(key)
         if kind == "zset":
-            found[key] = dict(await raw.zrange(key, 0, -1, withscores=True))
+            members: Any = await raw.zrange(key, 0, -1, withscores=True)
+            found[key] = dict(members)
         elif kind == "hash":
             found[key] = await raw.hgetall(key)
         else:

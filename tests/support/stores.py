@@ -1,4 +1,4 @@
-"""Stores that stop, crash or fail at a chosen step, to show what happens in between."""
+"""Stores that stop, crash or fail at a given step."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,15 +14,15 @@ Wanted = Callable[[Command], bool]
 
 
 class Crashed(Exception):
-    """The process was killed here."""
+    """The process is killed here."""
 
 
 class Killed(BaseException):
-    """The process was killed here, and nothing in it notices."""
+    """The process is killed here; as a BaseException, nothing in the process handles it."""
 
 
 class InterceptedStore(Store):
-    """A real store whose reads go the way of its writes, so that a test can intercept both in `_exchange`."""
+    """A store whose reads are sent like writes, so that tests can intercept both in `_exchange`."""
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
         super().__init__(url, single_slot=single_slot)
@@ -45,13 +45,13 @@ class InterceptedStore(Store):
         reads, self._reads = self._reads, []
         try:
             replies = await self._exchange([command for commands, _, _ in reads for command in commands])
-        except BaseException as error:
+        except BaseException as failure:
             for _, _, future in reads:
-                if isinstance(error, asyncio.CancelledError):
+                if isinstance(failure, asyncio.CancelledError):
                     future.cancel()
                 elif not future.done():
-                    future.set_exception(error)
-            if not isinstance(error, Exception):
+                    future.set_exception(failure)
+            if not isinstance(failure, Exception):
                 raise
             return
         for commands, convert, future in reads:
@@ -65,7 +65,7 @@ class InterceptedStore(Store):
 
 
 class HookedStore(InterceptedStore):
-    """A real store whose exchanges can be watched and held up. Its readers share its hooks."""
+    """A store with hooks before and after its exchanges. Its readers share the hooks."""
 
     def __init__(self, url: str, *, single_slot: bool = False) -> None:
         super().__init__(url, single_slot=single_slot)
@@ -86,14 +86,14 @@ class HookedStore(InterceptedStore):
         return replies
 
     def reader(self) -> "HookedStore":
-        """Give a second connection with the same hooks."""
+        """Return another client with the same hooks."""
         reader = super().reader()
         reader.before, reader.after = self.before, self.after
         return reader
 
 
 class Stop:
-    """A place where the first exchange with a wanted command waits until the test lets it go on."""
+    """Stops the first exchange with a wanted command until the test resumes it."""
 
     def __init__(self, store: Store, wanted: Wanted, *, after: bool = False) -> None:
         assert isinstance(store, HookedStore)
@@ -111,12 +111,11 @@ class Stop:
             await self._resumed.wait()
 
     def resume(self) -> None:
-        """Let it go on."""
         self._resumed.set()
 
 
 class Fault:
-    """Makes exchanges with a wanted command fail, `times` times, before they are sent or after they were applied."""
+    """Makes `times` exchanges with a wanted command fail, before they are sent or after they were applied."""
 
     def __init__(
         self, store: Store, wanted: Wanted, error: BaseException | None = None, *, after: bool = False, times: int = 1
@@ -124,7 +123,7 @@ class Fault:
         assert isinstance(store, HookedStore)
         self.left = times
         self.done = asyncio.Event()
-        self._error = error or StoreUnavailable("The store does not answer: a fault of the test")
+        self._error = error or StoreUnavailable("a fault injected by the test")
         self._wanted = wanted
         (store.after if after else store.before).append(self._hook)
 
@@ -137,7 +136,7 @@ class Fault:
 
 
 class Death:
-    """Kills the process at its n-th exchange, before it is sent or after it was applied: nothing works afterwards."""
+    """Kills the process at its n-th exchange, before it is sent or after it was applied."""
 
     def __init__(self, store: Store, exchange: int, *, after: bool) -> None:
         assert isinstance(store, HookedStore)
@@ -161,7 +160,7 @@ class Death:
 
 
 def runs(name: str, *words: object) -> Wanted:
-    """Want a script's calls, those with all of these words, be they arguments or strings inside one of JSON."""
+    """Return a filter of calls of a script with all of these words, as arguments or as strings in a JSON argument."""
 
     def wanted(command: Command) -> bool:
         texts = [word.decode() if isinstance(word, bytes) else str(word) for word in command]
@@ -173,5 +172,5 @@ def runs(name: str, *words: object) -> Wanted:
 
 
 def sends(*words: object) -> Wanted:
-    """Want commands that begin with these words."""
+    """Return a filter of commands that begin with these words."""
     return lambda command: tuple(map(str, command[: len(words)])) == tuple(map(str, words))

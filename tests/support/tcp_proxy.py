@@ -1,4 +1,4 @@
-"""What lies between a client and a store: a proxy on loopback that splits, holds back, spoils or cuts what passes."""
+"""A proxy between a client and a store that splits, delays, corrupts or cuts replies."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ Forward = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
 async def whole(data: bytes, client: asyncio.StreamWriter) -> None:
-    """Pass replies on as they come."""
+    """Forward replies unchanged."""
     client.write(data)
 
 
-class Between:
-    """A proxy in front of a store's unix socket. `replies` says how what the store answers is passed on."""
+class TcpProxy:
+    """A proxy in front of a store's Unix socket. `replies` forwards the data of the store."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -31,7 +31,7 @@ class Between:
         self.open.set()
 
     async def serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        """Serve one connection until either side ends it."""
+        """Serve one connection until either side closes it."""
         self.connections += 1
         self.clients.add(client)
         try:
@@ -53,7 +53,7 @@ class Between:
             store.close()
 
     async def forth(self, reader: asyncio.StreamReader, store: asyncio.StreamWriter) -> None:
-        """Pass commands on, unless closed for the time being."""
+        """Forward commands while `open` is set."""
         with contextlib.suppress(OSError):
             while True:
                 await self.open.wait()
@@ -63,21 +63,21 @@ class Between:
                 store.write(data)
 
     async def back(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        """Pass replies on in the way that is set."""
+        """Forward replies with `replies`."""
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
                 await self.replies(data, client)
 
     def half_close(self) -> None:
-        """Tell the clients that nothing more will come, and go on listening."""
+        """Close the writing side of all connections to clients, and continue reading."""
         for client in self.clients:
             client.write_eof()
 
 
 @asynccontextmanager
-async def between(target: Path, context: ssl.SSLContext | None = None) -> AsyncIterator[Between]:
-    """Run a proxy on a free port, with TLS if there is a context for it."""
-    proxy = Between(target)
+async def proxy_to(target: Path, context: ssl.SSLContext | None = None) -> AsyncIterator[TcpProxy]:
+    """Run a proxy on a free port, with TLS if there is a context."""
+    proxy = TcpProxy(target)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=context, limit=CHUNK)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
@@ -93,7 +93,7 @@ async def between(target: Path, context: ssl.SSLContext | None = None) -> AsyncI
 
 
 def split_at(*places: int) -> Forward:
-    """Pass the next replies on in pieces that end at these places; each arrives by itself."""
+    """Forward the next replies in pieces that end at these places. Each arrives separately."""
     left = list(places)
     passed = 0
 

@@ -1,6 +1,6 @@
-"""Small worlds for tests, peopled by the demo's own people, and what a store that holds one has to answer.
+"""Small demo worlds for tests, and what clients must read from a store with such a world.
 
-`as_it_should_be` works out with plain sets what `as_it_is` has to read from a store.
+`as_it_should_be` computes with plain sets what `as_it_is` reads from a store.
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ POSTS = 120
 
 
 async def settle_small_world(graph: Graph, people: int = PEOPLE, posts: int = POSTS) -> World:
-    """Seed an empty store with a small cut of the demo world."""
+    """Seed an empty store with a small demo world."""
     await load(graph, demo_source(people, posts), now=BASE)
     return demo_world(BASE, people=people, posts=posts)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All that a store tells of some people: who they are, their sets, and their timelines."""
+    """What a store returns about users: profiles, lists and timelines."""
 
     users: Mapping[str, User | None]
     counts: Mapping[str, Counts]
@@ -39,7 +39,7 @@ class Reading:
 
 
 def as_it_should_be(world: World) -> Reading:
-    """Work out the reading from plain sets over the world's events."""
+    """Return the expected reading, computed from the world's events."""
     people, follows, posts = world.people(), world.follows(), world.posts()
     profiles = {event.number: event.body for event in world.events if event.number in people.values()}
     pairs = [(follower, followee, number) for (follower, followee), number in follows.items()]
@@ -71,7 +71,7 @@ def as_it_should_be(world: World) -> Reading:
 
 
 async def as_it_is(graph: Graph, logins: list[str]) -> Reading:
-    """Read it all from a store, the lists page by page."""
+    """Return the reading of a store, lists page by page."""
     found = await graph.users.ids_of_logins(logins)
     ids = {login: id for login, id in zip(logins, found, strict=True) if id is not None}
     users = dict(zip(ids, await graph.users.get_many(list(ids.values())), strict=True))
@@ -87,7 +87,7 @@ async def as_it_is(graph: Graph, logins: list[str]) -> Reading:
 
 
 async def all_follows(graph: Graph, user: int, *, mine: bool) -> list[tuple[int, int]]:
-    """Read a whole following or followers list: ids with the numbers of the follows."""
+    """Return a whole following or followers list: ids with the numbers of the follows."""
     entries: list[tuple[int, int]] = []
     after = None
     while True:
@@ -100,7 +100,7 @@ async def all_follows(graph: Graph, user: int, *, mine: bool) -> list[tuple[int,
 
 
 async def whole_home(graph: Graph, viewer: int) -> list[int]:
-    """Read a whole home timeline: the posts' ids."""
+    """Return the ids of a whole home timeline."""
     posts: list[int] = []
     after = None
     while True:

@@ -1,4 +1,4 @@
-"""The log: numbers that grow for ever, appends that happen once, and reading back."""
+"""The log: ascending numbers, idempotent appends, and reads."""
 
 import asyncio
 import json
@@ -61,8 +61,8 @@ async def replayed(graph: Graph, after: int, upto: int) -> list[int]:
     return [event.number async for event in graph.log.replay(after, upto)]
 
 
-async def test_a_number_tells_the_time_of_its_event(graph: Graph) -> None:
-    """The time inside a number is the time of the append, to the millisecond."""
+async def test_a_number_contains_the_time_of_its_event(graph: Graph) -> None:
+    """To the millisecond."""
     before = datetime.now(UTC) - timedelta(milliseconds=1)
 
     [event] = await graph.log.append(note())
@@ -71,7 +71,6 @@ async def test_a_number_tells_the_time_of_its_event(graph: Graph) -> None:
 
 
 async def test_the_events_of_one_batch_have_ascending_numbers(graph: Graph) -> None:
-    """A batch of events is one append with as many numbers, in order."""
     events = await graph.log.append([Followed(1, n) for n in range(5000)])
 
     numbers = [event.number for event in events]
@@ -80,7 +79,6 @@ async def test_the_events_of_one_batch_have_ascending_numbers(graph: Graph) -> N
 
 
 async def test_concurrent_appends_of_two_instances_never_share_a_number(graph: Graph, another: Open) -> None:
-    """However many append at once, every event has a number of its own, and each writer sees its own grow."""
     other = await another()
 
     numbers = await asyncio.gather(*(append(writer) for _ in range(100) for writer in (graph, other)))
@@ -90,7 +88,7 @@ async def test_concurrent_appends_of_two_instances_never_share_a_number(graph: G
 
 
 async def test_two_processes_never_share_a_number(graph: Graph, store_url: str) -> None:
-    """Two real processes that append at once get distinct, growing numbers."""
+    """The numbers of each process ascend."""
     processes = [
         await asyncio.create_subprocess_exec(sys.executable, "-c", APPEND, store_url, stdout=asyncio.subprocess.PIPE)
         for _ in range(2)
@@ -104,8 +102,8 @@ async def test_two_processes_never_share_a_number(graph: Graph, store_url: str) 
     assert len({*first, *second}) == 400
 
 
-async def test_a_time_in_the_past_never_takes_numbers_back(graph: Graph) -> None:
-    """A clock that goes back does not: the next number is the last one plus one."""
+async def test_numbers_ascend_when_times_go_back(graph: Graph) -> None:
+    """The next number is the last one plus one."""
     last = await append(graph)
 
     for at in (EPOCH - YEAR, EPOCH, EPOCH + YEAR):
@@ -115,7 +113,7 @@ async def test_a_time_in_the_past_never_takes_numbers_back(graph: Graph) -> None
 
 
 async def test_a_time_in_the_future_is_kept_and_exceeded(graph: Graph) -> None:
-    """After a clock was ahead, numbers go on from there."""
+    """After a clock was ahead, numbers continue from there."""
     ahead = datetime.now(UTC) + YEAR
 
     number = await append(graph, at=ahead)
@@ -124,16 +122,16 @@ async def test_a_time_in_the_future_is_kept_and_exceeded(graph: Graph) -> None:
     assert await append(graph) == number + 1
 
 
-async def test_a_event_before_the_epoch_has_the_lowest_number(graph: Graph) -> None:
-    """Times before 2020 cannot be told, but are numbered and read back all the same."""
+async def test_an_event_before_the_epoch_has_the_lowest_number(graph: Graph) -> None:
+    """Times before 2020 are lost, but the event is numbered and can be read."""
     number = await append(graph, at=EPOCH - YEAR)
 
     assert number == 1
     assert await replayed(graph, 0, MAX_NUMBER) == [1]
 
 
-async def test_imported_events_have_the_times_they_were_given(graph: Graph) -> None:
-    """Seeding keeps the milliseconds of the past exactly."""
+async def test_imported_events_keep_their_times(graph: Graph) -> None:
+    """To the millisecond."""
     start = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     times = [start + timedelta(milliseconds=n) for n in range(1000)]
 
@@ -142,8 +140,8 @@ async def test_imported_events_have_the_times_they_were_given(graph: Graph) -> N
     assert [event.at for event in events] == times
 
 
-async def test_numbers_exceed_whatever_the_process_has_seen(graph: Graph) -> None:
-    """After a failover that lost the log's tail, a process that knew it does not repeat its numbers."""
+async def test_numbers_exceed_those_that_the_process_has_seen(graph: Graph) -> None:
+    """After a failover that lost the end of the log, no number is assigned again."""
     seen = number_at(datetime.now(UTC) + YEAR)
     graph.log.seen = seen
 
@@ -151,7 +149,7 @@ async def test_numbers_exceed_whatever_the_process_has_seen(graph: Graph) -> Non
 
 
 async def test_a_lost_log_does_not_repeat_numbers(graph: Graph, raw: Redis) -> None:
-    """Even if the log is gone wholly, the process that wrote it goes on above."""
+    """A process that wrote to the lost log continues above its numbers."""
     last = await append(graph, at=datetime.now(UTC) + YEAR)
     await raw.delete("{log}")
 
@@ -159,7 +157,7 @@ async def test_a_lost_log_does_not_repeat_numbers(graph: Graph, raw: Redis) -> N
 
 
 async def test_an_emptied_log_does_not_repeat_numbers(graph: Graph, another: Open, raw: Redis) -> None:
-    """Retention may empty the log; a new process still goes on above the last number."""
+    """After retention removed all events, a new process continues above the last number."""
     last = await append(graph, at=datetime.now(UTC) + YEAR)
     await raw.xtrim("{log}", maxlen=0, approximate=False)
     newcomer = await another()
@@ -179,7 +177,6 @@ async def test_the_log_ends_before_numbers_lose_precision(graph: Graph) -> None:
 
 
 async def test_the_highest_number_is_exact(graph: Graph) -> None:
-    """The last number of 53 bits is given, stored and read back without rounding."""
     graph.log.seen = MAX_NUMBER - 1
 
     assert await append(graph) == MAX_NUMBER
@@ -190,7 +187,7 @@ async def test_the_highest_number_is_exact(graph: Graph) -> None:
 
 
 async def test_a_key_appends_once(graph: Graph, another: Open) -> None:
-    """The same key with the same events gives the same numbers, from any process, and one entry each."""
+    """The same key with the same events returns the same numbers in any process."""
     batch = [Followed(1, 2), Followed(1, 3)]
     first = await graph.log.append(batch, IdempotencyKey(1, "k"))
 
@@ -201,7 +198,6 @@ async def test_a_key_appends_once(graph: Graph, another: Open) -> None:
 
 
 async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Open) -> None:
-    """Fifty requests with one key commit one event."""
     writers = [graph, await another()]
 
     events = await asyncio.gather(*(writers[n % 2].log.append(note(), IdempotencyKey(1, "k")) for n in range(50)))
@@ -212,7 +208,7 @@ async def test_concurrent_appends_with_one_key_are_one(graph: Graph, another: Op
 
 @pytest.mark.parametrize("other", [note("bye"), note() + note(), [PostPublished(1, "hello", "web")], [Followed(1, 2)]])
 async def test_a_key_with_other_events_is_refused(graph: Graph, other: list[EventBody]) -> None:
-    """A key stands for what it was first used for; nothing else is written under it."""
+    """Nothing is written."""
     [event] = await graph.log.append(note(), IdempotencyKey(1, "k"))
 
     with pytest.raises(Rejected) as rejected:
@@ -224,7 +220,7 @@ async def test_a_key_with_other_events_is_refused(graph: Graph, other: list[Even
 
 
 async def test_keys_belong_to_their_user(graph: Graph) -> None:
-    """Two people may choose the same key."""
+    """Two users may use the same key."""
     [mine], [yours] = [await graph.log.append(note(), IdempotencyKey(user, "k")) for user in (1, 2)]
 
     assert mine.number != yours.number
@@ -232,22 +228,22 @@ async def test_keys_belong_to_their_user(graph: Graph) -> None:
 
 @pytest.mark.parametrize("key", ["}{", "a b", "{x}", ":", "1:k", "*", "x" * 128])
 async def test_any_key_stays_in_the_slot_of_the_log(graph: Graph, key: str) -> None:
-    """A client's key may hold braces, blanks and colons."""
+    """Keys may contain braces, spaces and colons."""
     first = await graph.log.append(note(), IdempotencyKey(1, key))
 
     assert await graph.log.append(note(), IdempotencyKey(1, key)) == first
 
 
 async def test_an_empty_append_writes_nothing(graph: Graph) -> None:
-    """No events, no events, no round trip."""
+    """No round trip."""
     trips = graph.store.round_trips
 
     assert await graph.log.append([]) == []
     assert graph.store.round_trips == trips
 
 
-async def test_replay_gives_what_lies_between(graph: Graph) -> None:
-    """The lower bound is exclusive, the upper inclusive, and long stretches come whole."""
+async def test_replay_yields_the_events_of_a_range(graph: Graph) -> None:
+    """The lower bound is exclusive, the upper bound inclusive."""
     events = await graph.log.append([Followed(1, n) for n in range(1234)])
     numbers = [event.number for event in events]
 
@@ -256,18 +252,17 @@ async def test_replay_gives_what_lies_between(graph: Graph) -> None:
     assert await replayed(graph, numbers[5], numbers[5]) == []
 
 
-async def test_replay_leaves_out_what_it_cannot_read(graph: Graph, raw: Redis) -> None:
-    """An entry of a later version disturbs nobody."""
+async def test_replay_skips_entries_that_it_cannot_decode(graph: Graph) -> None:
+    """Such as those of a later version."""
     last = await append(graph)
-    for n, entry in enumerate(({"event": '["Reposted",{"post":1}]'}, {"event": "{"}, {"other": "x", "more": "y"}), 1):
-        await raw.xadd("{log}", entry, id=entry_id(last + n))
+    for n, fields in enumerate((("event", '["Reposted",{"post":1}]'), ("event", "{"), ("other", "x", "more", "y")), 1):
+        await graph.store.run("XADD", "{log}", entry_id(last + n), *fields)
     end = await append(graph)
 
     assert await replayed(graph, 0, MAX_NUMBER) == [last, end]
 
 
-async def test_a_event_is_found_by_its_number(graph: Graph) -> None:
-    """A single event can be read; what the log does not hold is None."""
+async def test_an_event_is_found_by_its_number(graph: Graph) -> None:
     [event] = await graph.log.append(note())
 
     assert await graph.log.get(event.number) == event
@@ -275,19 +270,18 @@ async def test_a_event_is_found_by_its_number(graph: Graph) -> None:
 
 
 async def test_an_empty_log_ends_at_zero(graph: Graph) -> None:
-    """Before the first event, nothing is numbered, drained or trimmed."""
+    """So do the watermark and the trimmed number."""
     assert [await graph.log.last(), await graph.log.watermark(), await graph.log.trimmed()] == [0, 0, 0]
 
 
 @given(st.integers(0, MAX_NUMBER >> SEQUENCE_BITS))
 def test_every_millisecond_is_kept(milliseconds_: int) -> None:
-    """A time is numbered without rounding it down to the millisecond before."""
+    """Times are not rounded down to the millisecond before."""
     assert milliseconds(EPOCH + timedelta(milliseconds=milliseconds_)) == milliseconds_
 
 
 @given(st.integers(0, MAX_NUMBER))
-def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
-    """A number and its stream entry's id turn into each other without loss."""
+def test_entry_ids_and_numbers_convert_without_loss(number: int) -> None:
     assert number_of(entry_id(number)) == number
 
 
@@ -306,20 +300,17 @@ def test_entry_ids_and_numbers_are_the_same_thing(number: int) -> None:
         Unfollowed(1, 2),
     ],
 )
-def test_events_survive_the_store(body: EventBody) -> None:
-    """What is written is read back equal."""
+def test_encoded_events_are_decoded_equal(body: EventBody) -> None:
     assert decode_body(encode_body(body)) == body
 
 
-def test_the_place_in_deletions_of_older_versions_is_ignored() -> None:
-    """It must not come back out of a log that was written before."""
+def test_the_location_in_deletions_of_older_versions_is_ignored() -> None:
     text = '["PostDeleted",{"author":1,"post":2,"terms":"abc","latitude":52.5,"longitude":13.4}]'
 
     assert decode_body(text) == PostDeleted(1, 2, "abc")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "3", '["Followed"]', '["Followed",{}]', '["Liked",{"a":1}]'])
-def test_foreign_entries_are_told_apart(text: str) -> None:
-    """What no version has written is a ValueError, not a wrong event."""
+def test_unknown_events_raise_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="Not an event"):
         decode_body(text)

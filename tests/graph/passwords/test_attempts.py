@@ -1,6 +1,7 @@
-"""Back-off of log-ins: an attacker's network is refused, a victim is not, and no answer tells what exists."""
+"""Limits on failed log-ins: an attacker's network is refused, the user's is not, and no reply reveals logins."""
 
 import asyncio
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -26,7 +27,7 @@ FAILED = [ProblemCode.WRONG_CREDENTIALS]
 
 
 async def log_in(graph: Graph, login: str, password: str, network: str = "") -> list[ProblemCode]:
-    """Try to log in; give the codes of what went wrong."""
+    """Try to log in, and return the codes of the rejection."""
     try:
         await graph.users.check_password(login, password, network)
     except Rejected as rejected:
@@ -35,18 +36,19 @@ async def log_in(graph: Graph, login: str, password: str, network: str = "") -> 
 
 
 async def age(raw: Redis, seconds: float) -> None:
-    """Let time pass for all that the store knows of log-ins."""
+    """Let time pass for the counts in the store."""
     for pattern in ("attempts:*", "networks:*"):
         async for key in raw.scan_iter(pattern):
             left = await raw.pttl(key) - seconds * 1000
-            for member, score in await raw.zrange(key, 0, -1, withscores=True):
+            members: Any = await raw.zrange(key, 0, -1, withscores=True)
+            for member, score in members:
                 await raw.zadd(key, {member: score - seconds})
             await (raw.pexpire(key, int(left)) if left > 0 else raw.delete(key))
 
 
 @pytest.mark.parametrize("login", ["alice", "nobody", "no login"])
-async def test_after_ten_failures_a_network_is_refused_and_no_other(graph: Graph, raw: Redis, login: str) -> None:
-    """Whether the login exists or not; the right password from elsewhere is never refused."""
+async def test_after_ten_failures_only_that_network_is_refused(graph: Graph, raw: Redis, login: str) -> None:
+    """Whether or not the login exists."""
     await people(graph, "alice", "bob")
     assert [await log_in(graph, login, WRONG, "attacker") for _ in range(FREE_ATTEMPTS)] == 10 * [FAILED]
 
@@ -60,8 +62,8 @@ async def test_after_ten_failures_a_network_is_refused_and_no_other(graph: Graph
     assert await log_in(graph, "alice", PASSWORD, "attacker") == []
 
 
-async def test_a_victim_is_never_locked_out(graph: Graph) -> None:
-    """Sixty networks that each guess, more than are counted, neither refuse nor slow down the victim's own."""
+async def test_a_user_cannot_be_locked_out(graph: Graph) -> None:
+    """Failures from 60 other networks neither refuse nor delay log-ins from the user's own network."""
     await people(graph, "alice")
     assert await log_in(graph, "alice", PASSWORD, "home") == []
     for n in range(60):
@@ -76,8 +78,8 @@ async def test_a_victim_is_never_locked_out(graph: Graph) -> None:
         assert sleep.slept == [MAX_DELAY]
 
 
-async def test_a_known_network_waits_after_a_failure_of_its_own(graph: Graph) -> None:
-    """Otherwise whoever shares the network could guess as fast as ever. Log-ins that succeed slow nobody down."""
+async def test_a_known_network_is_delayed_after_its_own_failure(graph: Graph) -> None:
+    """Otherwise another user of that network could guess without delay. Successes never cause delays."""
     attempts = Attempts(graph.store)
     for n in range(REMEMBERED_FAILURES):
         await attempts.succeed(await attempts.begin("alice", f"office {n}"))
@@ -91,8 +93,8 @@ async def test_a_known_network_waits_after_a_failure_of_its_own(graph: Graph) ->
     assert delays == [0, MAX_DELAY]
 
 
-async def test_a_full_queue_is_told_before_the_store_is_asked(graph: Graph) -> None:
-    """So a flood that is refused writes nothing."""
+async def test_a_full_queue_refuses_before_the_store_is_asked(graph: Graph) -> None:
+    """So refused requests write nothing."""
 
     def refuse(network: str) -> None:
         raise Overloaded
@@ -104,8 +106,7 @@ async def test_a_full_queue_is_told_before_the_store_is_asked(graph: Graph) -> N
     assert cost.round_trips == 0
 
 
-async def test_a_success_forgives_only_its_own_network(graph: Graph) -> None:
-    """The count is of failures in a row from one network."""
+async def test_a_success_removes_only_the_failures_of_its_network(graph: Graph) -> None:
     await people(graph, "alice")
     for _ in range(2):
         for _ in range(FREE_ATTEMPTS - 1):
@@ -118,8 +119,8 @@ async def test_a_success_forgives_only_its_own_network(graph: Graph) -> None:
     assert await log_in(graph, "alice", PASSWORD, "attacker") == REFUSED
 
 
-async def test_refused_log_ins_do_not_make_the_wait_longer(graph: Graph, raw: Redis) -> None:
-    """A client that goes on trying gets in as soon as the failures are a quarter of an hour old."""
+async def test_refused_log_ins_do_not_extend_the_wait(graph: Graph, raw: Redis) -> None:
+    """A client that continues to try succeeds once the failures are 15 minutes old."""
     await people(graph, "alice")
     for _ in range(FREE_ATTEMPTS):
         await log_in(graph, "alice", WRONG)
@@ -131,8 +132,8 @@ async def test_refused_log_ins_do_not_make_the_wait_longer(graph: Graph, raw: Re
     assert await log_in(graph, "alice", PASSWORD) == []
 
 
-async def test_guesses_at_once_are_no_way_round(graph: Graph, another: Open) -> None:
-    """Forty at the same moment, in two processes, get no more tries than forty in a row."""
+async def test_concurrent_guesses_get_no_more_tries(graph: Graph, another: Open) -> None:
+    """In two processes."""
     await people(graph, "alice")
     instances = [graph, await another()]
 
@@ -142,8 +143,7 @@ async def test_guesses_at_once_are_no_way_round(graph: Graph, another: Open) -> 
     assert outcomes.count(REFUSED) == 30
 
 
-async def test_many_may_log_in_at_once(graph: Graph) -> None:
-    """Counting attempts first refuses nobody who knows the password."""
+async def test_concurrent_log_ins_with_the_right_password_succeed(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
 
     found = await asyncio.gather(*(graph.users.check_password("alice", PASSWORD, "office") for _ in range(30)))
@@ -167,8 +167,8 @@ async def test_many_may_log_in_at_once(graph: Graph) -> None:
         ("alice", ""),
     ],
 )
-async def test_a_failed_log_in_does_not_tell_what_was_wrong(graph: Graph, login: str, password: str) -> None:
-    """Whatever it was, the answer is the same, and so is the work: one round trip of one command, and one hash."""
+async def test_a_failed_log_in_does_not_reveal_the_reason(graph: Graph, login: str, password: str) -> None:
+    """All failures have the same reply and the same cost: one round trip of one command, and one hash."""
     await people(graph, "alice")
     await graph.users.claim_many([("claimed", "n", await graph.users.hash_password(PASSWORD)), ("without", "n", None)])
     hashes = graph.users.hashing.hashes
@@ -184,7 +184,7 @@ async def test_a_failed_log_in_does_not_tell_what_was_wrong(graph: Graph, login:
 
 
 async def test_a_log_in_takes_three_round_trips_and_a_hash(graph: Graph) -> None:
-    """One counts and looks up, one takes the count back, one reads the user."""
+    """One counts and looks up, one removes the count, one reads the user."""
     await people(graph, "alice")
     hashes = graph.users.hashing.hashes
 
@@ -196,7 +196,6 @@ async def test_a_log_in_takes_three_round_trips_and_a_hash(graph: Graph) -> None
 
 
 async def test_a_refusal_takes_one_round_trip_and_no_hash(graph: Graph) -> None:
-    """So an attacker who is refused costs next to nothing."""
     for _ in range(FREE_ATTEMPTS):
         await log_in(graph, "alice", WRONG)
     hashes = graph.users.hashing.hashes
@@ -207,8 +206,8 @@ async def test_a_refusal_takes_one_round_trip_and_no_hash(graph: Graph) -> None:
     assert (cost.round_trips, cost.commands, graph.users.hashing.hashes) == (1, 1, hashes)
 
 
-async def test_what_is_counted_expires_and_names_no_address(graph: Graph, raw: Redis) -> None:
-    """Failures live for a quarter of an hour, known networks for a month, a bounded number of each for a login."""
+async def test_counts_expire_and_contain_no_address(graph: Graph, raw: Redis) -> None:
+    """Their number is limited for each login."""
     await people(graph, "alice")
     attempts = Attempts(graph.store)
     for n in range(REMEMBERED_FAILURES + 20):
@@ -227,7 +226,7 @@ async def test_what_is_counted_expires_and_names_no_address(graph: Graph, raw: R
 
 
 async def test_an_attempt_that_never_ran_is_not_counted(graph: Graph, raw: Redis) -> None:
-    """When too many passwords are being checked, or the client leaves before its turn, nothing has failed."""
+    """When the queue is full, or the client leaves before its turn."""
     await people(graph, "alice")
     hashing = graph.users.hashing
 
@@ -252,8 +251,7 @@ async def test_an_attempt_that_never_ran_is_not_counted(graph: Graph, raw: Redis
     assert [key async for key in raw.scan_iter("attempts:*")] == []
 
 
-async def test_leaving_while_a_password_is_hashed_is_no_way_round(graph: Graph, raw: Redis) -> None:
-    """An attempt counts from the moment when its hash begins."""
+async def test_cancelling_during_the_hash_does_not_remove_the_count(graph: Graph, raw: Redis) -> None:
     await people(graph, "alice")
     hashing, began = graph.users.hashing, asyncio.Event()
     verify = hashing.verify
@@ -271,8 +269,8 @@ async def test_leaving_while_a_password_is_hashed_is_no_way_round(graph: Graph, 
     assert await raw.zcard("attempts:{alice}") == 1
 
 
-async def test_without_the_store_nobody_is_let_in(another: Open, graph: Graph) -> None:
-    """An outage is an error of its own, whichever step it hits, and counts at most once."""
+async def test_without_the_store_log_ins_fail(another: Open, graph: Graph) -> None:
+    """At each step, with StoreUnavailable, and counted once at most."""
     await people(graph, "alice")
     process = await another()
     for step in ("begin_attempt", "end_attempt"):
@@ -285,7 +283,7 @@ async def test_without_the_store_nobody_is_let_in(another: Open, graph: Graph) -
 
 
 async def test_a_repeated_command_counts_once(graph: Graph, raw: Redis) -> None:
-    """The store's client repeats a command whose answer was lost; even the last one that is free."""
+    """redis-py repeats a command whose reply was lost."""
     attempts = Attempts(graph.store)
     for _ in range(FREE_ATTEMPTS - 1):
         await attempts.begin("alice", "a")
@@ -297,7 +295,6 @@ async def test_a_repeated_command_counts_once(graph: Graph, raw: Redis) -> None:
 
 
 async def test_attempts_of_different_networks_do_not_wait_for_each_other(another: Open, graph: Graph) -> None:
-    """An attempt that hangs holds up its own network alone."""
     await people(graph, "alice")
     process = await another()
     stop = Stop(process.store, runs("begin_attempt"))
@@ -311,7 +308,7 @@ async def test_attempts_of_different_networks_do_not_wait_for_each_other(another
 
 
 class no_sleep:  # noqa: N801 - stands for a function
-    """Stands for asyncio.sleep: notes the seconds and goes on at once."""
+    """A replacement of asyncio.sleep that records the seconds and returns at once."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []

@@ -1,4 +1,4 @@
-"""Back-off of log-ins against a plain model: any history of networks, logins, outcomes and time."""
+"""Limits on failed log-ins, compared with a model for random histories."""
 
 import asyncio
 from collections import defaultdict
@@ -24,7 +24,7 @@ from tests.graph.passwords.test_attempts import age
 
 @dataclass
 class Model:
-    """What the back-off should do, with a clock and plain lists."""
+    """The expected limits, with a clock and lists."""
 
     now: float = 0
     failures: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -32,7 +32,7 @@ class Model:
     known: set[tuple[str, str]] = field(default_factory=set)
 
     def begin(self, login: str, network: str) -> float | None:
-        """Give the delay of an attempt, or None for a refusal."""
+        """Return the delay of an attempt, or None for a refusal."""
         own = [at for at in self.failures[login, network] if at > self.now - WINDOW_SECONDS]
         all_ = [at for at in self.everywhere[login] if at > self.now - WINDOW_SECONDS][-REMEMBERED_FAILURES:]
         if len(own) >= FREE_ATTEMPTS:
@@ -42,7 +42,7 @@ class Model:
         return min(MAX_DELAY, max(0, len(all_) - FREE_ANYWHERE) * DELAY_STEP)
 
     def end(self, login: str, network: str, succeeded: bool) -> None:
-        """Note how an attempt ended."""
+        """Record the result of an attempt."""
         if succeeded:
             self.failures[login, network].clear()
             self.known.add((login, network))
@@ -59,15 +59,13 @@ REST = st.tuples(st.just("rest"), st.just(""), st.just(""), st.sampled_from([1, 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ATTACK, ATTACK, VISIT, REST), max_size=14))
-def test_any_history_of_log_ins_is_judged_by_the_plain_rules(
-    store_url: str, history: list[tuple[str, str, str, int]]
-) -> None:
-    """Networks, logins, successes, failures and time in any order: refusals and delays are those of the model."""
+def test_refusals_and_delays_match_the_model(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
+    """For any networks, logins, results and times."""
     asyncio.run(play(store_url, history))
 
 
 async def play(store_url: str, history: list[tuple[str, str, str, int]]) -> None:
-    """Act a history out on the store and the model, and hold every answer against the rules that users rely on."""
+    """Perform a history on the store and the model, and compare all results."""
     store, model = Store(store_url, single_slot=True), Model()
     attempts = Attempts(store)
     tried: defaultdict[tuple[str, str], list[float]] = defaultdict(list)

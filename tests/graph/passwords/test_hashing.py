@@ -1,4 +1,4 @@
-"""Password hashing: two at once, twenty waiting, networks in turn, and nothing lost when a caller leaves."""
+"""Password hashing: two hashes at once, twenty waiting, networks in turn, and cancellation of callers."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ from tests.support.graph_worlds import PATIENCE
 
 
 class HeldHasher(PasswordHasher):
-    """Hashes for real, but each hash waits until the test lets it go on."""
+    """A hasher whose hashes wait until the test releases them."""
 
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=8, parallelism=1)
@@ -35,7 +35,7 @@ class HeldHasher(PasswordHasher):
                 self.running -= 1
 
     def release(self, hashes: int = 1000) -> None:
-        """Let so many hashes go on."""
+        """Release this many hashes."""
         self._allowed.release(hashes)
 
 
@@ -63,7 +63,7 @@ def begin(hashing: Hashing, network: str, count: int = 1) -> "list[asyncio.Task[
 
 
 async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, hasher: HeldHasher) -> None:
-    """The refusal comes at once, and those that wait are served when there is room again."""
+    """The refusal is immediate, and the waiting hashes are computed later."""
     tasks = begin(hashing, "a", CONCURRENT_HASHES + MAX_WAITING)
     await until(lambda: hasher.running == CONCURRENT_HASHES)
 
@@ -77,8 +77,8 @@ async def test_two_run_twenty_wait_and_the_next_is_refused(hashing: Hashing, has
     assert await hashing.hash("correct horse", "a")
 
 
-async def test_a_hash_keeps_its_slot_when_its_caller_leaves(hashing: Hashing, hasher: HeldHasher) -> None:
-    """A thread cannot be stopped, so a cancelled caller's hash still counts until it is done."""
+async def test_a_hash_keeps_its_slot_when_its_caller_is_cancelled(hashing: Hashing, hasher: HeldHasher) -> None:
+    """Because a thread cannot be stopped."""
     leaving = begin(hashing, "a", 2)
     await until(lambda: hasher.running == 2)
     for task in leaving:
@@ -93,8 +93,7 @@ async def test_a_hash_keeps_its_slot_when_its_caller_leaves(hashing: Hashing, ha
     assert hasher.most_running == 2
 
 
-async def test_a_hash_that_waits_is_dropped_with_its_caller(hashing: Hashing, hasher: HeldHasher) -> None:
-    """Nothing is hashed for a client that has left, and its place is free."""
+async def test_a_waiting_hash_is_removed_when_its_caller_is_cancelled(hashing: Hashing, hasher: HeldHasher) -> None:
     running = begin(hashing, "a", 2)
     await until(lambda: hasher.running == 2)
     leaving = begin(hashing, "a", MAX_WAITING)
@@ -110,7 +109,7 @@ async def test_a_hash_that_waits_is_dropped_with_its_caller(hashing: Hashing, ha
 
 
 async def test_networks_take_turns() -> None:
-    """A single log-in runs second, however many of another network came before it."""
+    """A single log-in comes second, however many of another network wait."""
     turns, order = FairQueue(1, 20), list[str]()
 
     async def work(network: str) -> None:
@@ -128,8 +127,8 @@ async def test_networks_take_turns() -> None:
     assert order[:6] == ["flood", "alice", "bob", "flood", "alice", "flood"]
 
 
-async def test_a_flood_does_not_keep_others_out() -> None:
-    """When the queue is full, the newest of the network with the most makes room for a network with fewer."""
+async def test_a_full_queue_has_room_for_other_networks() -> None:
+    """A new job replaces the newest job of the network with the most."""
     turns = FairQueue(1, 4)
     await turns.wait("running")
     flood = [asyncio.create_task(turns.wait("flood")) for _ in range(4)]
@@ -153,8 +152,8 @@ async def test_a_flood_does_not_keep_others_out() -> None:
     assert turns.waiting == 0
 
 
-async def test_a_turn_that_comes_in_the_moment_of_a_cancellation_goes_to_the_next() -> None:
-    """Whichever of the two is first, no slot is lost."""
+async def test_a_turn_that_comes_with_a_cancellation_goes_to_the_next() -> None:
+    """In either order, no slot is lost."""
     for cancelled_first in (True, False):
         turns = FairQueue(1, 4)
         await turns.wait("a")
@@ -172,8 +171,7 @@ async def test_a_turn_that_comes_in_the_moment_of_a_cancellation_goes_to_the_nex
         assert turns.waiting == 0
 
 
-async def test_hashing_takes_none_of_the_threads_of_others(hashing: Hashing, hasher: HeldHasher) -> None:
-    """However many passwords wait, other work off the event loop goes on."""
+async def test_hashing_uses_its_own_threads(hashing: Hashing, hasher: HeldHasher) -> None:
     tasks = begin(hashing, "a", CONCURRENT_HASHES + MAX_WAITING)
     await until(lambda: hasher.running == 2)
 
@@ -185,7 +183,6 @@ async def test_hashing_takes_none_of_the_threads_of_others(hashing: Hashing, has
 
 
 def test_the_decoy_costs_as_much_as_a_real_secret_and_matches_nothing() -> None:
-    """It has the parameters of the hasher, so that an unknown login takes as long."""
     hasher = PasswordHasher(time_cost=2, memory_cost=64, parallelism=3)
     decoy = decoy_of(hasher)
 
@@ -197,7 +194,7 @@ def test_the_decoy_costs_as_much_as_a_real_secret_and_matches_nothing() -> None:
 
 
 async def test_without_a_secret_a_whole_hash_is_computed() -> None:
-    """An unknown login fails as a wrong password does: only after the work."""
+    """So an unknown login takes as long as a wrong password."""
     outcomes = list[object]()
 
     class Noting(PasswordHasher):
@@ -218,7 +215,6 @@ async def test_without_a_secret_a_whole_hash_is_computed() -> None:
 
 
 async def test_a_process_can_use_another_event_loop_later(hasher: HeldHasher) -> None:
-    """The queue belongs to the running loop; what waited in one that ended is forgotten."""
     hasher.release()
     hashing = Hashing(hasher)
 

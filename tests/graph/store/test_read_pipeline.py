@@ -1,4 +1,4 @@
-"""The read pipeline: whoever asks in one tick shares a write, and nobody ever gets what somebody else asked for."""
+"""The read pipeline: reads of one tick share a write, and each read gets its own replies."""
 
 import asyncio
 import ssl
@@ -15,13 +15,13 @@ from graph.errors import StoreUnavailable
 from graph.store.commands import SlotError, script
 from graph.store.store import Store
 from server.embedded import EmbeddedStore
-from tests.support.graph_worlds import PATIENCE
-from tests.support.tcp_proxy import between
+from tests.support.graph_worlds import PATIENCE, outcomes_of
+from tests.support.tcp_proxy import proxy_to
 
 
 @pytest.fixture
 async def store(store_url: str) -> AsyncIterator[Store]:
-    """Give a store with a hundred keys, each of which holds its own name."""
+    """Open a store with a hundred keys that hold their own names."""
     store = Store(store_url, single_slot=True)
     await store.send([("MSET", f"{{k}}{n}", f"{{k}}{n}") for n in range(100)])
     yield store
@@ -37,8 +37,8 @@ def only(replies: list[Any]) -> Any:
     return reply
 
 
-async def test_reads_of_one_tick_are_answered_in_the_order_in_which_they_were_asked(store: Store) -> None:
-    """They leave together, so that the store sees them one after the other."""
+async def test_reads_of_one_tick_are_executed_in_order(store: Store) -> None:
+    """They share a round trip."""
     trips = store.round_trips
 
     numbers = await asyncio.gather(*(store.ask([("INCR", "n"), ("INCR", "n")], tuple) for _ in range(300)))
@@ -48,8 +48,8 @@ async def test_reads_of_one_tick_are_answered_in_the_order_in_which_they_were_as
     assert store.in_order
 
 
-async def test_an_answer_is_made_of_the_replies(store: Store) -> None:
-    """Whatever a function makes of them; without commands it is there at once."""
+async def test_the_result_is_the_converted_replies(store: Store) -> None:
+    """A read without commands has its result at once."""
     nothing = store.ask([], len)
     assert nothing.result() == 0
 
@@ -57,28 +57,26 @@ async def test_an_answer_is_made_of_the_replies(store: Store) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), StopIteration(), StoreUnavailable("no"), AssertionError("no")])
-async def test_an_answer_that_fails_fails_for_its_asker_alone(store: Store, error: Exception) -> None:
-    """The others of the same write have their answers."""
+async def test_an_error_of_a_conversion_fails_only_its_read(store: Store, error: Exception) -> None:
+    """Other reads of the same write succeed."""
 
     def fail(_: list[Any]) -> None:
         raise error
 
-    before, bad, after = await asyncio.gather(
-        store.ask([get(1)], only), store.ask([get(2)], fail), store.ask([get(3)], only), return_exceptions=True
+    before, bad, after = await outcomes_of(
+        store.ask([get(1)], only), store.ask([get(2)], fail), store.ask([get(3)], only)
     )
 
     assert (before, after) == ("{k}1", "{k}3")
     assert bad is error or (isinstance(bad, RuntimeError) and "StopIteration" in str(bad))
 
 
-async def test_an_empty_read_whose_answer_fails_fails(store: Store) -> None:
-    """As one with commands would."""
+async def test_an_error_of_the_conversion_of_an_empty_read_fails_it(store: Store) -> None:
     with pytest.raises(ValueError, match="not enough"):
         await store.ask([], only)
 
 
-async def test_an_error_reply_fails_its_read_and_no_other(store: Store) -> None:
-    """Even between the commands of others, in any number."""
+async def test_an_error_reply_fails_only_its_read(store: Store) -> None:
     reads = [
         store.ask([get(n), ("ZCARD", "{k}1")] if n % 3 == 0 else [get(n), get(n)], lambda replies: replies[0])
         for n in range(60)
@@ -89,26 +87,23 @@ async def test_an_error_reply_fails_its_read_and_no_other(store: Store) -> None:
 
 
 @pytest.mark.parametrize("word", [object(), None, "\ud800"])
-async def test_a_word_that_cannot_be_sent_fails_its_read_alone(store: Store, word: Any) -> None:
-    """Before anything is sent; the neighbours do not notice."""
-    good, bad = await asyncio.gather(
-        store.ask([get(1)], only), store.ask([("GET", word)], only), return_exceptions=True
-    )
+async def test_a_word_that_cannot_be_encoded_fails_only_its_read(store: Store, word: Any) -> None:
+    good, bad = await outcomes_of(store.ask([get(1)], only), store.ask([("GET", word)], only))
 
     assert good == "{k}1"
     assert word == 1 << 70 or isinstance(bad, Exception)
 
 
 async def test_a_read_of_two_slots_fails_like_a_write(store: Store) -> None:
-    """The future holds the error: asking itself never raises."""
+    """The future fails; `ask` itself does not raise."""
     future = store.ask([("EXISTS", "a{1}", "b{2}")], only)
 
     with pytest.raises(SlotError):
         await future
 
 
-async def test_readers_that_leave_disturb_nobody(store: Store) -> None:
-    """Before the write, and after it."""
+async def test_cancelling_reads_does_not_affect_others(store: Store) -> None:
+    """Before the write and after it."""
     for ticks in range(5):
         reads = [store.ask([get(n)], only) for n in range(100)]
         for _ in range(ticks):
@@ -119,8 +114,8 @@ async def test_readers_that_leave_disturb_nobody(store: Store) -> None:
         assert (await asyncio.gather(*reads, return_exceptions=True))[1::2] == [f"{{k}}{n}" for n in range(1, 100, 2)]
 
 
-async def test_more_reads_than_the_bound_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those within it are answered, and then there is room again."""
+async def test_reads_beyond_the_limit_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reads within the limit are answered, and later reads too."""
     monkeypatch.setattr("graph.store.store.MAX_WAITING", 50)
 
     reads = [store.ask([get(n)], only) for n in range(60)]
@@ -133,9 +128,8 @@ async def test_more_reads_than_the_bound_are_refused_at_once(store: Store, monke
     assert await store.ask([get(60)], only) == "{k}60"
 
 
-async def test_closing_ends_reads_that_wait(running_store: EmbeddedStore) -> None:
-    """They fail, and so does who asks afterwards."""
-    async with between(running_store.socket) as proxy:
+async def test_closing_fails_open_and_later_reads(running_store: EmbeddedStore) -> None:
+    async with proxy_to(running_store.socket) as proxy:
         store = Store(f"valkey://127.0.0.1:{proxy.port}")
         await store.ask([get(1)], only)
         proxy.open.clear()
@@ -150,7 +144,7 @@ async def test_closing_ends_reads_that_wait(running_store: EmbeddedStore) -> Non
 
 
 def test_a_store_can_be_used_on_one_event_loop_after_another(store_url: str) -> None:
-    """Each has a lane of its own."""
+    """Each event loop gets its own read pipeline."""
     store = Store(store_url)
 
     async def use(n: int) -> Any:
@@ -161,15 +155,14 @@ def test_a_store_can_be_used_on_one_event_loop_after_another(store_url: str) -> 
     assert [asyncio.run(use(n)) for n in range(3)] == [5 * [str(n)] for n in range(3)]
 
 
-async def test_what_is_not_utf_8_is_left_as_it_is(store: Store, raw: Redis) -> None:
-    """Its bytes are kept in the text, and the neighbours of it come through."""
+async def test_bytes_that_are_not_utf_8_are_preserved(store: Store, raw: Redis) -> None:
+    """As surrogate escapes. Other replies are not affected."""
     await raw.set("{k}bad", b"a\xff")
 
     assert await store.ask([get(1), ("GET", "{k}bad"), get(2)], tuple) == ("{k}1", "a\udcff", "{k}2")
 
 
-async def test_replies_are_those_of_the_third_protocol(store: Store) -> None:
-    """Numbers, maps, and what is not there."""
+async def test_replies_are_those_of_resp3(store: Store) -> None:
     await store.send([("ZADD", "z", 5, "a"), ("HSET", "h", "x", 1)])
 
     assert await store.ask([("ZMSCORE", "z", "a", "b"), ("HGETALL", "h"), ("GET", "none")], list) == [
@@ -179,8 +172,8 @@ async def test_replies_are_those_of_the_third_protocol(store: Store) -> None:
     ]
 
 
-async def test_a_push_is_nobodys_answer(store: Store, raw: Redis) -> None:
-    """What the store says unasked, between replies or alone, is passed over."""
+async def test_push_messages_are_ignored(store: Store, raw: Redis) -> None:
+    """Alone and between replies."""
     await store.ask([("CLIENT", "TRACKING", "ON"), get(1)], only_last)
     for n in range(20):
         await raw.set("{k}1", n)
@@ -198,7 +191,7 @@ def only_last(replies: list[Any]) -> Any:
 
 
 async def test_missing_scripts_are_loaded_and_the_order_is_kept(store: Store, raw: Redis) -> None:
-    """What was asked after a script that is missing is answered after it, of a later moment."""
+    """Reads after one that lacks a script are executed after it."""
     call = script("last_number").call(["{log}"], 0)
     for _ in range(3):
         await raw.script_flush()
@@ -210,21 +203,21 @@ async def test_missing_scripts_are_loaded_and_the_order_is_kept(store: Store, ra
         assert numbers == sorted(set(numbers))
 
 
-async def test_a_script_that_nobody_has_is_an_error(store: Store) -> None:
-    """Of its asker alone, and not an endless search for it."""
-    bad, good = await asyncio.gather(
-        store.ask([("EVALSHA", "0" * 40, 0)], only), store.ask([get(1)], only), return_exceptions=True
-    )
+async def test_an_unknown_script_fails_only_its_read(store: Store) -> None:
+    """It is not loaded again and again."""
+    bad, good = await outcomes_of(store.ask([("EVALSHA", "0" * 40, 0)], only), store.ask([get(1)], only))
 
     assert isinstance(bad, ResponseError)
     assert good == "{k}1"
 
 
-async def test_the_lane_connects_like_the_client(store: Store, raw: Redis, running_store: EmbeddedStore) -> None:
-    """Over TCP, as a user with a password, into the database of the URL; a wrong password is an outage."""
-    await raw.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all")
+async def test_the_read_pipeline_connects_with_the_settings_of_the_url(
+    store: Store, raw: Redis, running_store: EmbeddedStore
+) -> None:
+    """Over TCP, with user, password and database. A wrong password raises StoreUnavailable."""
+    await store.run("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all")
     try:
-        async with between(running_store.socket) as proxy:
+        async with proxy_to(running_store.socket) as proxy:
             right = Store(f"valkey://reader:secret@127.0.0.1:{proxy.port}/3")
             await right.run("SET", "a", "in 3")
             assert await right.ask([("GET", "a"), ("ACL", "WHOAMI")], tuple) == ("in 3", "reader")
@@ -236,12 +229,12 @@ async def test_the_lane_connects_like_the_client(store: Store, raw: Redis, runni
             await wrong.close()
         assert await store.ask([("GET", "a")], only) is None
     finally:
-        await raw.execute_command("ACL", "DELUSER", "reader")
+        await store.run("ACL", "DELUSER", "reader")
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Make a key and a certificate for 127.0.0.1."""
+    """Create a key and a certificate for 127.0.0.1."""
     folder = tmp_path_factory.mktemp("tls")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     command = (
@@ -251,12 +244,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return key, certificate
 
 
-async def test_the_lane_speaks_tls(running_store: EmbeddedStore, certificate: tuple[Path, Path], store: Store) -> None:
-    """With the settings of the URL: a certificate that nobody vouches for is refused."""
+async def test_the_read_pipeline_supports_tls(
+    running_store: EmbeddedStore, certificate: tuple[Path, Path], store: Store
+) -> None:
+    """An unknown certificate is refused."""
     key, public = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(public, key)
-    async with between(running_store.socket, context) as proxy:
+    async with proxy_to(running_store.socket, context) as proxy:
         trusting = Store(f"valkeys://127.0.0.1:{proxy.port}?ssl_ca_certs={public}")
         for _ in range(3):
             assert await trusting.ask([get(n) for n in range(100)], list) == [f"{{k}}{n}" for n in range(100)]
@@ -268,14 +263,16 @@ async def test_the_lane_speaks_tls(running_store: EmbeddedStore, certificate: tu
         await doubting.close()
 
 
-async def test_reads_wait_while_the_store_takes_no_more(store: Store, running_store: EmbeddedStore) -> None:
-    """They are held back, not piled up in the connection, and answered when it goes on."""
+async def test_reads_are_held_back_while_the_connection_is_congested(
+    store: Store, running_store: EmbeddedStore
+) -> None:
+    """They are not buffered in the connection, and are answered afterwards."""
     text = "x" * 10_000
-    async with between(running_store.socket) as proxy:
+    async with proxy_to(running_store.socket) as proxy:
         slow = Store(f"valkey://127.0.0.1:{proxy.port}")
         assert await slow.ask([get(0)], only) == "{k}0"
         proxy.open.clear()
-        reads = []
+        reads: list[asyncio.Future[Any]] = []
         for _ in range(30):
             reads += [slow.ask([("ECHO", f"{len(reads) + n}{text}")], only) for n in range(100)]
             await asyncio.sleep(0)
@@ -287,9 +284,8 @@ async def test_reads_wait_while_the_store_takes_no_more(store: Store, running_st
         await slow.close()
 
 
-async def test_an_idle_connection_that_ends_costs_nobody_anything(store: Store, raw: Redis) -> None:
-    """The next read opens another one."""
+async def test_after_an_idle_connection_was_closed_reads_succeed(store: Store, raw: Redis) -> None:
     for n in range(3):
         assert await store.ask([get(n)], only) == f"{{k}}{n}"
-        await raw.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        await store.run("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The store: shared round trips, errors that reach only their caller, outages, and keys that a cluster accepts."""
+"""The store: shared round trips, error replies, outages, and keys that a cluster accepts."""
 
 import asyncio
 import os
@@ -20,26 +20,26 @@ from graph.store.store import Store
 from graph.store.urls import connect
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import PATIENCE, background, counted, home, people, posts, reached
+from tests.support.graph_worlds import PATIENCE, background, counted, home, outcomes_of, people, posts, reached
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    """Run a server that this test may kill."""
+    """Run a server that the test may kill."""
     with EmbeddedStore(tmp_path, Durability.SAFE) as server:
         yield server
 
 
 @pytest.fixture
 async def doomed(own_server: EmbeddedStore) -> AsyncIterator[Graph]:
-    """Open a graph on a server that this test may kill."""
+    """Open a graph on a server that the test may kill."""
     graph = await Graph.open(own_server.url, CHEAP, partial(Store, single_slot=True))
     yield graph
     await graph.close()
 
 
 def kill(server: EmbeddedStore) -> None:
-    """Kill a server, and wait until it is dead."""
+    """Kill a server and wait until it is dead."""
     os.kill(server.pid, signal.SIGKILL)
     while True:
         with socket.socket(socket.AF_UNIX) as caller:
@@ -48,7 +48,7 @@ def kill(server: EmbeddedStore) -> None:
 
 
 async def test_reads_of_one_tick_share_a_round_trip(graph: Graph) -> None:
-    """Whoever asks in the same turn of the event loop travels together, and gets its own answers."""
+    """Each read gets its own replies."""
     await graph.store.send([("SET", f"k{n}", n) for n in range(50)])
 
     async with counted(graph) as cost:
@@ -59,7 +59,6 @@ async def test_reads_of_one_tick_share_a_round_trip(graph: Graph) -> None:
 
 
 async def test_reads_of_different_ticks_do_not_wait_for_each_other(graph: Graph) -> None:
-    """Who comes later makes a trip of its own."""
     async with counted(graph) as cost:
         for _ in range(3):
             await graph.store.read([("GET", "k")])
@@ -68,7 +67,6 @@ async def test_reads_of_different_ticks_do_not_wait_for_each_other(graph: Graph)
 
 
 async def test_an_empty_read_costs_nothing(graph: Graph) -> None:
-    """No commands, no trip."""
     async with counted(graph) as cost:
         assert await graph.store.read([]) == []
         assert await graph.store.send([]) == []
@@ -76,8 +74,8 @@ async def test_an_empty_read_costs_nothing(graph: Graph) -> None:
     assert (cost.round_trips, cost.commands) == (0, 0)
 
 
-async def test_a_cancelled_reader_disturbs_nobody(graph: Graph) -> None:
-    """The others of the shared trip get their answers, each its own, however many leave."""
+async def test_cancelling_a_read_does_not_affect_other_reads(graph: Graph) -> None:
+    """The other reads of the round trip get their own replies."""
     await graph.store.send([("SET", f"k{n}", n) for n in range(100)])
     for ticks in range(6):
         readers = [asyncio.create_task(graph.store.read([("GET", f"k{n}")])) for n in range(100)]
@@ -91,8 +89,8 @@ async def test_a_cancelled_reader_disturbs_nobody(graph: Graph) -> None:
         assert answers[1::2] == [[str(n)] for n in range(1, 100, 2)]
 
 
-async def test_a_cancelled_command_leaves_the_connection_in_step(graph: Graph) -> None:
-    """Nobody ever receives the answer to a question that somebody else gave up."""
+async def test_cancelling_a_command_does_not_mix_up_replies(graph: Graph) -> None:
+    """No caller receives the reply to a cancelled command."""
     await graph.store.send([("SET", f"k{n}", n) for n in range(60)])
 
     async def ask(n: int) -> None:
@@ -113,7 +111,7 @@ async def test_a_cancelled_command_leaves_the_connection_in_step(graph: Graph) -
 
 
 async def test_a_cancellation_is_never_swallowed(graph: Graph) -> None:
-    """Whoever is cancelled ends, wherever in an exchange it is: otherwise a shutdown would hang."""
+    """A cancelled task ends at every point of an exchange; otherwise a shutdown would hang."""
 
     async def ask_for_ever() -> None:
         while True:
@@ -130,14 +128,12 @@ async def test_a_cancellation_is_never_swallowed(graph: Graph) -> None:
 
 
 async def test_an_error_reply_reaches_only_its_caller(graph: Graph) -> None:
-    """A wrong command on a shared trip fails for who sent it."""
     await graph.store.run("SET", "text", "x")
 
-    good, bad, other = await asyncio.gather(
+    good, bad, other = await outcomes_of(
         graph.store.read([("GET", "text")]),
         graph.store.read([("GET", "text"), ("ZCARD", "text")]),
         graph.store.read([("EXISTS", "text")]),
-        return_exceptions=True,
     )
 
     assert (good, other) == (["x"], [1])
@@ -146,7 +142,7 @@ async def test_an_error_reply_reaches_only_its_caller(graph: Graph) -> None:
 
 
 async def test_an_error_in_a_pipeline_is_raised_after_all_ran(graph: Graph) -> None:
-    """The first error is told; what was sent with it was done."""
+    """The first error is raised, and the other commands are executed."""
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         await graph.store.send([("SET", "a", 1), ("ZCARD", "a"), ("SET", "b", 2)])
 
@@ -154,7 +150,7 @@ async def test_an_error_in_a_pipeline_is_raised_after_all_ran(graph: Graph) -> N
 
 
 async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis) -> None:
-    """A new or failed-over server learns the scripts at the first call, alone or among others."""
+    """For a single command and for one among others."""
     await raw.script_flush()
     assert await graph.store.run(*script("last_number").call(["{log}"], 0)) == "0"
 
@@ -178,12 +174,11 @@ async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis
     ],
 )
 def test_the_keys_of_a_command_are_known(command: tuple[str | int, ...], keys: tuple[str, ...]) -> None:
-    """For all commands that the graph uses."""
     assert keys_of(command) == keys
 
 
 async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
-    """What a cluster would refuse is refused here, before it is sent; one slot is fine."""
+    """Before the command is sent."""
     with pytest.raises(SlotError, match="different slots"):
         await graph.store.run("DEL", "user:{1}", "user:{2}")
     with pytest.raises(SlotError):
@@ -193,7 +188,7 @@ async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
 
 
 async def test_every_script_declares_its_language() -> None:
-    """Without it, undeclared keys work on a single server and fail on a cluster."""
+    """Otherwise undeclared keys work on a single server and fail on a cluster."""
     folder = Path(__file__).parents[3] / "graph" / "scripts"
     sources = [path.read_text("utf-8") for path in sorted(folder.glob("*.lua"))]
 
@@ -202,14 +197,14 @@ async def test_every_script_declares_its_language() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://x", "mysql://x", "localhost:6379", "", "valkey+cluster//x:1"])
-async def test_what_is_no_store_is_refused(url: str) -> None:
-    """The error names the schemes that there are."""
+async def test_a_url_of_another_kind_is_refused(url: str) -> None:
+    """The message lists the supported schemes."""
     with pytest.raises(ValueError, match="must begin with one of valkey"):
         connect(url)
 
 
-async def test_a_store_that_was_never_there_is_unavailable(tmp_path: Path) -> None:
-    """Opening connects to nothing; every use says that the store does not answer."""
+async def test_a_store_that_does_not_exist_is_unavailable(tmp_path: Path) -> None:
+    """Opening the graph does not connect; each use raises StoreUnavailable."""
     graph = await Graph.open(f"unix://{tmp_path}/nothing", CHEAP)
 
     for use in (graph.store.ping(), graph.users.get_many([1]), graph.posts.publish(1, "x"), graph.log.watermark()):
@@ -218,8 +213,8 @@ async def test_a_store_that_was_never_there_is_unavailable(tmp_path: Path) -> No
     await graph.close()
 
 
-async def test_a_killed_store_is_unavailable_and_comes_back(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """While it is away every call says so, reads on a shared trip too; then the same graph goes on by itself."""
+async def test_after_a_restart_of_the_store_the_same_graph_works(own_server: EmbeddedStore, doomed: Graph) -> None:
+    """During the outage all calls raise StoreUnavailable."""
     [alice] = await people(doomed, "alice")
     written = await posts(doomed, alice, "before")
     kill(own_server)
@@ -240,7 +235,7 @@ async def test_a_killed_store_is_unavailable_and_comes_back(own_server: Embedded
 
 
 async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """Nobody has to start them again: what is published afterwards is projected and streamed."""
+    """Posts published afterwards are projected and streamed."""
     [alice] = await people(doomed, "alice")
     stream = doomed.feed.home(alice)
     await anext(stream)
@@ -258,7 +253,7 @@ async def test_the_worker_and_the_feed_survive_a_killed_store(own_server: Embedd
 
 
 async def test_a_store_that_became_a_replica_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """After a failover the old primary refuses writes: an outage, not a fault of the request."""
+    """After a failover the former primary refuses writes, which is an outage and no error of the request."""
     [alice] = await people(doomed, "alice")
     await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "yes")
     await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
@@ -270,7 +265,7 @@ async def test_a_store_that_became_a_replica_is_unavailable(own_server: Embedded
 
 
 async def test_a_replica_without_its_primary_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """Likewise for reads, alone and on a shared trip."""
+    """For single and shared reads."""
     await doomed.store.run("CONFIG", "SET", "replica-serve-stale-data", "no")
     await doomed.store.run("REPLICAOF", "127.0.0.1", 1)
 
@@ -281,7 +276,7 @@ async def test_a_replica_without_its_primary_is_unavailable(own_server: Embedded
 
 
 async def test_a_full_store_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
-    """Out of memory, writes are refused until there is room; nobody's post is to blame."""
+    """Writes fail until there is memory again."""
     [alice] = await people(doomed, "alice")
     await doomed.store.run("CONFIG", "SET", "maxmemory", "1")
 
