@@ -46,28 +46,28 @@ MUTATIONS = {
 
 async def build(graph: Graph) -> None:
     """Create the world and drain: Alice follows Bob, Bob and Carol follow Alice, all have posts and home caches."""
-    people = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
+    users = {login: (await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob", "carol")}
     for follower, followee in (("alice", "bob"), ("bob", "alice"), ("carol", "alice")):
-        await graph.follows.follow(people[follower], [people[followee]])
+        await graph.follows.follow(users[follower], [users[followee]])
     for login, text in (("alice", "first"), ("bob", "second"), ("alice", "third"), ("carol", "fourth")):
-        await graph.posts.publish(people[login], text)
+        await graph.posts.publish(users[login], text)
     await graph.worker().drain()
-    for person in people.values():
-        await graph.timelines.home(person, EVERYTHING)
+    for user in users.values():
+        await graph.timelines.home(user, EVERYTHING)
     await graph.timelines.wait_for_rebuilds()
 
 
 async def perform(graph: Graph, name: str, before: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Perform a mutation through GraphQL and return its data. Call `before` just before it."""
     mutation = MUTATIONS[name]
-    people = dict(
+    users = dict(
         zip(("alice", "bob", "carol"), await graph.users.ids_of_logins(["alice", "bob", "carol"]), strict=True)
     )
-    names = {login: ids.encode(ids.Kind.USER, user or 0) for login, user in people.items()}
-    names["post"] = ids.encode(ids.Kind.POST, await post_id(graph, people["alice"] or 0, "third"))
+    names = {login: ids.encode(ids.Kind.USER, user or 0) for login, user in users.items()}
+    names["post"] = ids.encode(ids.Kind.POST, await post_id(graph, users["alice"] or 0, "third"))
     viewer = None
     if mutation.by:
-        session = await graph.sessions.start(people[mutation.by] or 0)
+        session = await graph.sessions.start(users[mutation.by] or 0)
         viewer = Viewer(session.user, session.id, session.expires_at)
     context = Context(graph, viewer, lambda session: session.id)
     before()
@@ -89,20 +89,20 @@ async def post_id(graph: Graph, author: int, text: str) -> int:
 async def reading(graph: Graph) -> dict[str, Any]:
     """Return all that clients can read of the world, without ids and times."""
     logins = ["alice", "bob", "carol", "dave"]
-    people = {
+    users = {
         login: user
         for login, user in zip(logins, await graph.users.ids_of_logins(logins), strict=True)
         if user is not None
     }
-    names = {user: login for login, user in people.items()}
+    names = {user: login for login, user in users.items()}
     seen: dict[str, Any] = {}
-    for login, person in people.items():
-        [profile] = await graph.users.get_many([person])
-        [followers] = await graph.follows.followers([person], EVERYTHING)
-        [following] = await graph.follows.following([person], EVERYTHING)
-        [own] = await graph.timelines.user([person], EVERYTHING)
-        home = await graph.timelines.home(person, EVERYTHING)
-        [counts] = await counts_of(graph, [person])
+    for login, user in users.items():
+        [profile] = await graph.users.get_many([user])
+        [followers] = await graph.follows.followers([user], EVERYTHING)
+        [following] = await graph.follows.following([user], EVERYTHING)
+        [own] = await graph.timelines.user([user], EVERYTHING)
+        home = await graph.timelines.home(user, EVERYTHING)
+        [counts] = await counts_of(graph, [user])
         seen[login] = {
             "profile": profile and (profile.login, profile.name),
             "followers": sorted(names[follow.user] for follow in followers.items),

@@ -300,8 +300,8 @@ async def test_young_tombstones_stay(graph: Graph, raw: Redis) -> None:
 async def test_a_follow_removes_only_the_followers_home_cache(graph: Graph, raw: Redis) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await posts(graph, bob, "hi")
-    for person in (alice, bob):
-        await home(graph, person)
+    for user in (alice, bob):
+        await home(graph, user)
     await graph.timelines.wait_for_rebuilds()
 
     await befriend(graph, alice, bob)

@@ -322,7 +322,7 @@ async def test_a_process_remembers_a_limited_number_of_buckets(graph: Graph, mon
 
 @pytest.mark.parametrize("cost", [11, 10**9])
 async def test_a_charge_above_the_burst_takes_the_whole_bucket(graph: Graph, cost: int) -> None:
-    """It is not refused for ever."""
+    """It is not refused."""
     charge = partial(graph.rates.charge, "user:1")
     [decision] = await charge([(POINTS, cost)]).decisions()
     assert (decision.refused, decision.remaining) == (False, 0)

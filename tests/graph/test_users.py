@@ -124,9 +124,9 @@ async def test_a_crashed_sign_up_can_be_repeated_with_the_same_password(
     await graph.worker().drain()
 
     assert death.happened
-    person = await graph.users.check_password("alice", PASSWORD)
-    assert again in (person, [ProblemCode.LOGIN_TAKEN])
-    assert claimed or again == person
+    account = await graph.users.check_password("alice", PASSWORD)
+    assert again in (account, [ProblemCode.LOGIN_TAKEN])
+    assert claimed or again == account
     assert stranger == [ProblemCode.LOGIN_TAKEN]
     assert len([key async for key in raw.scan_iter("user:*")]) == 2
 

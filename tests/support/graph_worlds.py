@@ -168,7 +168,7 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
 async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
     """Wait until a number, such as the watermark, has reached a value."""
     async with asyncio.timeout(PATIENCE):
-        while await read() < number:  # noqa: ASYNC110 - the store tells nobody when it changes
+        while await read() < number:  # noqa: ASYNC110 - the store sends no notification
             await asyncio.sleep(0.01)
 
 

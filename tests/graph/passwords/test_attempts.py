@@ -36,7 +36,7 @@ async def log_in(graph: Graph, login: str, password: str, network: str = "") -> 
 
 
 async def age(raw: Redis, seconds: float) -> None:
-    """Let time pass for the counts in the store."""
+    """Move the counts in the store back in time."""
     for pattern in ("attempts:*", "networks:*"):
         async for key in raw.scan_iter(pattern):
             left = await raw.pttl(key) - seconds * 1000

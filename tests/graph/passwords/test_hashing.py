@@ -41,7 +41,7 @@ class HeldHasher(PasswordHasher):
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - threads tell nobody
+        while not condition():  # noqa: ASYNC110 - threads send no notification
             await asyncio.sleep(0.001)
 
 
