@@ -6,7 +6,6 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -14,9 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from schema import schema, sdl
 from server.auth import Tokens
-from server.endpoint.endpoint import GraphQLEndpoint
-from server.endpoint.fast_path import Posting
-from server.endpoint.request_ids import REQUEST_ID, RequestIds
+from server.endpoint.callers import Callers
+from server.endpoint.cross_origin import CrossOrigin
+from server.endpoint.endpoint import GraphQLEndpoint, method_not_allowed
+from server.endpoint.request_ids import RequestIds
+from server.endpoint.websocket_endpoint import WebSocketEndpoint
 from server.errors import failed
 from server.health import live, ready
 from server.lifespan import collecting, open_graph
@@ -31,30 +32,37 @@ from server.settings import Settings
 from server.transport.connections import CONNECTIONS, Connections
 from server.transport.proxies import TrustedProxies
 
+ENDPOINT = "/graphql"
+
 
 class Application(Starlette):
-    """Starlette's application, which plain posted requests do not have to go through."""
+    """Starlette's application for everything but GraphQL over HTTP, which goes to its endpoint directly."""
 
-    def __init__(self, posting: Posting, **options: Any) -> None:
+    def __init__(self, endpoint: GraphQLEndpoint, **options: Any) -> None:
         super().__init__(**options)
         self.router.redirect_slashes = False  # it would redirect to any Host
-        self._posting = posting
+        self.endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, hold a socket, or live."""
+        """Serve a request, a WebSocket or the lifespan. CORS middleware answers OPTIONS requests."""
         scope["app"] = self
-        if not await self._posting.answer(scope, receive, send):
+        if scope["type"] == "http" and scope["path"] == ENDPOINT and scope["method"] != "OPTIONS":
+            await self.endpoint(scope, receive, send)
+        else:
             await super().__call__(scope, receive, send)
 
 
-def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlette:
+def create_app(settings: Settings, *, demo_login: str | None = None) -> Application:
     """Return the application. The playground logs the user `demo_login` in. Raises SettingsError."""
     tokens = Tokens(settings.keys())
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
     execution = _execution(settings)
     trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.preparation.pin)
-    endpoint = GraphQLEndpoint(execution, tokens, playground, trusted, settings)
+    callers = Callers(tokens, settings)
+    cross_origin = CrossOrigin(settings.allowed_origins)
+    endpoint = GraphQLEndpoint(execution, callers, trusted, cross_origin, playground, settings.max_body)
+    websockets = WebSocketEndpoint(execution, callers, trusted, settings.allowed_origins)
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
     connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)
 
@@ -64,9 +72,9 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with open_graph(settings, with_worker=settings.worker) as graph, collecting():
             app.state.graph = graph
-            app.state.sockets = endpoint.sockets
+            app.state.sockets = callers.quotas.sockets
             app.state.connections = connections
-            app.state.rate_limits = endpoint.rate_limits
+            app.state.rate_limits = callers.rate_limits
             app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph
@@ -74,9 +82,9 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Starlett
                 yield {CONNECTIONS: connections}
 
     return Application(
-        Posting(endpoint, "/graphql"),
-        routes=_routes(settings, endpoint, playground, metrics),
-        middleware=[Middleware(RequestIds), _cors(settings)],
+        endpoint,
+        routes=_routes(settings, websockets, playground, metrics),
+        middleware=[Middleware(RequestIds), cross_origin.middleware()],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
     )
@@ -107,11 +115,11 @@ def _execution(settings: Settings) -> Execution:
 
 
 def _routes(
-    settings: Settings, endpoint: GraphQLEndpoint, playground: Playground | None, metrics: Metrics
+    settings: Settings, websockets: WebSocketEndpoint, playground: Playground | None, metrics: Metrics
 ) -> list[BaseRoute]:
     return [
-        Route("/graphql", endpoint),
-        WebSocketRoute("/graphql", endpoint),
+        WebSocketRoute(ENDPOINT, websockets),
+        Route(ENDPOINT, refuse_options, methods=["OPTIONS"]),
         Route("/health/live", live),
         Route("/health/ready", ready),
         *([Route("/metrics", metrics.show)] if settings.shows_metrics else []),
@@ -120,16 +128,9 @@ def _routes(
     ]
 
 
-def _cors(settings: Settings) -> Middleware:
-    """Return the middleware that admits pages of the allowed origins."""
-    return Middleware(
-        CORSMiddleware,
-        allow_origins=settings.allowed_origins,
-        allow_methods=("GET", "POST"),
-        allow_headers=("authorization", "content-type", "last-event-id", REQUEST_ID.decode()),
-        expose_headers=(REQUEST_ID.decode(), "retry-after", "ratelimit", "ratelimit-policy"),
-        max_age=3600,
-    )
+async def refuse_options(request: Request) -> Response:
+    """Refuse an OPTIONS request to the GraphQL endpoint that is not a preflight request of a browser."""
+    return method_not_allowed().response(request.state.request_id)
 
 
 async def print_schema(request: Request) -> Response:

@@ -14,12 +14,12 @@ from starlette.types import Receive, Scope, Send
 from strawberry.http import GraphQLHTTPResponse
 from strawberry.types import ExecutionResult
 
+from server.endpoint.responses import EVENT_STREAM, Headers
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
 from server.operations.execution import was_executed
 from server.transport.http import BREAK_OFF
 
-EVENT_STREAM = "text/event-stream"
 HEADERS = (
     (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-cache, no-transform"),
@@ -42,10 +42,10 @@ class EventStream:
         self._broken_off = False
         self._streaming: asyncio.Task[None] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream to a client until it has everything, or leaves."""
+    async def send(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """Send the stream, with the headers that every response has, until it ends or the client disconnects."""
         scope["state"][BREAK_OFF] = self._break_off
-        await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
+        await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
         streaming = asyncio.create_task(self._stream(send))
         expiry = self._await_expiry()
         try:

@@ -1,4 +1,4 @@
-"""Requests and responses of GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, read strictly."""
+"""Requests of GraphQL over HTTP: https://graphql.github.io/graphql-over-http/draft/, read strictly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,18 +6,16 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
-from strawberry.types import ExecutionResult
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
-from server.errors import COST_LIMIT, STATUSES, Refused
-from server.operations.execution import was_executed
-from server.operations.rates import Meter
+from server.errors import Refused
 
 JSON = "application/json"
-GRAPHQL_JSON = "application/graphql-response+json"
 REMEMBERED_LENGTH = 200  # characters of a header
-CHALLENGE = 'Bearer error="invalid_token"'
 KINDS: dict[str, type] = {"query": str, "operationName": str, "variables": dict, "extensions": dict}
 MAX_ID = 256  # characters of a document's id
+MAX_DIGITS = 18  # of a declared length
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +93,32 @@ def read_parameters(parameters: Mapping[str, Any]) -> Asked:
     return read(given)
 
 
+async def receive_body(receive: Receive, declared: bytes, limit: int) -> bytes:
+    """Return the body of a request. `declared` is its `Content-Length`, if it has one.
+
+    Raises ClientDisconnect, and Refused for a body of more than `limit` bytes, as soon as that is known.
+    """
+    if declared.isdigit() and (len(declared) > MAX_DIGITS or int(declared) > limit):
+        raise _too_large(limit)
+    parts: list[bytes] = []
+    left = limit
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        part: bytes = message.get("body", b"")
+        left -= len(part)
+        if left < 0:
+            raise _too_large(limit)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, f"The body has more than {limit:,} bytes, the most that are read. Send less.")
+
+
 def read_body(content_type: str, body: bytes) -> Asked:
     """Read the body of a POST request. Raises Refused.
 
@@ -120,69 +144,8 @@ def _is_json(content_type: str) -> bool:
     return name == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8")
 
 
-def choose_media_type(accept: str) -> str:
-    """Give the media type that the client likes best: JSON, unless it names the other and likes it as much."""
-    return _choose(accept) if len(accept) <= REMEMBERED_LENGTH else _choose.__wrapped__(accept)
-
-
-@lru_cache(maxsize=256)
-def _choose(accept: str) -> str:
-    liking = {JSON: 0.0, GRAPHQL_JSON: 0.0}
-    for part in accept.split(","):
-        name, parameters = parse_media_type(part)
-        try:
-            quality = float(parameters.get("q", 1))
-        except ValueError:
-            quality = 0.0
-        if name in ("*/*", "application/*"):
-            name = JSON
-        if name in liking:
-            liking[name] = max(liking[name], quality)
-    return GRAPHQL_JSON if liking[GRAPHQL_JSON] >= max(liking[JSON], 0.001) else JSON
-
-
 def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
     """Split a media type from its parameters, in lower case."""
     name, *parameters = (part.strip() for part in text.lower().split(";"))
     pairs = (parameter.partition("=") for parameter in parameters)
     return name, {key.strip(): value.strip(' "') for key, _, value in pairs}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response: its status, its body, and the headers beside those that every response has."""
-
-    status: int
-    body: bytes
-    headers: list[tuple[bytes, bytes]]
-
-
-def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> Answer:
-    """Return the response for a result whose errors are coded.
-
-    What keeps an operation from being executed has a status of its own, in the newer media type at least. Raises
-    Refused for a result of more than `max_size` bytes, which only introspection can have: the cost bounds all others.
-    """
-    headers = meter.headers() if meter else []
-    if result.errors is None:
-        return Answer(200, _bounded({"data": result.data}, max_size), headers)
-    response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
-    if was_executed(result):
-        response["data"] = result.data
-        return Answer(200, _bounded(response, max_size), headers)
-    extensions = response["errors"][0]["extensions"]
-    refused = 400 if media_type == GRAPHQL_JSON else 200
-    status = STATUSES.get(extensions["code"], refused)
-    if status == 401:
-        headers.append((b"www-authenticate", CHALLENGE.encode()))
-    if "retryAfter" in extensions:
-        headers.append((b"retry-after", str(extensions["retryAfter"]).encode()))
-    return Answer(status, orjson.dumps(response), headers)
-
-
-def _bounded(response: dict[str, Any], max_size: int) -> bytes:
-    body = orjson.dumps(response)
-    if len(body) > max_size:
-        message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less at once."
-        raise Refused(400, message, COST_LIMIT)
-    return body

@@ -33,7 +33,7 @@ from server.operations.execution import was_executed
 from server.operations.quotas import QuotaExceeded
 
 if TYPE_CHECKING:
-    from server.endpoint.endpoint import GraphQLEndpoint
+    from server.endpoint.websocket_endpoint import WebSocketEndpoint
 
 PING_SECONDS = 20.0
 ANSWER_SECONDS = 1.0  # that a session which has ended leaves for what it was asked before
@@ -91,7 +91,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     It has a single timer: first for `connection_init`, then for pings and for the end of the token.
     """
 
-    view: "GraphQLEndpoint"
+    view: "WebSocketEndpoint"
     websocket: SocketAdapter
     operations: dict[str, SocketOperation]  # type: ignore[assignment] # ours; the base only keeps and cancels them
     _timer: asyncio.TimerHandle | None = None
@@ -144,7 +144,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             self._timer.cancel()
         try:
             await self._identify(message.get("payload") or {})
-            self._release = self.context.sockets.hold(self.context.holder)
+            self._release = self.context.quotas.sockets.hold(self.context.holder)
         except BadToken as bad:
             await self.websocket.close(FORBIDDEN, str(bad))
         except QuotaExceeded:

@@ -13,7 +13,7 @@ from graph import Graph
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.errors import RATE_LIMITED
-from server.operations.quotas import Quota, QuotaExceeded, holder_of
+from server.operations.quotas import QuotaExceeded, Quotas, holder_of
 from server.operations.rates import Meter, RateLimits
 
 EVENTS_AT_ONCE = 4
@@ -37,18 +37,12 @@ class Resumption:
 class Caller:
     """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
 
-    `sockets`, `streams` and `anonymous_streams` count what callers hold open, `terms` and `anonymous_terms` how large
-    their event filters are; `resumption` is only for event streams. `receive` tells when the client of a plain request
-    has left.
+    `resumption` is only for event streams. `receive` tells when the client of a plain request has left.
     """
 
     graph: Graph
     tokens: Tokens
-    sockets: Quota
-    streams: Quota
-    anonymous_streams: Quota
-    terms: Quota
-    anonymous_terms: Quota
+    quotas: Quotas
     request_id: str
     address: str
     viewer: Viewer | None = None
@@ -118,7 +112,7 @@ class Caller:
 
     def hold_stream(self) -> Callable[[], None]:
         """Count a live subscription in. Returns what counts it out. Raises GraphQLError if there are too many."""
-        quota = self.streams if self.viewer else self.anonymous_streams
+        quota = self.quotas.streams if self.viewer else self.quotas.anonymous_streams
         try:
             return quota.hold(self.holder)
         except QuotaExceeded:
@@ -127,7 +121,7 @@ class Caller:
 
     def hold_terms(self, terms: int) -> Callable[[], None]:
         """Count an event filter in by its terms. Returns what counts it out. Raises GraphQLError if it has too many."""
-        quota = self.terms if self.viewer else self.anonymous_terms
+        quota = self.quotas.terms if self.viewer else self.quotas.anonymous_terms
         try:
             return quota.hold(self.holder, terms)
         except QuotaExceeded:

@@ -3,9 +3,13 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from server.settings import Settings
+
 PREFIX_OF_ONE = 64  # bits: a client with IPv6 usually has such a network to itself
+ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a viewer
 
 
 class QuotaExceeded(Exception):
@@ -42,6 +46,30 @@ class Quota:
         self._held[holder] -= weight
         if not self._held[holder]:
             del self._held[holder]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The quotas of a process: WebSockets, live subscriptions, and the terms of their event filters."""
+
+    sockets: Quota
+    streams: Quota
+    anonymous_streams: Quota
+    terms: Quota
+    anonymous_terms: Quota
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Quotas":
+        """Return the quotas of the settings. Anonymous subscriptions count separately only while rates are limited."""
+        streams = Quota(settings.max_streams)
+        anonymous = Quota(min(settings.max_streams, settings.max_anonymous_streams))
+        return cls(
+            sockets=Quota(settings.max_streams),
+            streams=streams,
+            anonymous_streams=anonymous if settings.limits_rates else streams,
+            terms=Quota(settings.max_filter_terms),
+            anonymous_terms=Quota(max(1, settings.max_filter_terms // ANONYMOUS_SHARE)),
+        )
 
 
 @lru_cache(maxsize=10_000)

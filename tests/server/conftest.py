@@ -12,15 +12,17 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from graph import Graph
 from graph.model import Session
-from server.app import create_app
+from server.app import Application, create_app
 from server.auth import Tokens
 from server.endpoint.endpoint import GraphQLEndpoint
+from server.endpoint.websocket_endpoint import WebSocketEndpoint
+from server.operations.quotas import Quotas
 from server.serving import configure
 from server.settings import Settings
 from tests.support.graph_worlds import PATIENCE
@@ -91,7 +93,7 @@ async def until(condition: Callable[[], bool]) -> None:
 class Api:
     """A served application and a client of it."""
 
-    def __init__(self, server: uvicorn.Server, app: Starlette, graph: Graph, client: httpx.AsyncClient) -> None:
+    def __init__(self, server: uvicorn.Server, app: Application, graph: Graph, client: httpx.AsyncClient) -> None:
         self.server = server
         self.app = app
         self.url = str(client.base_url)
@@ -128,9 +130,19 @@ class Api:
     @property
     def endpoint(self) -> GraphQLEndpoint:
         """The endpoint that is served."""
-        endpoint = self.app.routes[0].app  # type: ignore[attr-defined] # a Route
-        assert isinstance(endpoint, GraphQLEndpoint)
-        return endpoint
+        return self.app.endpoint
+
+    @property
+    def websockets(self) -> WebSocketEndpoint:
+        """The endpoint that serves WebSockets."""
+        [route] = [route for route in self.app.routes if isinstance(route, WebSocketRoute)]
+        assert isinstance(route.app, WebSocketEndpoint)
+        return route.app
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of the process."""
+        return self.endpoint.callers.quotas
 
     @asynccontextmanager
     async def open_socket(self, *protocols: str, **headers: str) -> AsyncIterator[Socket]:

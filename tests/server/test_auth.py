@@ -14,10 +14,12 @@ from unittest.mock import patch
 import jwt
 import pytest
 
+from graph import Graph
 from graph.model import Session
 from server.auth import BadToken, Tokens
+from server.settings import Settings
 from server.signing_keys import key_id, weakness
-from tests.server.conftest import Api
+from tests.server.conftest import serving
 
 OLD, NEW, OTHER = (f"{name} key of the tests, long enough to sign" for name in ("old", "new", "other"))
 LATER = 4_000_000_000  # in the year 2096: the same whenever, and by whichever process, the tests are collected
@@ -250,22 +252,19 @@ LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login
     session { user { login } } userErrors { code } } }"""
 
 
-async def test_failed_log_ins_count_for_the_clients_address(api: Api) -> None:
-    """Another address can still log in; in IPv6 the network of 64 bits counts as one."""
-    await api.session("alice")
-    caller = api.endpoint._caller
+async def test_failed_log_ins_count_for_the_clients_address(settings: Settings, graph: Graph) -> None:
+    """Another address can still log in; in IPv6, all addresses of a /64 network count as one."""
+    async with serving(settings.model_copy(update={"trusted_proxies": ("127.0.0.1/32",)}), graph) as api:
+        await api.session("alice")
 
-    async def log_in(address: str, password: str) -> list[str]:
-        def from_address(scope: Any, authorization: str | None) -> Any:
-            return caller({**scope, "client": (address, 1)}, authorization)
+        async def log_in(address: str, password: str) -> list[str]:
+            body = {"query": LOG_IN, "variables": {"login": "alice", "password": password}}
+            answer = await api.client.post("/graphql", json=body, headers={"x-forwarded-for": address})
+            return [error["code"] for error in answer.json()["data"]["logIn"]["userErrors"]]
 
-        with patch.object(api.endpoint, "_caller", from_address):
-            answer = await api.ask(LOG_IN, None, login="alice", password=password)
-        return [error["code"] for error in answer.json()["data"]["logIn"]["userErrors"]]
+        for n in range(10):
+            assert await log_in(f"2001:db8::{n}", "wrong horse") == ["WRONG_CREDENTIALS"]
 
-    for n in range(10):
-        assert await log_in(f"2001:db8::{n}", "wrong horse") == ["WRONG_CREDENTIALS"]
-
-    assert await log_in("2001:db8::ffff", "correct horse") == ["TOO_MANY_ATTEMPTS"]
-    assert await log_in("2001:db8:0:1::1", "correct horse") == []
-    assert await log_in("192.0.2.1", "correct horse") == []
+        assert await log_in("2001:db8::ffff", "correct horse") == ["TOO_MANY_ATTEMPTS"]
+        assert await log_in("2001:db8:0:1::1", "correct horse") == []
+        assert await log_in("192.0.2.1", "correct horse") == []

@@ -80,7 +80,7 @@ async def test_metrics_count_open_sockets(api: Api) -> None:
     """From when they are let in until they leave."""
     async with api.open_socket(), api.socket():
         assert (await metrics(api))["fanline_open_sockets"] == 1
-    await until(lambda: not api.endpoint.sockets.held)
+    await until(lambda: not api.quotas.sockets.held)
     assert (await metrics(api))["fanline_open_sockets"] == 0
 
 

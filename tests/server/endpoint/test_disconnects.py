@@ -178,8 +178,8 @@ def left_behind(api: Api) -> dict[str, int]:
     objects = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KINDS))
     held = {
         "streams": len(api.app.state.graph.feed),
-        "subscriptions": api.endpoint.streams.held,
-        "sockets": api.endpoint.sockets.held,
+        "subscriptions": api.quotas.streams.held,
+        "sockets": api.quotas.sockets.held,
         "connections": connections() - 1,  # one listens
         **objects,
     }

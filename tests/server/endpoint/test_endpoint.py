@@ -14,7 +14,7 @@ from strawberry.types import ExecutionResult
 from graph import Graph
 from server.auth import Tokens
 from server.embedded import EmbeddedStore
-from server.endpoint.requests import render
+from server.endpoint.responses import render
 from server.errors import Refused
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
@@ -287,11 +287,21 @@ async def test_many_documents_do_not_grow_the_process(api: Api, monkeypatch: pyt
         await api.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
         await api.ask("{ __typename } # used again and again")
         await api.ask(f"{{ wrong{number} }}")
-    execution = api.app.routes[0].app.execution  # type: ignore[attr-defined]  # our endpoint
+    execution = api.endpoint.execution
     documents = list(execution.preparation.documents._kept)
     assert 15 < len(documents) <= 25
     assert "{ __typename } # used again and again" in documents
     assert not any("wrong" in document for document in documents)
+
+
+async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plans of many large documents do not pile up."""
+    monkeypatch.setattr("server.operations.documents.KEPT_TOKENS", 1_000)
+    executor, documents = api.endpoint.execution.executor, api.endpoint.execution.preparation.documents
+    assert executor is not None
+    for number in range(20):
+        await api.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
+    assert len(executor._kept) == len(documents._kept) < 10
 
 
 # Around the endpoint

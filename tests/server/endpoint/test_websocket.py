@@ -174,7 +174,7 @@ async def test_nothing_runs_before_the_socket_is_acknowledged(api: Api) -> None:
 
 async def test_who_says_nothing_is_sent_away(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without connection_init in time, the socket closes with 4408."""
-    endpoint = api.app.routes[0].app  # type: ignore[attr-defined] # our endpoint
+    endpoint = api.websockets
     assert endpoint.connection_init_wait_timeout == timedelta(seconds=5)
     monkeypatch.setattr(endpoint, "connection_init_wait_timeout", timedelta(seconds=0.1))
     async with api.open_socket() as socket:

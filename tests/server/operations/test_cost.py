@@ -137,7 +137,7 @@ async def test_no_response_is_larger_than_was_counted(api: Api, graph: Graph) ->
 
 def test_every_field_of_type_string_has_a_bound() -> None:
     """A schema with a string of unknown length is refused at the start, naming the field."""
-    with pytest.raises(ValueError, match=r"server/weights\.py must bound the length of Query\.name"):
+    with pytest.raises(ValueError, match=r"server/operations/weights\.py must bound the length of Query\.name"):
         Weights(build_schema("type Query { name: String }"))
 
 
@@ -240,3 +240,21 @@ async def test_one_password_is_checked_in_a_document(api: Api) -> None:
     error = (await api.ask(f"mutation {{ {log_ins} }}")).json()["errors"][0]
     assert error["extensions"]["code"] == "COST_LIMIT"
     assert error["message"] == "The operation has 2 fields that check or set a password; 1 is allowed."
+
+
+PAGE = "followers(first: %s) { nodes { %s } }"
+DEEP = "{ viewer { " + PAGE % ("%s", PAGE % ("%s", PAGE % (100, "login"))) + " } }"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": DEEP % (100, 100), "operationName": ""},
+        {"query": "query D($n: Int!) " + DEEP % ("$n", "$n"), "variables": {"n": 100.0}},
+    ],
+    ids=["an empty operation name", "page sizes as floats"],
+)
+async def test_no_spelling_of_a_request_evades_the_cost_limit(api: Api, body: dict[str, Any]) -> None:
+    """A request for two million objects is refused however it is written."""
+    response = await api.client.post("/graphql", json=body)
+    assert [error["extensions"]["code"] for error in response.json()["errors"]] == ["COST_LIMIT"]

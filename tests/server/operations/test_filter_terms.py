@@ -33,7 +33,7 @@ async def test_a_viewers_filters_share_a_budget_over_all_transports(tight: Api) 
     async with tight.socket(alice) as socket, AsyncExitStack() as stack:
         assert (await begun(socket, "1", filtering(149)))["type"] == "next"
         assert "data" in (await first_streamed(tight, stack, alice, filtering(149))).data
-        assert tight.endpoint.terms.held == 300
+        assert tight.quotas.terms.held == 300
         refusal = await begun(socket, "2", filtering(1))
         assert refused(refusal["payload"])
         assert refusal["payload"][0]["message"] == (
@@ -66,7 +66,7 @@ async def test_an_anonymous_address_has_a_hundredth(tight: Api) -> None:
 async def test_terms_are_given_back_however_a_stream_ends(tight: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Completed, refused, torn off half way, or never begun because the store was away; the index keeps nothing."""
     alice = await tight.token("alice")
-    terms, feed = tight.endpoint.terms, tight.app.state.graph.feed
+    terms, feed = tight.quotas.terms, tight.app.state.graph.feed
     async with tight.socket(alice) as socket:
         for number in range(3):
             assert (await begun(socket, f"{number}", filtering(250)))["type"] == "next"

@@ -70,7 +70,7 @@ async def test_an_address_has_so_many_anonymous_subscriptions(strict: Api) -> No
 async def test_a_subscription_counts_until_it_ends_however_it_does(strict: Api) -> None:
     """Completed by the client, failed from the start, left by closing, torn off: each makes room at once."""
     alice = await strict.token("alice")
-    quota = strict.endpoint.streams
+    quota = strict.quotas.streams
     async with strict.socket(alice) as socket:
         for number in range(4):
             assert (await begun(socket, f"{number}"))["type"] == "next"
@@ -95,7 +95,7 @@ async def test_a_subscription_counts_until_it_ends_however_it_does(strict: Api) 
 
 async def test_a_socket_runs_so_many_operations(strict: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is refused alone; when another has ended there is room again."""
-    monkeypatch.setattr(strict.endpoint, "max_subscriptions_per_connection", 1)
+    monkeypatch.setattr(strict.websockets, "max_subscriptions_per_connection", 1)
     async with strict.socket(await strict.token("alice")) as socket:
         assert (await begun(socket, "1"))["type"] == "next"
         refusal = await begun(socket, "2", "{ __typename }")
@@ -114,7 +114,7 @@ async def test_a_viewer_has_so_many_sockets(strict: Api) -> None:
             assert await third.closed() == (1013, "Too many sockets")
             async with strict.socket(bob), strict.socket():
                 pass
-        await until(lambda: strict.endpoint.sockets.held == 1)
+        await until(lambda: strict.quotas.sockets.held == 1)
         async with strict.socket(alice):
             assert (await begun(stays, "1"))["type"] == "next"
 
@@ -125,7 +125,7 @@ async def test_sockets_that_were_never_let_in_do_not_count(strict: Api) -> None:
         async with strict.open_socket() as socket:
             await socket.send(type="connection_init", payload={"authorization": "Bearer x"})
             assert (await socket.closed())[0] == 4403
-    assert strict.endpoint.sockets.held == 0
+    assert strict.quotas.sockets.held == 0
 
 
 def test_a_quota_is_each_holders_own() -> None:

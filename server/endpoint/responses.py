@@ -1,0 +1,101 @@
+"""Responses of GraphQL over HTTP: their media types, statuses and headers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import orjson
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from strawberry.types import ExecutionResult
+
+from server.endpoint.requests import JSON, REMEMBERED_LENGTH, parse_media_type
+from server.errors import COST_LIMIT, STATUSES, Refused
+from server.operations.execution import was_executed
+from server.operations.rates import Meter
+
+GRAPHQL_JSON = "application/graphql-response+json"
+EVENT_STREAM = "text/event-stream"
+CHALLENGE = 'Bearer error="invalid_token"'
+
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A complete response: its status, its body and its headers without `Content-Length`."""
+
+    status: int
+    body: bytes
+    headers: Headers
+
+    @classmethod
+    def of(cls, response: Response) -> "HttpResponse":
+        """Return the same response as one of Starlette's."""
+        headers = [header for header in response.raw_headers if header[0] != b"content-length"]
+        return cls(response.status_code, bytes(response.body), headers)
+
+    async def send(self, _scope: Scope, _receive: Receive, send: Send, headers: Headers) -> None:
+        """Send the response, with the headers that every response has."""
+        length = (b"content-length", b"%d" % len(self.body))
+        await send({"type": "http.response.start", "status": self.status, "headers": [length, *self.headers, *headers]})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def choose_media_type(accept: str) -> str:
+    """Return the media type of the response: event stream, GraphQL JSON or plain JSON.
+
+    An event stream is chosen only if it is listed first, because many clients list it after JSON without wanting it.
+    GraphQL JSON is chosen if it is listed with at least the quality of plain JSON.
+    """
+    return _choose(accept) if len(accept) <= REMEMBERED_LENGTH else _choose.__wrapped__(accept)
+
+
+@lru_cache(maxsize=256)
+def _choose(accept: str) -> str:
+    if parse_media_type(accept.split(",")[0])[0] == EVENT_STREAM:
+        return EVENT_STREAM
+    qualities = {JSON: 0.0, GRAPHQL_JSON: 0.0}
+    for part in accept.split(","):
+        name, parameters = parse_media_type(part)
+        try:
+            quality = float(parameters.get("q", 1))
+        except ValueError:
+            quality = 0.0
+        if name in ("*/*", "application/*"):
+            name = JSON
+        if name in qualities:
+            qualities[name] = max(qualities[name], quality)
+    return GRAPHQL_JSON if qualities[GRAPHQL_JSON] >= max(qualities[JSON], 0.001) else JSON
+
+
+def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
+    """Return the response for a result whose errors have their codes.
+
+    An operation that was not executed has an error status; in plain JSON only where clients need one, as 401 or 429.
+    Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit bounds
+    all other results.
+    """
+    headers = [(b"content-type", media_type.encode()), *(meter.headers() if meter else ())]
+    if result.errors is None:
+        return HttpResponse(200, _bounded({"data": result.data}, max_size), headers)
+    response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
+    if was_executed(result):
+        response["data"] = result.data
+        return HttpResponse(200, _bounded(response, max_size), headers)
+    extensions = response["errors"][0]["extensions"]
+    status = STATUSES.get(extensions["code"], 400 if media_type == GRAPHQL_JSON else 200)
+    if status == 401:
+        headers.append((b"www-authenticate", CHALLENGE.encode()))
+    if "retryAfter" in extensions:
+        headers.append((b"retry-after", str(extensions["retryAfter"]).encode()))
+    return HttpResponse(status, orjson.dumps(response), headers)
+
+
+def _bounded(response: dict[str, Any], max_size: int) -> bytes:
+    body = orjson.dumps(response)
+    if len(body) > max_size:
+        message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less at once."
+        raise Refused(400, message, COST_LIMIT)
+    return body

@@ -1,0 +1,56 @@
+"""The GraphQL endpoint over WebSocket, on Strawberry's view: the handshake, origins and subprotocols."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+
+from server.endpoint.callers import Callers
+from server.endpoint.websocket import SocketAdapter, SocketHandler
+from server.operations.caller import Caller
+from server.operations.execution import Execution
+from server.operations.trusted_documents import TrustedDocuments
+
+INIT_SECONDS = 5
+MAX_OPERATIONS = 100  # at the same time on one socket
+
+
+class WebSocketEndpoint(GraphQL[Caller, None]):
+    """Serves WebSockets with the protocol `graphql-transport-ws`."""
+
+    graphql_transport_ws_handler_class = SocketHandler
+    websocket_adapter_class = SocketAdapter
+
+    def __init__(
+        self, execution: Execution, callers: Callers, trusted: TrustedDocuments, allowed_origins: Sequence[str]
+    ) -> None:
+        super().__init__(
+            execution.schema,
+            graphql_ide=None,
+            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
+            connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
+            max_subscriptions_per_connection=MAX_OPERATIONS,
+            allowed_origins=allowed_origins,
+        )
+        self.execution = execution
+        self.trusted = trusted
+        self._callers = callers
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
+        """Return the caller of a socket."""
+        caller = self._callers.unidentified(request.scope, request.headers.get("authorization"))
+        request.scope["headers"].clear()  # nothing reads them again, and the socket may last for days
+        return caller
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Parse a socket's message as strictly as the body of a request."""
+        return orjson.loads(data)
+
+    def encode_json(self, data: object) -> str:
+        """Return a socket's message as JSON."""
+        return orjson.dumps(data).decode()

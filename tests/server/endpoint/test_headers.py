@@ -1,0 +1,95 @@
+"""Headers of requests to the endpoint and of its responses: CORS, request ids, and headers that come twice."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from graph import Graph
+from server.auth import MAX_TOKEN
+from server.settings import Settings
+from tests.server.conftest import Api, serving
+
+ALLOWED, OTHER = "https://app.example", "https://other.example"
+QUERY = {"query": "{ __typename }"}
+CORS = ("vary", "access-control-allow-origin", "access-control-expose-headers")
+
+
+@pytest.fixture(params=[(), (ALLOWED,), ("*",)], ids=["no origin", "one origin", "all origins"])
+async def crossing(request: pytest.FixtureRequest, settings: Settings, graph: Graph) -> AsyncIterator[Api]:
+    """Serve an application that allows some origins."""
+    async with serving(settings.model_copy(update={"allowed_origins": request.param}), graph) as api:
+        yield api
+
+
+def cors(response: httpx.Response) -> dict[str, str | None]:
+    return {name: response.headers.get(name) for name in CORS}
+
+
+@pytest.mark.parametrize("origin", [None, ALLOWED, OTHER, "null"])
+async def test_cors_headers_are_those_of_the_other_routes(crossing: Api, origin: str | None) -> None:
+    """Whether the request succeeds, fails or streams, the endpoint sends what Starlette's middleware would."""
+    headers = {"origin": origin} if origin else {}
+    expected = cors(await crossing.client.get("/health/live", headers=headers))
+    posts: list[tuple[dict[str, Any], dict[str, str]]] = [
+        (QUERY, {}),
+        ({}, {}),
+        (QUERY, {"authorization": "Bearer x"}),
+        (QUERY, {"accept": "text/event-stream"}),
+    ]
+    for body, more in posts:
+        response = await crossing.client.post("/graphql", json=body, headers=headers | more)
+        assert cors(response) == expected
+        assert response.headers["x-request-id"]
+    assert cors(await crossing.client.get("/graphql", params=QUERY, headers=headers)) == expected
+
+
+async def test_an_internal_error_has_the_headers_of_every_response(
+    settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("the password is hunter2")
+
+    async with serving(settings.model_copy(update={"allowed_origins": (ALLOWED,)}), graph) as api:
+        monkeypatch.setattr(api.endpoint, "_read", broken)
+        response = await api.client.post("/graphql", json=QUERY, headers={"origin": ALLOWED})
+    assert response.status_code == 500
+    assert "hunter2" not in response.text
+    assert response.headers["access-control-allow-origin"] == ALLOWED
+    assert response.headers["x-request-id"] in response.json()["errors"][0]["message"]
+
+
+async def test_options_without_an_origin_is_not_allowed(api: Api) -> None:
+    """Only the preflight request of a browser is answered."""
+    response = await api.client.options("/graphql")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET, POST")
+    assert response.json()["errors"][0]["extensions"]["requestId"] == response.headers["x-request-id"]
+
+
+async def test_a_body_in_chunks_is_read_like_one_with_a_length(api: Api) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b'{"query": "{ __'
+        yield b'typename }"}'
+
+    response = await api.client.post("/graphql", content=parts(), headers={"content-type": "application/json"})
+    assert response.json() == {"data": {"__typename": "Query"}}
+
+
+async def test_of_a_header_that_comes_twice_the_first_counts(api: Api) -> None:
+    """As it does for proxies and for Starlette's routes."""
+    first, second = await api.token("alice"), await api.token("bob")
+    headers = [("authorization", f"Bearer {first}"), ("authorization", f"Bearer {second}")]
+    response = await api.client.post("/graphql", json={"query": "{ viewer { login } }"}, headers=headers)
+    assert response.json()["data"]["viewer"]["login"] == "alice"
+
+
+async def test_white_space_around_a_token_makes_no_new_entry(api: Api) -> None:
+    """Otherwise one good token could fill the cache of verified tokens."""
+    token = await api.token("alice")
+    for spaces in range(1, 5):
+        headers = {"authorization": "Bearer" + " " * spaces + token}
+        assert (await api.client.post("/graphql", json=QUERY, headers=headers)).status_code == 200
+    assert list(api.endpoint.callers._tokens._read) == [token]
+    too_long = {"authorization": "Bearer" + " " * MAX_TOKEN + token}
+    assert (await api.client.post("/graphql", json=QUERY, headers=too_long)).status_code == 401
