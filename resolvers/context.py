@@ -57,9 +57,9 @@ class Context:
 
     `issue_token` returns the access token of a session. `watermark` is the projection watermark, if the server already
     reads it with the session check, which saves a round trip. `resume_after` is the cursor from a reconnecting client's
-    `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `position` is the cursor of the
-    current event. `read_rate_limit` reads the client's rate limit, and is None if there are no rate limits.
-    `users_created` counts successful sign-ups. Requires a running event loop.
+    `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
+    client's rate limit, and is None if there are no rate limits. `users_created` counts successful sign-ups. Requires a
+    running event loop.
     """
 
     def __init__(
@@ -79,7 +79,6 @@ class Context:
         self.client = client or LocalClient()
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
-        self.position: str | None = None
         self.users_created = 0
         self._watermark = watermark
         self.loaders = Loaders(graph, self.viewer_id)

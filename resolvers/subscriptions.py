@@ -43,7 +43,7 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
     logged out.
     """
     viewer = context.require_viewer()
-    return _located(context.graph.feed.home(viewer.user, _position(context, after), viewer.session), context)
+    return context.graph.feed.home(viewer.user, _position(context, after), viewer.session)
 
 
 def events(
@@ -62,7 +62,7 @@ def events(
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
     streamed = context.graph.feed.events(chosen, position, user, session, holder=context.client.holder)
-    return _holding(_located(streamed, context), context, chosen.terms)
+    return _holding(streamed, context, chosen.terms)
 
 
 def _position(context: Context, after: str | None) -> int | None:
@@ -70,14 +70,6 @@ def _position(context: Context, after: str | None) -> int | None:
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)
-
-
-async def _located(bodies: AsyncGenerator[E, None], context: Context) -> AsyncGenerator[E, None]:
-    """Keep the context informed of the place in the log."""
-    async with aclosing(bodies):
-        async for body in bodies:
-            context.position = encode_cursor(CursorKind.LOG, body.number)
-            yield body
 
 
 async def _holding(bodies: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:

@@ -19,7 +19,7 @@ from server.endpoint.request_ids import REQUEST_ID, identify
 from server.endpoint.requests import Asked, read_body, read_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
 from server.errors import Refused, failed, shortened
-from server.operations.caller import Caller, Resumption
+from server.operations.caller import Caller
 from server.operations.execution import Execution
 from server.operations.trusted_documents import TrustedDocuments
 from server.playground import Playground
@@ -84,7 +84,7 @@ class GraphQLEndpoint:
         allowed = ALLOWED[scope["method"]]
         try:
             if media_type == EVENT_STREAM:
-                caller.resumption = Resumption(headers.get(b"last-event-id", b"").decode("latin-1") or None)
+                caller.last_event_id = headers.get(b"last-event-id", b"").decode("latin-1") or None
                 return await self._stream(caller, request, allowed | SUBSCRIPTIONS)
             caller.receive = receive
             query = self.trusted.resolve(request)

@@ -14,10 +14,11 @@ from starlette.types import Receive, Scope, Send
 from strawberry.http import GraphQLHTTPResponse
 from strawberry.types import ExecutionResult
 
+from graph.paging import CursorKind, encode_cursor
 from server.endpoint.responses import EVENT_STREAM, Headers
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
-from server.operations.execution import was_executed
+from server.operations.execution import StreamedResult, was_executed
 from server.transport.http import BREAK_OFF
 
 HEADERS = (
@@ -35,7 +36,7 @@ class EventStream:
     back.
     """
 
-    def __init__(self, results: AsyncGenerator[ExecutionResult, None], caller: Caller) -> None:
+    def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
         self._results = results
         self._caller = caller
         self._last_words = COMPLETE
@@ -64,8 +65,9 @@ class EventStream:
         self._streaming = asyncio.current_task()
         try:
             async with aclosing(self._results) as results:
-                while not self._broken_off and (result := await anext(results, None)):
-                    await send({"type": "http.response.body", "body": self._event(result), "more_body": True})
+                while not self._broken_off and (streamed := await anext(results, None)):
+                    event = _event(shaped(streamed.result), streamed.number)
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
         except asyncio.CancelledError:
             pass  # it was broken off, or nobody listens
         except Exception:
@@ -73,10 +75,6 @@ class EventStream:
             raise
         finally:
             await send({"type": "http.response.body", "body": self._last_words, "more_body": False})
-
-    def _event(self, result: ExecutionResult) -> bytes:
-        position = self._caller.resumption.position if self._caller.resumption else None
-        return _event(shaped(result), position)
 
     def _break_off(self, last_words: bytes = b"") -> None:
         self._last_words, self._broken_off = last_words, True
@@ -104,7 +102,7 @@ def shaped(result: ExecutionResult) -> GraphQLHTTPResponse:
     return response
 
 
-def _event(response: GraphQLHTTPResponse, id: str | None = None) -> bytes:
-    """Write one event; orjson never puts a line break into its data, nor has a cursor any."""
-    head = f"id: {id}\n".encode() if id else b""
+def _event(response: GraphQLHTTPResponse, number: int | None = None) -> bytes:
+    """Return one event, with the cursor of the log entry as its id. Neither JSON nor cursors contain line breaks."""
+    head = b"" if number is None else f"id: {encode_cursor(CursorKind.LOG, number)}\n".encode()
     return head + b"event: next\ndata: " + orjson.dumps(response) + b"\n\n"

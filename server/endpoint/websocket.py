@@ -215,7 +215,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         )
         operation.query, operation.variables = "", None  # they may be long, and nobody needs them any more
         async with aclosing(results):
-            async for result in results:
+            async for streamed in results:
+                result = streamed.result
                 if _ends_session(result):
                     return self._session_ended()
                 if was_executed(result):

@@ -21,23 +21,11 @@ SESSION_ENDED = "The session has ended: log in again."
 
 
 @dataclass(slots=True)
-class Resumption:
-    """Where an event stream is to go on, as its client says, and, once it runs, where it is, as its context says."""
-
-    after: str | None
-    context: Context | None = None
-
-    @property
-    def position(self) -> str | None:
-        """The cursor of the event that was streamed last, if it has one."""
-        return None if self.context is None else self.context.position
-
-
-@dataclass(slots=True)
 class Caller:
     """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
 
-    `resumption` is only for event streams. `receive` tells when the client of a plain request has left.
+    `last_event_id` is the cursor of the last event that the client of an
+    event stream has received. `receive` tells when the client of a plain request has left.
     """
 
     graph: Graph
@@ -47,7 +35,7 @@ class Caller:
     address: str
     viewer: Viewer | None = None
     authorization: str | None = None
-    resumption: Resumption | None = None
+    last_event_id: str | None = None
     rate_limits: RateLimits | None = None
     meter: Meter | None = None
     receive: Receive | None = None
@@ -134,24 +122,19 @@ class Caller:
 
     def context(self, meter: Meter | None = None) -> Context:
         """Make the context of an operation."""
-        resumption = self.resumption
         watermark = None
         if not self.graph.store.in_order:
             watermark = self.graph.log.watermark()
             watermark.add_done_callback(retrieve_exception)
-        after = resumption.after if resumption else None
-        context = Context(
+        return Context(
             self.graph,
             self.viewer,
             self.tokens.issue,
             watermark,
             client=self,
-            resume_after=after,
+            resume_after=self.last_event_id,
             read_rate_limit=meter.state if meter else None,
         )
-        if resumption:
-            resumption.context = context
-        return context
 
 
 def _nothing() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
@@ -18,6 +19,7 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from executor import Executor, Operation
+from graph.feed.updates import HomeUpdate, StreamUpdate
 from resolvers.context import Context
 from server.auth import BadToken
 from server.endpoint.disconnects import while_connected
@@ -29,7 +31,16 @@ from server.operations.preparation import EVERYTHING, OperationLimits, Preparati
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.turns import Turns
 
+Update: TypeAlias = HomeUpdate | StreamUpdate
 Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResult:
+    """A result of an operation that is streamed; `number` is that of the log entry whose event it completes."""
+
+    result: ExecutionResult
+    number: int | None = None
 
 
 class Execution:
@@ -177,7 +188,7 @@ class Execution:
         variables: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
         allowed: Collection[OperationType] = EVERYTHING,
-    ) -> AsyncGenerator[ExecutionResult, None]:
+    ) -> AsyncGenerator[StreamedResult, None]:
         """Run an operation; its only result, or each event of a subscription, comes as it is ready, errors coded.
 
         What keeps it from being executed, or ends it before its time, is the last result: one without data. Raises like
@@ -192,8 +203,8 @@ class Execution:
             return self._subscribe(caller, ready, variables, operation_name)
         return self._alone(caller, ready, variables, operation_name)
 
-    async def _alone(self, *asked: Any) -> AsyncGenerator[ExecutionResult, None]:
-        yield await self._execute(*asked)
+    async def _alone(self, *asked: Any) -> AsyncGenerator[StreamedResult, None]:
+        yield StreamedResult(await self._execute(*asked))
 
     async def _subscribe(
         self,
@@ -201,7 +212,7 @@ class Execution:
         ready: Ready,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
-    ) -> AsyncGenerator[ExecutionResult, None]:
+    ) -> AsyncGenerator[StreamedResult, None]:
         release = None
         document = ready.document
         try:
@@ -222,7 +233,7 @@ class Execution:
             )
             events = source if isinstance(source, list) else await _events_of(source)
             if isinstance(events, list) or isinstance(source, list):
-                yield _result(caller, None, cast("list[GraphQLError]", events))
+                yield StreamedResult(_result(caller, None, cast("list[GraphQLError]", events)))
                 return
             complete = self._completion(source, document, variables, operation_name, context)
             del document, ready, variables, source  # a filter may be large, and the stream may last for days
@@ -230,9 +241,9 @@ class Execution:
                 async for event in events:
                     async with caller.event_turns:
                         result = await complete(event)
-                    yield _result(caller, result.data, result.errors)
+                    yield StreamedResult(_result(caller, result.data, result.errors), event.number)
         except Exception as error:
-            yield _result(caller, None, [_as_graphql(error)])
+            yield StreamedResult(_result(caller, None, [_as_graphql(error)]))
         finally:
             if release:
                 release()
@@ -265,15 +276,15 @@ def was_executed(result: ExecutionResult) -> bool:
     return result.data is not None or any(error.path for error in result.errors or ())
 
 
-async def _once(result: ExecutionResult) -> AsyncGenerator[ExecutionResult, None]:
-    yield result
+async def _once(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
+    yield StreamedResult(result)
 
 
-async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Any, None] | list[GraphQLError]:
+async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None] | list[GraphQLError]:
     """Begin to listen to the events of a subscription; or give the errors of its arguments."""
     stream = create_source_event_stream(source)
     stream = await stream if isawaitable(stream) else stream
-    return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Any, None]", stream)
+    return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
 
 
 async def _complete_alone(source: "CoreExecutor[Any]", event: Any) -> CoreResult:

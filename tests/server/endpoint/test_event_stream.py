@@ -62,6 +62,16 @@ async def test_who_comes_back_is_told_what_was_missed(api: Api) -> None:
             assert [text(await anext(streamed)) for _ in expected] == expected
 
 
+async def test_an_event_that_does_not_ask_for_its_cursor_has_an_id(api: Api) -> None:
+    """The id is that of the event itself: with an alias for the cursor, or without any."""
+    session = await api.session("alice")
+    await api.graph.posts.publish(session.user, "first")
+    documents = ("subscription { homeTimeline { __typename } }", "subscription { homeTimeline { id: cursor } }")
+    for document in documents:
+        async with api.stream(document, Tokens([KEY]).issue(session)) as response:
+            assert (await anext(events(response))).id
+
+
 async def test_an_event_source_of_a_browser_is_served(api: Api) -> None:
     """It can only GET, and comes back by itself with the id of the last event; here without a person."""
     alice = await api.session("alice")
