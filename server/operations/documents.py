@@ -12,7 +12,6 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     GraphQLSyntaxError,
-    NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
     Source,
@@ -24,7 +23,7 @@ from graphql.language.parser import Parser
 from server.errors import COST_LIMIT, shortened
 from server.operations.cost import Cost, Demand, size_of
 from server.operations.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
-from server.operations.validation import RULES
+from server.operations.validation import RULES, NoIntrospection
 from server.operations.weights import Weights
 
 MAX_ERRORS = 20
@@ -100,7 +99,7 @@ class Documents:
         self._limits = limits
         self._locations = locations
         self._introspection = introspection
-        self._rules = [*RULES, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
+        self._rules = [*RULES, *([] if introspection else [NoIntrospection])]
         self._weights = Weights(schema)
         self._forget = forget
         self._kept: OrderedDict[str, Prepared] = OrderedDict()

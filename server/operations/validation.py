@@ -9,11 +9,14 @@ from typing import Any
 from graphql import (
     ASTValidationRule,
     DocumentNode,
+    FieldNode,
     GraphQLError,
     OverlappingFieldsCanBeMergedRule,
     ValidationContext,
     ValidationRule,
     ValuesOfCorrectTypeRule,
+    get_named_type,
+    is_introspection_type,
     specified_rules,
 )
 from graphql.validation import validation_context
@@ -56,6 +59,27 @@ class LimitedValues(ValuesOfCorrectTypeRule):
         self._reported += 1
         if self._reported >= MAX_INVALID_VALUES:
             raise ValidationAbortedError(f"Validation stopped after {MAX_INVALID_VALUES} invalid values.")
+
+
+class NoIntrospection(ValidationRule):
+    """Refuse introspection, with one error for the whole document.
+
+    graphql-core's rule reports every field, so an ordinary introspection query gets dozens of errors.
+    """
+
+    _reported = False
+
+    def enter_field(self, node: FieldNode, *_args: Any) -> None:
+        """Report the first field whose type belongs to the introspection system."""
+        type_ = self.context.get_type()
+        if not self._reported and type_ is not None and is_introspection_type(get_named_type(type_)):
+            self._reported = True
+            name = node.name.value
+            message = (
+                f"GraphQL introspection has been disabled, but the document contains the field '{name}'. "
+                "Ask the operator for the schema."
+            )
+            self.report_error(GraphQLError(message, node))
 
 
 REPLACED: dict[type[ASTValidationRule], type[ASTValidationRule]] = {

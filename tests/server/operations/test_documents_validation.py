@@ -1,7 +1,7 @@
 """Validation of documents: the specified rules, with bounds on the work of the costly ones."""
 
 import pytest
-from graphql import parse, specified_rules, validate
+from graphql import get_introspection_query, parse, specified_rules, validate
 
 from schema import schema as strawberry_schema
 from server.operations.document_size import DocumentLimits
@@ -79,3 +79,24 @@ def test_the_server_refuses_by_these_rules(introspection: bool) -> None:
 
     with pytest.raises(DocumentRefused, match="Remove blank lines"):
         documents.prepare("{viewer {" + "\n" * MAX_LINES + "id}}")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{ __schema { types { name fields { name type { name } } } queryType { name } } __type(name: "X") { name } }',
+        "{ ...A ...B } fragment A on Query { __schema { types { name } } } fragment B on Query { ...A __typename }",
+        get_introspection_query(),
+    ],
+    ids=["two fields", "fragments", "the usual query"],
+)
+def test_disabled_introspection_is_reported_once(document: str) -> None:
+    documents = Documents(SCHEMA, DocumentLimits(), introspection=False)
+    with pytest.raises(DocumentRefused) as refused:
+        documents.prepare(document)
+    found = [error.message for error in refused.value.errors if "introspection has been disabled" in error.message]
+    assert found == [
+        "GraphQL introspection has been disabled, but the document contains the field '__schema'. "
+        "Ask the operator for the schema."
+    ]
+    assert Documents(SCHEMA, DocumentLimits(), introspection=True).prepare("{ __typename __schema { types { name } } }")
