@@ -174,10 +174,7 @@ class Meter:
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
         refused = max(decisions, key=lambda decision: decision.retry_after)
         rate, seconds = refused.rate, math.ceil(refused.retry_after)
-        message = (
-            f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. "
-            f"Try again in {seconds} second{'s' if seconds > 1 else ''}."
-        )
+        message = f"The limit of {rate.limit:,} {UNITS[rate.name]} is used up. Try again in {in_words(seconds)}."
         limited = RateLimited(message, seconds, rate.name)
         self.record(limited)
         return limited
@@ -191,6 +188,14 @@ class Meter:
             (b"ratelimit-policy", self._limits.policy),
             (b"ratelimit", left),
         ]
+
+
+def in_words(seconds: int) -> str:
+    """Return a time to wait, rounded up: in seconds below two minutes, then in minutes, from two hours on in hours."""
+    for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
+        if seconds >= 2 * unit:
+            return f"{-(-seconds // unit)} {name}"
+    return "1 second" if seconds == 1 else f"{seconds} seconds"
 
 
 def preparation_of(text: str) -> int:

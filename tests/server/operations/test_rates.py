@@ -10,6 +10,7 @@ import pytest
 from graph import Graph
 from server.auth import Tokens
 from server.errors import RateLimited
+from server.operations.rates import in_words
 from server.operations.turns import MAX_WAITING, Turns
 from server.settings import Env, Settings
 from tests.server.conftest import KEY, Api, events, serving
@@ -67,6 +68,23 @@ async def test_a_used_up_rate_answers_429_and_when_to_come_back(strict: Api) -> 
     assert "data" not in refused.json()
     slow = await strict.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://a.example"})
     assert (slow.status_code, slow.headers["retry-after"]) == (429, refused.headers["retry-after"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 second"),
+        (2, "2 seconds"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (121, "3 minutes"),
+        (7_199, "120 minutes"),
+        (7_200, "2 hours"),
+        (7_201, "3 hours"),
+    ],
+)
+def test_times_to_wait_are_written_in_a_suitable_unit(seconds: int, words: str) -> None:
+    assert in_words(seconds) == words
 
 
 async def test_viewers_and_addresses_are_counted_apart(strict: Api) -> None:
