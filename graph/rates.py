@@ -157,12 +157,14 @@ class Rates:
             self, holder, charges, self._store.ask([command], partial(self._decide, holder, charges, used))
         )
 
-    def give_back(self, holder: str, rate: Rate, units: int) -> None:
-        """Return charged units that were not used, without waiting for the result."""
+    def give_back(self, holder: str, rate: Rate, units: int) -> "asyncio.Future[list[Decision]]":
+        """Return charged units that were not used. One round trip, which the caller may await."""
         unit = rate.unit_seconds * MICROSECONDS
         words = (rate.name, -round(units * unit), round(rate.burst * unit), 0)
         command = script("charge_rates").call([keys.rate(holder)], *words)
-        self._store.ask([command], partial(self._decide, holder, [(rate, 0)], [0.0])).add_done_callback(_retrieve)
+        giving = self._store.ask([command], partial(self._decide, holder, [(rate, 0)], [0.0]))
+        giving.add_done_callback(_retrieve)
+        return giving
 
     def refusal(self, holder: str, charges: Sequence[Charge]) -> list[Decision] | None:
         """Return the decisions if this process knows that one of the charges is refused, else None. No round trip."""

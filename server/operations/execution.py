@@ -127,7 +127,7 @@ class Execution:
                 context = caller.context(meter)
                 result = await self._run(ready.document, context, variables, operation_name)
                 if meter:
-                    meter.give_back_sign_ups(ready.demand.sign_ups - context.users_created)
+                    await meter.give_back_sign_ups(ready.demand.sign_ups - context.users_created)
             else:
                 result = await self._run(ready.document, caller.context(meter), variables, operation_name)
                 await _admit(checking, meter)

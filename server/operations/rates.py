@@ -3,6 +3,7 @@
 https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ describes the headers.
 """
 
+import asyncio
 import logging
 import math
 import time
@@ -135,10 +136,10 @@ class Meter:
         """Charge a holder for a request that is refused, without waiting for the outcome."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
-    def give_back_sign_ups(self, count: int) -> None:
-        """Give back the sign-ups that created no user: only the others count."""
+    async def give_back_sign_ups(self, count: int) -> None:
+        """Give back sign-ups that created no user. One round trip, so that the client's next request has them."""
         if count:
-            self._rates.give_back(holder_of(self._address), self._limits.sign_ups, count)
+            await asyncio.wait([self._rates.give_back(holder_of(self._address), self._limits.sign_ups, count)])
 
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""
