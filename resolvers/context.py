@@ -36,7 +36,7 @@ class Client(Protocol):
     def holder(self) -> str | None:
         """The viewer or network that shares a limit of concurrent replays between its streams; None for no limit."""
 
-    def hold_terms(self, terms: int) -> Callable[[], None]:
+    def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
 
@@ -47,7 +47,7 @@ class LocalClient:
     network: str = ""
     holder: str | None = None
 
-    def hold_terms(self, terms: int) -> Callable[[], None]:
+    def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Return a function that does nothing."""
         return _nothing
 

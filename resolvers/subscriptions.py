@@ -55,7 +55,7 @@ def events(
     """Stream the events that pass a filter in log order, each once: first what was missed, then live.
 
     Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
-    without the permission, SessionOver once the viewer has logged out, and what `Client.hold_terms` raises if the
+    without the permission, SessionOver once the viewer has logged out, and what `Client.acquire_terms` raises if the
     viewer's filters are too large.
     """
     chosen, viewer = _checked(filter), context.viewer
@@ -73,9 +73,9 @@ def _position(context: Context, after: str | None) -> int | None:
 
 
 async def _holding(bodies: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
-    """Keep room for a filter of so many terms until the stream ends. Raises what `Client.hold_terms` does."""
+    """Keep room for a filter of so many terms until the stream ends. Raises what `Client.acquire_terms` does."""
     async with aclosing(bodies):
-        release = context.client.hold_terms(terms)
+        release = context.client.acquire_terms(terms)
         try:
             async for body in bodies:
                 yield body

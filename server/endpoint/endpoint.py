@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
@@ -16,15 +17,21 @@ from server.endpoint.callers import Callers, unauthenticated
 from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import EventStream
 from server.endpoint.request_ids import REQUEST_ID, identify
-from server.endpoint.requests import Asked, read_body, read_parameters, receive_body
+from server.endpoint.requests import parse_body, parse_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
 from server.errors import Refused, failed, shortened
 from server.operations.caller import Caller
 from server.operations.execution import Execution
+from server.operations.operation_request import OperationRequest
 from server.operations.trusted_documents import TrustedDocuments
 from server.playground import Playground
 
-ALLOWED = {"POST": frozenset({OperationType.QUERY, OperationType.MUTATION}), "GET": frozenset({OperationType.QUERY})}
+Kinds: TypeAlias = frozenset[OperationType]
+
+ALLOWED: dict[str, Kinds] = {
+    "POST": frozenset({OperationType.QUERY, OperationType.MUTATION}),
+    "GET": frozenset({OperationType.QUERY}),
+}
 SUBSCRIPTIONS = frozenset({OperationType.SUBSCRIPTION})
 OPERATION_PARAMETERS = {"query", "documentId", "extensions"}
 
@@ -93,14 +100,16 @@ class GraphQLEndpoint:
             raise _wrong_operation(error) from None
         return render(result, media_type, self.execution.limits.response, caller.meter)
 
-    async def _read(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> Asked:
+    async def _read(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> OperationRequest:
         """Read the operation of a request. Raises Refused, and ClientDisconnect."""
         if scope["method"] == "GET":
-            return read_parameters(QueryParams(scope["query_string"]))
+            return parse_parameters(QueryParams(scope["query_string"]))
         body = await receive_body(receive, headers.get(b"content-length", b""), self._max_body)
-        return read_body(headers.get(b"content-type", b"").decode("latin-1"), body)
+        return parse_body(headers.get(b"content-type", b"").decode("latin-1"), body)
 
-    async def _stream(self, caller: Caller, request: Asked, allowed: frozenset[OperationType]) -> EventStream:
+    async def _stream(
+        self, caller: Caller, request: OperationRequest, allowed: frozenset[OperationType]
+    ) -> EventStream:
         """Stream an operation. One round trip, shared with other reads of the same event-loop iteration.
 
         Raises Refused if the session has ended: once the response has begun, its status cannot say so any more.

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from strawberry.types import ExecutionResult
 
-from server.endpoint.requests import JSON, REMEMBERED_LENGTH, parse_media_type
+from server.endpoint.requests import JSON, MAX_CACHED_HEADER, parse_media_type
 from server.errors import COST_LIMIT, STATUSES, Refused
 from server.operations.execution import was_executed
 from server.operations.rates import Meter
@@ -49,7 +49,7 @@ def choose_media_type(accept: str) -> str:
     An event stream is chosen only if it is listed first, because many clients list it after JSON without wanting it.
     GraphQL JSON is chosen if it is listed with at least the quality of plain JSON.
     """
-    return _choose(accept) if len(accept) <= REMEMBERED_LENGTH else _choose.__wrapped__(accept)
+    return _choose(accept) if len(accept) <= MAX_CACHED_HEADER else _choose.__wrapped__(accept)
 
 
 @lru_cache(maxsize=256)

@@ -26,10 +26,10 @@ from strawberry.types.execution import ExecutionResult
 
 from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
-from server.endpoint.requests import Asked, read
 from server.errors import RATE_LIMITED, Refused, coded
 from server.operations.caller import Caller
 from server.operations.execution import was_executed
+from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class SocketOperation(BaseOperation[Caller, None]):
 
     __slots__ = ("answered",)
 
-    def __init__(self, handler: "SocketHandler", id: str, query: str, asked: Asked) -> None:
-        super().__init__(handler, id, query, asked.variables, asked.operation_name)
+    def __init__(self, handler: "SocketHandler", id: str, query: str, request: OperationRequest) -> None:
+        super().__init__(handler, id, query, request.variables, request.operation_name)
         self.answered = False
 
     async def send_operation_message(self, message: Any) -> None:
@@ -144,7 +144,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             self._timer.cancel()
         try:
             await self._identify(message.get("payload") or {})
-            self._release = self.context.quotas.sockets.hold(self.context.holder)
+            self._release = self.context.quotas.sockets.acquire(self.context.holder)
         except BadToken as bad:
             await self.websocket.close(FORBIDDEN, str(bad))
         except QuotaExceeded:
@@ -185,12 +185,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     async def _start(self, id: str, payload: object) -> None:
         """Start an operation, or refuse it if its document is not one that may be executed."""
         try:
-            asked = read(payload)
-            query = self.view.trusted.resolve(asked)
+            request = parse_request(payload)
+            query = self.view.trusted.resolve(request)
         except Refused as refused:
             await self._refuse(id, refused.message, refused.code)
         else:
-            operation = self.operations[id] = SocketOperation(self, id, query, asked)
+            operation = self.operations[id] = SocketOperation(self, id, query, request)
             operation.task = asyncio.create_task(self._run(operation))
 
     async def _refuse(self, id: str, message: str, code: str) -> None:

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from graphql import GraphQLError
 from starlette.types import Receive
 
 from executor.futures import retrieve_exception
 from graph import Graph
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
-from server.errors import RATE_LIMITED
-from server.operations.quotas import QuotaExceeded, Quotas, holder_of
+from server.operations.quotas import Quotas, network_of
 from server.operations.rates import Meter, RateLimits
 
 EVENTS_AT_ONCE = 4
@@ -61,7 +59,7 @@ class Caller:
     @property
     def network(self) -> str:
         """The network that the caller's address belongs to."""
-        return holder_of(self.address)
+        return network_of(self.address)
 
     def begin(self) -> Meter | None:
         """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
@@ -98,27 +96,16 @@ class Caller:
         viewer = self.viewer
         return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
 
-    def hold_stream(self) -> Callable[[], None]:
-        """Count a live subscription in. Returns what counts it out. Raises GraphQLError if there are too many."""
-        quota = self.quotas.streams if self.viewer else self.quotas.anonymous_streams
-        try:
-            return quota.hold(self.holder)
-        except QuotaExceeded:
-            message = f"You have {quota.most} live subscriptions, the most that are allowed. End one first."
-            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+    def acquire_stream(self) -> Callable[[], None]:
+        """Count a live subscription. Return the function that releases it. Raises GraphQLError beyond the quota."""
+        return self.quotas.acquire_stream(self.holder, anonymous=self.viewer is None)
 
-    def hold_terms(self, terms: int) -> Callable[[], None]:
-        """Count an event filter in by its terms. Returns what counts it out. Raises GraphQLError if it has too many."""
-        quota = self.quotas.terms if self.viewer else self.quotas.anonymous_terms
-        try:
-            return quota.hold(self.holder, terms)
-        except QuotaExceeded:
-            message = (
-                f"Your event filters hold {quota.held_by(self.holder):,} terms and this one has {terms:,}; "
-                f"the limit is {quota.most:,}{'' if self.viewer else ' for anonymous clients'}. "
-                "End a subscription first, or use a smaller filter."
-            )
-            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+    def acquire_terms(self, terms: int) -> Callable[[], None]:
+        """Count the terms of an event filter. Return the function that releases them.
+
+        Raises GraphQLError beyond the quota.
+        """
+        return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
     def context(self, meter: Meter | None = None) -> Context:
         """Make the context of an operation."""

@@ -22,11 +22,12 @@ from executor import Executor, Operation
 from graph.feed.updates import HomeUpdate, StreamUpdate
 from resolvers.context import Context
 from server.auth import BadToken
-from server.endpoint.disconnects import while_connected
 from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, coded
 from server.operations.caller import SESSION_ENDED, Caller
+from server.operations.disconnects import cancel_on_disconnect
+from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
-from server.operations.documents import DocumentRefused, Documents
+from server.operations.documents import DocumentCache
 from server.operations.preparation import EVERYTHING, OperationLimits, Preparation, Ready
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.turns import Turns
@@ -67,7 +68,7 @@ class Execution:
             else None
         )
         forget = self.executor.forget if self.executor else None
-        kept = Documents(schema._schema, documents, introspection=introspection, locations=locations, forget=forget)
+        kept = DocumentCache(schema._schema, documents, introspection=introspection, locations=locations, forget=forget)
         self.preparation = Preparation(kept, limits)
         self._deadline = limits.deadline.total_seconds()
         self._turns = Turns(limits.at_once)
@@ -102,7 +103,7 @@ class Execution:
             async with asyncio.timeout(self._deadline) as deadline:
                 answering = self._answer(caller, ready, variables, operation_name)
                 if ready.demand.hashes and caller.receive:
-                    return await while_connected(answering, caller.receive)
+                    return await cancel_on_disconnect(answering, caller.receive)
                 return await answering
         except ClientDisconnect:
             raise
@@ -115,7 +116,7 @@ class Execution:
         self, caller: Caller, ready: Ready, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> ExecutionResult:
         meter = ready.meter
-        if meter and not self._turns.begin_now(meter.holder):
+        if meter and not self._turns.try_acquire(meter.holder):
             await self._wait_for_turn(caller, meter, ready.preparation)
         checking = None
         try:
@@ -139,13 +140,13 @@ class Execution:
             raise
         finally:
             if meter:
-                self._turns.end(meter.holder)
+                self._turns.release(meter.holder)
         return _result(caller, result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
         """Wait for a turn. An operation that never gets one is charged for the preparation of its document."""
         try:
-            await self._turns.begin(meter.holder)
+            await self._turns.acquire(meter.holder)
         except BaseException as error:
             if preparation:
                 caller.charge_refusal(meter, preparation)
@@ -220,7 +221,7 @@ class Execution:
                 ready.meter.charge(ready.demand, ready.preparation + SUBSCRIPTION)
                 await ready.meter.settle()
             await caller.check_session()
-            release = caller.hold_stream()
+            release = caller.acquire_stream()
             context = caller.context()
             source = CoreExecutor.build(
                 self.schema._schema,

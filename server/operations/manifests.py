@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from server.endpoint.requests import MAX_ID
+from server.operations.operation_request import MAX_ID
 from server.settings import SettingsError
 
 APOLLO = "apollo-persisted-query-manifest"

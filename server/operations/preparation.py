@@ -13,7 +13,9 @@ from strawberry.types.graphql import OperationType
 from server.errors import RateLimited
 from server.operations.caller import Caller
 from server.operations.cost import Demand, refusal
-from server.operations.documents import DocumentRefused, Documents, Prepared
+from server.operations.document_checks import DocumentRefused
+from server.operations.documents import DocumentCache
+from server.operations.prepared_document import PreparedDocument
 from server.operations.rates import Meter, preparation_of
 
 EVERYTHING = frozenset(OperationType)
@@ -52,7 +54,7 @@ class Ready:
 class Preparation:
     """Prepares the operations of requests, and refuses those that demand more than the limits."""
 
-    def __init__(self, documents: Documents, limits: OperationLimits) -> None:
+    def __init__(self, documents: DocumentCache, limits: OperationLimits) -> None:
         self.documents = documents
         self._limits = limits
 
@@ -99,7 +101,7 @@ class Preparation:
 
     def _check(
         self,
-        prepared: Prepared,
+        prepared: PreparedDocument,
         operation_name: str | None,
         variables: Mapping[str, Any],
         allowed: Collection[OperationType] = EVERYTHING,

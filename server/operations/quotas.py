@@ -1,4 +1,4 @@
-"""How much one viewer, or one anonymous address, may hold open in this process at a time."""
+"""Quotas: how much a user, or the network of an anonymous address, may have open in one process."""
 
 import ipaddress
 from collections import Counter
@@ -6,40 +6,42 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from graphql import GraphQLError
+
+from server.errors import RATE_LIMITED
 from server.settings import Settings
 
-PREFIX_OF_ONE = 64  # bits: a client with IPv6 usually has such a network to itself
-ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a viewer
+CLIENT_PREFIX = 64  # bits: a client with IPv6 usually has a /64 network of its own
+ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a user
+
+Release = Callable[[], None]
 
 
 class QuotaExceeded(Exception):
-    """Somebody holds as many as they may."""
+    """The holder already has as much as its quota allows."""
 
 
 class Quota:
-    """Counts what is held open, of one kind, by whom; lets nobody hold more than `most`.
-
-    What counts for more than one has a weight.
-    """
+    """Counts what each holder has open of one kind, and allows at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._held: Counter[Hashable] = Counter()
 
-    def hold(self, holder: Hashable, weight: int = 1) -> Callable[[], None]:
-        """Count something in, by its weight. Returns what counts it out, to be called once. Raises QuotaExceeded."""
+    def acquire(self, holder: Hashable, weight: int = 1) -> Release:
+        """Count `weight` for a holder. Return the function to call once to release it. Raises QuotaExceeded."""
         if self.held_by(holder) + weight > self.most:
             raise QuotaExceeded
         self._held[holder] += weight
         return partial(self._release, holder, weight)
 
     def held_by(self, holder: Hashable) -> int:
-        """Return how much one holder holds."""
+        """Return how much one holder has open."""
         return self._held.get(holder, 0)
 
     @property
     def held(self) -> int:
-        """How much is held by all together."""
+        """How much all holders have open."""
         return self._held.total()
 
     def _release(self, holder: Hashable, weight: int) -> None:
@@ -60,7 +62,7 @@ class Quotas:
 
     @classmethod
     def of(cls, settings: Settings) -> "Quotas":
-        """Return the quotas of the settings. Anonymous subscriptions count separately only while rates are limited."""
+        """Return the quotas of the settings. Anonymous subscriptions have their own only while rates are limited."""
         streams = Quota(settings.max_streams)
         anonymous = Quota(min(settings.max_streams, settings.max_anonymous_streams))
         return cls(
@@ -71,14 +73,39 @@ class Quotas:
             anonymous_terms=Quota(max(1, settings.max_filter_terms // ANONYMOUS_SHARE)),
         )
 
+    def acquire_stream(self, holder: Hashable, *, anonymous: bool) -> Release:
+        """Count a live subscription. Return the function that releases it. Raises GraphQLError beyond the quota."""
+        quota = self.anonymous_streams if anonymous else self.streams
+        try:
+            return quota.acquire(holder)
+        except QuotaExceeded:
+            message = f"You have {quota.most} live subscriptions, which is the limit. End one first."
+            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
+    def acquire_terms(self, holder: Hashable, terms: int, *, anonymous: bool) -> Release:
+        """Count the terms of an event filter. Return the function that releases them.
+
+        Raises GraphQLError beyond the quota.
+        """
+        quota = self.anonymous_terms if anonymous else self.terms
+        try:
+            return quota.acquire(holder, terms)
+        except QuotaExceeded:
+            message = (
+                f"Your event filters have {quota.held_by(holder):,} terms and this one has {terms:,}; "
+                f"the limit is {quota.most:,}{' for anonymous clients' if anonymous else ''}. "
+                "End a subscription first, or use a smaller filter."
+            )
+            raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
+
 
 @lru_cache(maxsize=10_000)
-def holder_of(host: str) -> str:
-    """Tell who stands for an anonymous client at this address: with IPv6, its network."""
+def network_of(host: str) -> str:
+    """Return the network that stands for an anonymous client: an IPv4 address, or a /64 network of IPv6."""
     try:
         address = ipaddress.IPv6Address(host)
     except ValueError:
         return host
     if address.ipv4_mapped:
         return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address), PREFIX_OF_ONE), strict=False))
+    return str(ipaddress.IPv6Network((int(address), CLIENT_PREFIX), strict=False))

@@ -15,7 +15,7 @@ from graph.rates import Charge, Decision, PendingCharge, Rate, Rates
 from resolvers.rates import RateLimit
 from server.errors import RateLimited
 from server.operations.cost import MAX_WRITES, Demand
-from server.operations.quotas import holder_of
+from server.operations.quotas import network_of
 from server.settings import Settings
 
 MINUTE = 60
@@ -122,7 +122,7 @@ class Meter:
         accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
         accounts = [charge for charge in accounts if charge[1]]
         if accounts:
-            self._begin(holder_of(self._address), accounts)
+            self._begin(network_of(self._address), accounts)
 
     def _begin(self, holder: str, charges: Sequence[Charge]) -> None:
         charging = self._rates.charge(holder, charges)
@@ -139,7 +139,7 @@ class Meter:
     async def give_back_sign_ups(self, count: int) -> None:
         """Give back sign-ups that created no user. One round trip, so that the client's next request has them."""
         if count:
-            await asyncio.wait([self._rates.give_back(holder_of(self._address), self._limits.sign_ups, count)])
+            await asyncio.wait([self._rates.give_back(network_of(self._address), self._limits.sign_ups, count)])
 
     def forget(self) -> None:
         """Let the charges go on without anybody who waits for them."""
@@ -170,7 +170,7 @@ class Meter:
 
     def record(self, refusal: RateLimited) -> None:
         """Count a refusal for operators to see."""
-        self._limits.record(refusal.rate, holder_of(self._address) if refusal.rate in NETWORK_RATES else self.holder)
+        self._limits.record(refusal.rate, network_of(self._address) if refusal.rate in NETWORK_RATES else self.holder)
 
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
         refused = max(decisions, key=lambda decision: decision.retry_after)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from server.endpoint.requests import Asked
 from server.errors import Refused
 from server.operations.manifests import Entry, read_entries
+from server.operations.operation_request import OperationRequest
 from server.setting_values import TrustedDocumentsMode
 from server.settings import SettingsError
 
@@ -53,19 +53,19 @@ class TrustedDocuments:
     def __len__(self) -> int:
         return len(set(self._texts.values()))
 
-    def resolve(self, asked: Asked) -> str:
+    def resolve(self, request: OperationRequest) -> str:
         """Return the text of the document that a request asks to execute. Raises Refused. O(1)."""
-        if asked.document_id is not None:
-            return self._named(asked.document_id)
-        if not asked.query:
-            return self._hashed(asked.sha256 or "")
+        if request.document_id is not None:
+            return self._named(request.document_id)
+        if not request.query:
+            return self._hashed(request.sha256 or "")
         if self._mode is ONLY:
             raise Refused(
                 400, "This server executes trusted documents only. Send a 'documentId', not a 'query'.", ID_REQUIRED
             )
-        if asked.sha256 is not None and self._mode is ALLOW and asked.sha256 != _hash(asked.query):
+        if request.sha256 is not None and self._mode is ALLOW and request.sha256 != _hash(request.query):
             raise Refused(400, "'extensions.persistedQuery.sha256Hash' is not the SHA-256 hash of 'query'.")
-        return asked.query
+        return request.query
 
     def _named(self, id: str) -> str:
         """Return the text of a `documentId`. Raises Refused."""

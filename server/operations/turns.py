@@ -1,4 +1,4 @@
-"""Turns: how many operations of one holder run at once; further ones wait in order, and too many are refused."""
+"""Turns: each holder runs a limited number of operations at once; further operations wait in order."""
 
 import asyncio
 from collections import deque
@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from server.errors import RateLimited
 
-MAX_WAITING = 50  # operations of one holder, beside those that run
+MAX_WAITING = 50  # operations of one holder, in addition to the running ones
 
 
 class Turns:
@@ -17,22 +17,23 @@ class Turns:
         self._running: dict[Hashable, int] = {}
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
 
-    def begin_now(self, holder: Hashable) -> bool:
-        """Take a turn, which `end` gives back, if there is one; return whether there was."""
+    def try_acquire(self, holder: Hashable) -> bool:
+        """Take a turn if one is free; return False otherwise. `release` gives it back."""
         running = self._running.get(holder, 0)
         if running >= self._most:
             return False
         self._running[holder] = running + 1
         return True
 
-    async def begin(self, holder: Hashable) -> None:
-        """Wait for a turn, which `end` gives back. Raises RateLimited if too many operations wait already."""
-        if self.begin_now(holder):
+    async def acquire(self, holder: Hashable) -> None:
+        """Wait for a turn. `release` gives it back. Raises RateLimited if too many operations wait already."""
+        if self.try_acquire(holder):
             return
         waiting = self._waiting.setdefault(holder, deque())
         if len(waiting) >= MAX_WAITING:
             raise RateLimited(
-                f"{self._most} of your operations are running and {MAX_WAITING} are waiting. Send fewer at once.",
+                f"{self._most} of your operations are running and {MAX_WAITING} are waiting, which is the limit. "
+                "Send fewer at the same time.",
                 1,
                 "turns",
             )
@@ -42,18 +43,18 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.end(holder)  # it was this one's turn at the moment it was cancelled
+                self.release(holder)  # the turn came in the same event-loop iteration as the cancellation
             elif turn in waiting:
                 waiting.remove(turn)
-                self._tidy(holder)
+                self._remove_if_empty(holder)
             raise
 
-    def end(self, holder: Hashable) -> None:
-        """Give a turn back, to the operation that has waited longest."""
+    def release(self, holder: Hashable) -> None:
+        """Give a turn to the operation that has waited longest, or back."""
         waiting = self._waiting.get(holder, ())
         while waiting:
             turn = waiting.popleft()
-            self._tidy(holder)
+            self._remove_if_empty(holder)
             if not turn.done():
                 turn.set_result(None)
                 return
@@ -61,6 +62,6 @@ class Turns:
         if not self._running[holder]:
             del self._running[holder]
 
-    def _tidy(self, holder: Hashable) -> None:
+    def _remove_if_empty(self, holder: Hashable) -> None:
         if not self._waiting[holder]:
             del self._waiting[holder]

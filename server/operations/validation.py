@@ -1,6 +1,6 @@
 """The validation rules for documents: graphql-core's, with bounds on the work that the costly ones do.
 
-The bounds are for documents within the limits of `server.operations.documents`. There, all rules together take time
+The bounds are for documents within the limits of `DocumentLimits`. There, all rules together take time
 about linear in the document.
 """
 

@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from typing import Any, Protocol
 
-from server.operations.quotas import holder_of
+from server.operations.quotas import network_of
 from server.transport.descriptors import ceiling
 from server.transport.limits import Timeouts
 from server.transport.proxies import TrustedProxies
@@ -69,7 +69,7 @@ class Connections:
         if descriptor >= self.ceiling:
             return self._refuse(DESCRIPTORS, "the process has no more file descriptors to give", loop.time())
         if self.per_address is not None and host is not None and not self.proxies.trusts(host):
-            holder = holder_of(host)
+            holder = network_of(host)
             if self._by_address[holder] >= self.per_address:
                 return self._refuse(ADDRESS, f"{holder} has {self.per_address} already", loop.time())
             self._by_address[holder] += 1

@@ -123,7 +123,7 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
         assert response.status_code == 413
         assert error_of(response) == (
             "BAD_USER_INPUT",
-            "The body has more than 100,000 bytes, the most that are read. Send less.",
+            "The body has more than 100,000 bytes, which is the limit. Send a smaller request.",
         )
 
 

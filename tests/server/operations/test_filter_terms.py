@@ -37,7 +37,7 @@ async def test_a_viewers_filters_share_a_budget_over_all_transports(tight: Api) 
         refusal = await begun(socket, "2", filtering(1))
         assert refused(refusal["payload"])
         assert refusal["payload"][0]["message"] == (
-            "Your event filters hold 300 terms and this one has 2; the limit is 300. "
+            "Your event filters have 300 terms and this one has 2; the limit is 300. "
             "End a subscription first, or use a smaller filter."
         )
         assert refused((await first_streamed(tight, stack, alice, filtering(1))).data["errors"])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schema import schema
-from server.endpoint.requests import Asked
 from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
+from server.operations.operation_request import OperationRequest
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
 from server.settings import Settings, SettingsError, TrustedDocumentsMode
@@ -28,7 +28,7 @@ def load(path: Path) -> TrustedDocuments:
 
 def text_of(documents: TrustedDocuments, id: str) -> str:
     """Return the text that an id stands for."""
-    return documents.resolve(Asked("", None, None, document_id=id))
+    return documents.resolve(OperationRequest("", None, None, document_id=id))
 
 
 def write(path: Path, content: object) -> Path:

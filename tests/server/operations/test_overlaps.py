@@ -10,8 +10,9 @@ from graphql import GraphQLError, GraphQLSchema, build_schema, parse, specified_
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
+from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
-from server.operations.documents import DocumentRefused, Documents
+from server.operations.documents import DocumentCache
 from server.operations.overlaps import LinearOverlappingFields, rule
 from server.operations.overlaps.rule import MAX_CONFLICTS, MAX_STEPS
 from server.operations.overlaps.selections import Field, Reader, Selections
@@ -342,7 +343,7 @@ def test_fragment_variables_are_refused() -> None:
 
 def test_the_server_uses_the_linear_rule() -> None:
     """A document with a thousand conflicting pairs has one error, not one for each pair up to the limit of 20."""
-    documents = Documents(SCHEMA, DocumentLimits(), introspection=False)
+    documents = DocumentCache(SCHEMA, DocumentLimits(), introspection=False)
     fields = " ".join(f"followers(first: {number + 1}) {{totalCount}}" for number in range(50))
 
     with pytest.raises(DocumentRefused) as refused:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from server.operations.quotas import Quota, QuotaExceeded, holder_of
+from server.operations.quotas import Quota, QuotaExceeded, network_of
 from server.settings import Settings
 from tests.server.conftest import Api, Socket, Streamed, events, serving, until
 
@@ -131,24 +131,24 @@ async def test_sockets_that_were_never_let_in_do_not_count(strict: Api) -> None:
 def test_a_quota_is_each_holders_own() -> None:
     """Who lets go may hold again; the sum is of all."""
     quota = Quota(1)
-    release = quota.hold("a")
-    quota.hold("b")
+    release = quota.acquire("a")
+    quota.acquire("b")
     with pytest.raises(QuotaExceeded):
-        quota.hold("a")
+        quota.acquire("a")
     assert quota.held == 2
     release()
-    quota.hold("a")
+    quota.acquire("a")
     assert quota.held == 2
 
 
 def test_what_is_held_may_weigh_more_than_one() -> None:
     """A weight fits or is refused as a whole, and is given back as a whole."""
     quota = Quota(10)
-    release = quota.hold("a", 7)
+    release = quota.acquire("a", 7)
     with pytest.raises(QuotaExceeded):
-        quota.hold("a", 4)
+        quota.acquire("a", 4)
     assert quota.held_by("a") == 7
-    quota.hold("a", 3)
+    quota.acquire("a", 3)
     release()
     assert (quota.held_by("a"), quota.held_by("b"), quota.held) == (3, 0, 3)
 
@@ -165,4 +165,4 @@ def test_what_is_held_may_weigh_more_than_one() -> None:
 )
 def test_a_network_of_ipv6_counts_as_one_address(host: str, holder: str) -> None:
     """Or a client would have 2^64 of them; IPv4 addresses count one by one, however they are written."""
-    assert holder_of(host) == holder
+    assert network_of(host) == holder

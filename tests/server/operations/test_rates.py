@@ -279,10 +279,10 @@ async def test_turns_are_taken_in_order() -> None:
     turns, order = Turns(2), []
 
     async def run(name: int) -> None:
-        await turns.begin("a")
+        await turns.acquire("a")
         order.append(name)
         await asyncio.sleep(0)
-        turns.end("a")
+        turns.release("a")
 
     await asyncio.gather(*(run(number) for number in range(10)))
     assert order == list(range(10))
@@ -293,28 +293,28 @@ async def test_turns_are_taken_in_order() -> None:
 async def test_a_turn_that_is_no_longer_wanted_goes_to_the_next() -> None:
     """Whether its operation was cancelled while it waited, or at the moment when it was its turn."""
     turns = Turns(1)
-    await turns.begin("a")
-    first, second, third = [asyncio.ensure_future(turns.begin("a")) for _ in range(3)]
+    await turns.acquire("a")
+    first, second, third = [asyncio.ensure_future(turns.acquire("a")) for _ in range(3)]
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.sleep(0)
-    turns.end("a")
+    turns.release("a")
     second.cancel()  # it has its turn already, and does not know yet
     await asyncio.wait([first, second])
     await asyncio.wait_for(third, 1)
-    turns.end("a")
+    turns.release("a")
     assert not turns._running
 
 
 async def test_too_many_waiting_operations_are_refused() -> None:
     """One who sends faster than is answered fills no memory, and others do not wait."""
     turns = Turns(1)
-    await turns.begin("a")
-    waiting = [asyncio.ensure_future(turns.begin("a")) for _ in range(MAX_WAITING)]
+    await turns.acquire("a")
+    waiting = [asyncio.ensure_future(turns.acquire("a")) for _ in range(MAX_WAITING)]
     await asyncio.sleep(0)
-    with pytest.raises(RateLimited, match="Send fewer at once"):
-        await turns.begin("a")
-    await turns.begin("b")
+    with pytest.raises(RateLimited, match="Send fewer at the same time"):
+        await turns.acquire("a")
+    await turns.acquire("b")
     for each in waiting:
         each.cancel()
     await asyncio.wait(waiting)

@@ -8,8 +8,10 @@ import pytest
 
 from graph.tasks import end
 from schema import schema
+from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
-from server.operations.documents import DocumentRefused, Documents, parse_document
+from server.operations.documents import DocumentCache
+from server.operations.parsing import parse_document
 from server.process.garbage import collect_when_grown, resident
 
 
@@ -60,7 +62,7 @@ def test_a_parsed_document_leaves_no_cycles() -> None:
 
 def test_what_is_kept_of_refused_documents_is_little() -> None:
     """The last ones are remembered with their messages only."""
-    documents = Documents(schema._schema, DocumentLimits(), introspection=True)
+    documents = DocumentCache(schema._schema, DocumentLimits(), introspection=True)
     for number in range(1000):
         with pytest.raises(DocumentRefused):
             documents.prepare(f"{{ wrong{number} }}")

@@ -1,4 +1,4 @@
-"""Clients that leave before their answer: work that costs much ends with them."""
+"""Disconnects: expensive work stops when its client has left."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,12 +10,12 @@ from starlette.types import Receive
 T = TypeVar("T")
 
 
-async def while_connected(work: Coroutine[Any, Any, T], receive: Receive) -> T:
-    """Return what some work returns; cancel it and raise ClientDisconnect when the client leaves.
+async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+    """Return the result of a coroutine. Cancel it and raise ClientDisconnect if the client disconnects first.
 
-    The body of the request must have been read. Takes two tasks, so it is for work that costs far more.
+    The body of the request must have been read. Starts two tasks, so use it only for work that costs far more.
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -26,9 +26,9 @@ async def while_connected(work: Coroutine[Any, Any, T], receive: Receive) -> T:
         leaving.cancel()
         await asyncio.wait((working, leaving))
         if not working.cancelled():
-            working.exception()  # nobody is left to be told
+            working.exception()  # mark the exception as retrieved
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,0 +1,61 @@
+"""Checks of documents: parsed, measured, then validated.
+
+Documents are measured first, because validation of hostile documents is slow.
+"""
+
+from collections.abc import Sequence
+
+from graphql import GraphQLError, GraphQLSchema, GraphQLSyntaxError, validate
+
+from server.errors import COST_LIMIT, shortened
+from server.operations.document_size import MAX_ALIAS_LENGTH, DocumentLimits, excess, longest_alias, measure
+from server.operations.parsing import parse_document
+from server.operations.prepared_document import PreparedDocument
+from server.operations.validation import RULES, NoIntrospection
+from server.operations.weights import Weights
+
+MAX_ERRORS = 20
+INVALID = "GRAPHQL_VALIDATION_FAILED"
+
+
+class DocumentRefused(Exception):
+    """A document that is not executed: a syntax error, too large, or invalid. Carries at most 20 coded errors."""
+
+    def __init__(self, errors: Sequence[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = tuple(errors)
+
+
+class DocumentChecks:
+    """The checks of documents for one schema."""
+
+    def __init__(self, schema: GraphQLSchema, limits: DocumentLimits, *, introspection: bool) -> None:
+        self._schema = schema
+        self._limits = limits
+        self._introspection = introspection
+        self._rules = [*RULES, *([] if introspection else [NoIntrospection])]
+        self._weights = Weights(schema)
+
+    def prepare(self, text: str, *, locations: bool) -> PreparedDocument:
+        """Parse, measure and validate a document. Raises DocumentRefused."""
+        try:
+            document = parse_document(text, self._limits.tokens, locations=locations)
+        except GraphQLSyntaxError as error:
+            raise DocumentRefused([_detached(error, "GRAPHQL_PARSE_FAILED")]) from None
+        too_large = excess(measure(document), self._limits.size)
+        if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
+            too_large = f"The document has an alias of over {MAX_ALIAS_LENGTH} characters, the most that are allowed."
+        if too_large is not None:
+            raise DocumentRefused([GraphQLError(too_large, extensions={"code": COST_LIMIT})])
+        hide = not self._introspection
+        errors = validate(self._schema, document, self._rules, MAX_ERRORS, hide_suggestions=hide)
+        if errors:
+            raise DocumentRefused([_detached(error, INVALID) for error in errors[:MAX_ERRORS]])
+        return PreparedDocument(document, self._weights)
+
+
+def _detached(error: GraphQLError, code: str) -> GraphQLError:
+    """Copy an error without its document and traceback, so that it can be cached, and shorten its message."""
+    copy = GraphQLError(shortened(error.message), extensions={"code": code})
+    copy.locations = error.locations
+    return copy
