@@ -18,7 +18,7 @@ from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.endpoint import GraphQLEndpoint, method_not_allowed
 from server.endpoint.request_ids import RequestIds
 from server.endpoint.websocket_endpoint import WebSocketEndpoint
-from server.errors import failed
+from server.errors import internal_error
 from server.health import live, ready
 from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
@@ -141,4 +141,4 @@ async def print_schema(request: Request) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     """Return the response for an unexpected error, which the server logs."""
     request_id = request.state.request_id
-    return failed(request_id).response(request_id)
+    return internal_error(request_id).response(request_id)

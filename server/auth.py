@@ -1,7 +1,7 @@
-"""Access tokens: who asks, proven by a signature. Whether the session still lives is asked of the store.
+"""Access tokens: signed JWTs that identify a user and a session. The store knows whether the session is still live.
 
-A token is a JWT signed with HS256. Its header must name the key (`kid`), its claims the user (`sub`), the session
-(`sid`) and the end (`exp`).
+Tokens are signed with HS256. The header must contain the key id (`kid`); the claims must contain the user (`sub`), the
+session (`sid`) and the expiry (`exp`).
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import jwt
+from cachetools import LRUCache
 
 from graph.model import MAX_NUMBER, Session
 from resolvers.context import Viewer
@@ -17,26 +18,26 @@ from server.signing_keys import key_id
 
 ALGORITHM = "HS256"
 MAX_TOKEN = 2000
-REMEMBERED = 10_000
+VERIFIED = 10_000  # tokens whose verification is cached
 
 
 class BadToken(Exception):
-    """A token that proves nothing; the message says why, without repeating the token."""
+    """An invalid token. The message gives the reason and does not contain the token."""
 
 
 class Tokens:
-    """Makes and checks access tokens: the first key signs, every key verifies, so keys can be rotated.
+    """Issues and verifies access tokens. The first key signs and every key verifies, so keys can be rotated.
 
-    A token is verified with the key that its `kid` names, and with no other one.
+    A token is verified only with the key that its `kid` identifies.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._key = keys[0]
         self._keys = {key_id(key): key for key in reversed(keys)}
-        self._read: dict[str, Viewer] = {}
+        self._verified: LRUCache[str, Viewer] = LRUCache(VERIFIED)
 
     def issue(self, session: Session) -> str:
-        """Make the access token of a session; it ends when the session does."""
+        """Return the access token of a session, which expires with the session."""
         claims = {
             "sub": str(session.user),
             "sid": session.id,
@@ -46,7 +47,7 @@ class Tokens:
         return jwt.encode(claims, self._key, ALGORITHM, {"kid": key_id(self._key)})
 
     def verify(self, token: str) -> Viewer:
-        """Tell who a token stands for. Raises BadToken for a forged, malformed or expired one."""
+        """Return the viewer of a token. Raises BadToken for a forged, malformed or expired token."""
         if len(token) > MAX_TOKEN:
             raise BadToken("The access token is malformed.")
         try:
@@ -55,7 +56,7 @@ class Tokens:
         except jwt.InvalidSignatureError:
             raise _not_issued_here() from None
         except jwt.ExpiredSignatureError:
-            raise BadToken("The access token has expired: log in again.") from None
+            raise BadToken("The access token has expired. Log in again.") from None
         except (jwt.InvalidTokenError, ValueError, OverflowError):
             raise BadToken("The access token is malformed.") from None
         return _viewer(claims["sub"], claims["sid"], claims["exp"])
@@ -68,10 +69,10 @@ class Tokens:
         return key
 
     def viewer(self, authorization: object) -> Viewer | None:
-        """Read an Authorization header, or its like of a socket's first message; None means anonymous.
+        """Return the viewer of an Authorization header, or of the same value in a WebSocket's first message.
 
-        What was good is remembered until the token ends. Raises BadToken for everything that is there but is not a good
-        bearer token.
+        Returns None for None: the client is anonymous. Caches verified tokens. Raises BadToken for every other value
+        than a valid bearer token.
         """
         if authorization is None:
             return None
@@ -79,28 +80,26 @@ class Tokens:
             raise BadToken("The access token is malformed.")
         words = authorization.split() if isinstance(authorization, str) else []
         if len(words) != 2 or words[0].lower() != "bearer":
-            raise BadToken("Authorization must be 'Bearer' and an access token.")
+            raise BadToken("The Authorization header must be 'Bearer' and an access token.")
         token = words[1]
-        known = self._read.get(token)
+        known = self._verified.get(token)
         if known is not None and known.expires_at.timestamp() > time.time():
             return known
-        viewer = self._read[token] = self.verify(token)
-        while len(self._read) > REMEMBERED:
-            del self._read[next(iter(self._read))]
+        viewer = self._verified[token] = self.verify(token)
         return viewer
 
 
 def _not_issued_here() -> BadToken:
-    return BadToken("The access token was not issued here, or its key was retired: log in again.")
+    return BadToken("The access token was not issued here, or its key was retired. Log in again.")
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:
-    """Check the claims of a token that was signed with our key: a key may be shared with other programs."""
+    """Return the viewer of valid claims. Raises BadToken: other programs may share the key and sign other claims."""
     if not isinstance(user, str) or not re.fullmatch(r"[1-9][0-9]{0,15}", user) or int(user) > MAX_NUMBER:
-        raise BadToken("The access token names no person.")
+        raise BadToken("The access token does not name a user.")
     if not isinstance(session, str) or not re.fullmatch(r"[\w-]{1,64}", session, re.ASCII):
-        raise BadToken("The access token names no session.")
+        raise BadToken("The access token does not name a session.")
     try:
         return Viewer(int(user), session, datetime.fromtimestamp(float(str(end)), UTC))
     except (ValueError, OverflowError, OSError):
-        raise BadToken("The access token has no valid end.") from None
+        raise BadToken("The access token has no valid expiry.") from None

@@ -1,6 +1,6 @@
-"""Errors as clients see them: a message, a stable code and the request's id; what is unexpected stays inside.
+"""Errors in responses: a message, a stable code and the request id. Unexpected errors are logged and masked.
 
-Expected failures of mutations are not errors: they are `userErrors` of the payload.
+Expected failures of mutations are no errors: they are `userErrors` of the payload.
 """
 
 import logging
@@ -32,13 +32,13 @@ STATUSES = {
     INTERNAL: 500,
 }
 MAX_ERRORS = 100  # in one response
-MAX_MESSAGE = 500  # characters, of an error that may quote the client
+MAX_MESSAGE = 500  # characters of a message, which may quote the client
 
 logger = logging.getLogger("fanline.server")
 
 
 class RateLimited(GraphQLError):
-    """A rate of the caller is used up; after `seconds` the same request may succeed. `rate` is its name."""
+    """The rate called `rate` is used up; the same request may succeed after `seconds`."""
 
     def __init__(self, message: str, seconds: int, rate: str) -> None:
         super().__init__(message, extensions={"code": RATE_LIMITED, "retryAfter": seconds})
@@ -47,7 +47,7 @@ class RateLimited(GraphQLError):
 
 
 class Refused(Exception):
-    """A request that is answered without being executed: the status, the code and a sentence."""
+    """A request that is not executed, with the status, message, code and headers of its response."""
 
     def __init__(
         self, status: int, message: str, code: str = BAD_USER_INPUT, headers: Mapping[str, str] | None = None
@@ -59,31 +59,35 @@ class Refused(Exception):
         self.headers = headers
 
     def response(self, request_id: str) -> Response:
-        """Make the response, in the shape of every GraphQL error."""
+        """Return the response, in the format of GraphQL errors."""
         error = {"message": self.message, "extensions": {"code": self.code, "requestId": request_id}}
         return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, "application/json")
 
 
-def failed(request_id: str) -> Refused:
-    """Make the answer for what nobody expected."""
-    return Refused(500, f"Something went wrong here. Its id in the log is {request_id}.", INTERNAL)
+def internal_error(request_id: str) -> Refused:
+    """Return the refusal of a request that failed unexpectedly."""
+    return Refused(500, _internal_message(request_id), INTERNAL)
 
 
-def coded(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:
-    """Give the first 100 errors their codes and the request's id; log and mask those that nobody expected.
+def _internal_message(request_id: str) -> str:
+    return f"An internal error occurred. Report it to the operator with the request id {request_id}."
 
-    Errors that have both already are left as they are.
+
+def with_codes(errors: Iterable[GraphQLError], request_id: str) -> list[GraphQLError]:
+    """Return the first 100 errors with their codes and the request id. Unexpected errors are logged and masked.
+
+    Errors that already have both are returned unchanged.
     """
     shown = islice(errors, MAX_ERRORS)
-    return [error if "requestId" in (error.extensions or {}) else _coded(error, request_id) for error in shown]
+    return [error if "requestId" in (error.extensions or {}) else _with_code(error, request_id) for error in shown]
 
 
-def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
+def _with_code(error: GraphQLError, request_id: str) -> GraphQLError:
     message, code = error.message, code_for(error)
     if code == INTERNAL:
         cause = _cause(error) or error
         logger.error("Request %s failed at %s: %r", request_id, error.path, cause, exc_info=cause)
-        message = f"Something went wrong here. Its id in the log is {request_id}."
+        message = _internal_message(request_id)
     elif _cause(error) is None:
         message = without_values(message)
     copy = GraphQLError(
@@ -92,17 +96,17 @@ def _coded(error: GraphQLError, request_id: str) -> GraphQLError:
         extensions={**(error.extensions or {}), "code": code, "requestId": request_id},
     )
     copy.original_error = error.original_error
-    copy.locations = error.locations  # copied, since working them out again would scan the document for each error
+    copy.locations = error.locations  # copied: computing them again would scan the document for each error
     return copy
 
 
 def shortened(message: str) -> str:
-    """Cut a message, which may quote the client, to 500 characters."""
+    """Truncate a message, which may quote the client, to 500 characters."""
     return message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
 
 
 def code_for(error: GraphQLError) -> str:
-    """Find the code of an error: that of its cause, or, where GraphQL itself complains, of its kind."""
+    """Return the code of an error: its own, that of the exception that caused it, or that of its kind."""
     if given := (error.extensions or {}).get("code"):
         return str(given)
     if isinstance(error, GraphQLSyntaxError):
@@ -116,7 +120,7 @@ def code_for(error: GraphQLError) -> str:
 
 
 def _cause(error: GraphQLError) -> BaseException | None:
-    """Find what was raised, beneath the errors that GraphQL put around it."""
+    """Return the exception that GraphQL errors wrap; None if there is none."""
     cause: BaseException | None = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error

@@ -1,6 +1,6 @@
-"""What GraphQL complains of, without the values that it quotes: one of them may be a password.
+"""Redaction of GraphQL's messages: they quote values, and a value may be a password.
 
-Answers end up in the logs and error reports of front ends. Paths and locations say where the value is.
+Responses end up in the logs and error reports of front ends. Paths and locations still identify the value.
 """
 
 import re
@@ -16,6 +16,6 @@ QUOTING = re.compile(
 
 
 def without_values(message: str) -> str:
-    """Return a message of GraphQL's validation without the value that it quotes at its end."""
+    """Return a validation message of GraphQL without the value that it quotes at its end."""
     found = QUOTING.search(message)
     return message if found is None else f"{message[: found.start()]}{found[found.lastgroup or 0]}."

@@ -19,7 +19,7 @@ from server.endpoint.event_stream import EventStream
 from server.endpoint.request_ids import REQUEST_ID, identify
 from server.endpoint.requests import parse_body, parse_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
-from server.errors import Refused, failed, shortened
+from server.errors import Refused, internal_error, shortened
 from server.operations.caller import Caller
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
@@ -70,7 +70,7 @@ class GraphQLEndpoint:
         except ClientDisconnect:
             return
         except Exception:
-            response = HttpResponse.of(failed(request_id.decode()).response(request_id.decode()))
+            response = HttpResponse.of(internal_error(request_id.decode()).response(request_id.decode()))
             await response.send(scope, receive, send, headers)
             raise  # the server logs the traceback
         await response.send(scope, receive, send, headers)

@@ -87,7 +87,7 @@ class EventStream:
         if viewer is None:
             return None
         extensions = {"code": UNAUTHENTICATED, "requestId": self._caller.request_id}
-        error = {"message": "The access token has expired: log in again.", "extensions": extensions}
+        error = {"message": "The access token has expired. Log in again.", "extensions": extensions}
         seconds = (viewer.expires_at - datetime.now(UTC)).total_seconds()
         return asyncio.get_running_loop().call_later(seconds, self._break_off, _event({"errors": [error]}) + COMPLETE)
 

@@ -26,7 +26,7 @@ from strawberry.types.execution import ExecutionResult
 
 from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
-from server.errors import RATE_LIMITED, Refused, coded
+from server.errors import RATE_LIMITED, Refused, with_codes
 from server.operations.caller import Caller
 from server.operations.execution import was_executed
 from server.operations.operation_request import OperationRequest, parse_request
@@ -195,7 +195,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
 
     async def _refuse(self, id: str, message: str, code: str) -> None:
         """Answer an operation that is not started."""
-        errors = coded([GraphQLError(message, extensions={"code": code})], self.context.request_id)
+        errors = with_codes([GraphQLError(message, extensions={"code": code})], self.context.request_id)
         await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
 
     async def _run(self, operation: SocketOperation) -> None:
@@ -207,7 +207,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         except Exception as error:
             unexpected = GraphQLError(str(error), original_error=error)
             with contextlib.suppress(WebSocketDisconnected):
-                await operation.send_initial_errors(coded([unexpected], self.context.request_id))
+                await operation.send_initial_errors(with_codes([unexpected], self.context.request_id))
 
     async def _stream(self, operation: SocketOperation) -> None:
         results = self.view.execution.stream(

@@ -1,4 +1,4 @@
-"""Who asks for an operation, whatever brought it here, and whether their session still lives."""
+"""Callers: who sent a request or opened a WebSocket, and whether their session is still live."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from server.operations.quotas import Quotas, network_of
 from server.operations.rates import Meter, RateLimits
 
 EVENTS_AT_ONCE = 4
-SESSION_ENDED = "The session has ended: log in again."
+SESSION_ENDED = "The session has ended. Log in again."
 
 
 @dataclass(slots=True)
 class Caller:
-    """Who sent a request or opened a socket, and to what. A socket's viewer is known from its first message on.
+    """The sender of a request or the peer of a WebSocket, whose viewer is known from its first message on.
 
-    `last_event_id` is the cursor of the last event that the client of an
-    event stream has received. `receive` tells when the client of a plain request has left.
+    `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
+    when the client of a JSON request disconnects. `meter` is that of the last operation.
     """
 
     graph: Graph
@@ -41,15 +41,15 @@ class Caller:
 
     @property
     def event_turns(self) -> asyncio.Semaphore:
-        """Lets few events of one socket or stream be completed at once."""
+        """Limits how many events of one WebSocket or stream are completed at the same time."""
         self._event_turns = self._event_turns or asyncio.Semaphore(EVENTS_AT_ONCE)
         return self._event_turns
 
     @property
     def holder(self) -> str:
-        """Whose quota counts: the viewer's, or the network's if anonymous, or if the session is known to have ended.
+        """The owner of quotas and rates: the user, or the network if there is no viewer or the session has ended.
 
-        So a token that was stolen and then revoked uses up nothing of the user's.
+        A stolen token that was revoked therefore uses up nothing of its user.
         """
         viewer = self.viewer
         if viewer is None or self.graph.sessions.has_ended(viewer.user, viewer.session):
@@ -58,27 +58,27 @@ class Caller:
 
     @property
     def network(self) -> str:
-        """The network that the caller's address belongs to."""
+        """The network of the caller's address."""
         return network_of(self.address)
 
-    def begin(self) -> Meter | None:
-        """Begin an operation: its meter, or None while rates are not limited. `meter` is that of the last one."""
+    def start_meter(self) -> Meter | None:
+        """Return the meter of a new operation; None while rates are not limited."""
         limits = self.rate_limits
         self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
         return self.meter
 
-    def charge_refusal(self, meter: Meter, points: int) -> None:
-        """Charge a refused request without waiting, once it is known whether the viewer's session lives."""
+    def charge_refused_request(self, meter: Meter, points: int) -> None:
+        """Charge a refused request in the background, after the session check, which determines the holder."""
         checking = self.ask_session()
         if checking is None:
-            meter.charge_refusal(self.holder, points)
+            meter.charge_points(self.holder, points)
         else:
             checking.add_done_callback(partial(self._charge_checked, meter, points))
 
     def _charge_checked(self, meter: Meter, points: int, checked: "asyncio.Future[bool]") -> None:
         if not checked.cancelled():
-            checked.exception()  # marked as retrieved: without the store, the rates are counted locally
-            meter.charge_refusal(self.holder, points)
+            checked.exception()  # mark the exception as retrieved: during an outage, rates are counted locally
+            meter.charge_points(self.holder, points)
 
     async def check_session(self) -> None:
         """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""
@@ -87,12 +87,12 @@ class Caller:
             raise BadToken(SESSION_ENDED)
 
     def ask_session(self) -> "asyncio.Future[bool] | None":
-        """Begin to look whether the viewer's session lives; None without a viewer."""
+        """Start the session check; None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 
     def watch_session(self, on_end: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_end` as soon as the viewer's session has ended. Returns what stops watching."""
+        """Call `on_end` when the viewer's session ends. Return the function that stops this."""
         viewer = self.viewer
         return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
 
@@ -108,7 +108,7 @@ class Caller:
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
     def context(self, meter: Meter | None = None) -> Context:
-        """Make the context of an operation."""
+        """Return the context of an operation."""
         watermark = None
         if not self.graph.store.in_order:
             watermark = self.graph.log.watermark()
@@ -120,9 +120,9 @@ class Caller:
             watermark,
             client=self,
             resume_after=self.last_event_id,
-            read_rate_limit=meter.state if meter else None,
+            read_rate_limit=meter.balance if meter else None,
         )
 
 
 def _nothing() -> None:
-    """Stop watching nobody."""
+    """Without a viewer there is no session to watch."""

@@ -1,8 +1,7 @@
-"""What an operation may take at most: counted from its document and the sizes of its pages, before anything runs.
+"""Cost analysis: the maximum cost of an operation, computed from its document and page sizes before execution.
 
-Small documents can ask for a lot, since nested pages multiply, and a long text under a hundred aliases is sent a
-hundred times. The limits on documents bound the fields that are visited here, with fragments counted wherever they are
-spread.
+Small documents can request a lot: nested pages multiply, and a long text under a hundred aliases is sent a hundred
+times. The limits of documents bound the number of fields visited here, which counts a fragment at each spread.
 """
 
 import math
@@ -30,19 +29,19 @@ from graph.paging import MAX_PAGE
 from server.errors import COST_LIMIT
 from server.operations.weights import HASHES, HOME_PAGE, IDS, Weights
 
-COUNTED_TO = 10**9
+COUNTED_TO = 10**9  # larger costs are all the same
 SIZES = ("first", "last", "ids")
 MANY_IDS = "userIds"
 TIMELINE = "Timeline"
-MAX_WRITES = IDS  # of one operation: rates charge at most a burst, which has room for so many
+MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of writes is at least as large
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What an operation may take at most.
+class OperationCost:
+    """The maximum cost of an operation: points of processing, and `size`, the bytes of its data.
 
-    `points` are of processing, `size` the bytes of the data. Of a mutation: how many entries it may write, and how many
-    of its fields hash a password, create a user, or log in.
+    For a mutation also the number of log entries that it may write, and the number of its fields that hash a password,
+    create a user, or log in.
     """
 
     points: int
@@ -53,10 +52,10 @@ class Demand:
     log_ins: int = 0
 
 
-class Cost:
-    """Counts what the operations of one valid document may take, with the values of its variables.
+class CostAnalysis:
+    """Computes the costs of the operations of one valid document, for given variables.
 
-    `sized_by` has the variables that were looked at: with the same sizes, the demand is the same.
+    `sized_by` contains the variables that determined page sizes: for the same sizes, the cost is the same.
     """
 
     def __init__(self, weights: Weights, document: DocumentNode, variables: Mapping[str, Any]) -> None:
@@ -70,17 +69,17 @@ class Cost:
         self._home_pages = 0
         self.sized_by: set[str] = set()
 
-    def of(self, operation_name: str | None) -> Demand:
-        """Return what an operation may take; of several without a name, which is refused, the dearest. O(fields)."""
-        demands = [
+    def of(self, operation_name: str | None) -> OperationCost:
+        """Return the cost of an operation; without a name, the highest of several. O(fields)."""
+        costs = [
             self._operation(node)
             for node in self._document.definitions
             if isinstance(node, OperationDefinitionNode)
             and operation_name in (None, node.name.value if node.name else None)
         ]
-        return max(demands, key=lambda demand: demand.points, default=Demand(0, 0))
+        return max(costs, key=lambda cost: cost.points, default=OperationCost(0, 0))
 
-    def _operation(self, node: OperationDefinitionNode) -> Demand:
+    def _operation(self, node: OperationDefinitionNode) -> OperationCost:
         self._defaults = {each.variable.name.value: each.default_value for each in node.variable_definitions or ()}
         root = self._weights.roots[node.operation.value]
         self._home_pages = 0
@@ -88,19 +87,19 @@ class Cost:
         points += HOME_PAGE * self._home_pages
         fields = list(self._fields_of(node.selection_set)) if node.operation.value == "mutation" else []
         names = [field.name.value for field in fields]
-        return Demand(
+        return OperationCost(
             points=min(math.ceil(points), COUNTED_TO),
             size=min(size, COUNTED_TO),
-            writes=sum(map(self._written, fields)),
+            writes=sum(map(self._writes, fields)),
             hashes=sum(f"{root}.{name}" in HASHES for name in names),
             sign_ups=names.count("signUp"),
             log_ins=names.count("logIn"),
         )
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, *, home: bool) -> tuple[float, int]:
-        """Return the points and bytes of one object's selections; lists of a connection are as long as its page.
+        """Return the points and bytes of the selections of one object; connections have lists of `page` items.
 
-        `home`: the object may be the viewer's home timeline.
+        `home`: whether the object may be the home timeline of the viewer.
         """
         points, size = 0.0, 2
         for node in selection_set.selections:
@@ -122,9 +121,14 @@ class Cost:
         times: float = page if weight.of_page else weight.many
         own_page = min(max([0, *asked]), MAX_PAGE)
         if asked and weight.type is not None and weight.many > 1:
-            times, own_page = max(1, own_page), 1  # a list as long as its argument, in which a lone value counts as one
+            times, own_page = (
+                max(1, own_page),
+                1,
+            )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
-        self._home_pages += home and type_ == TIMELINE and own_page > 0  # there is only one, however many parents
+        self._home_pages += (
+            home and type_ == TIMELINE and own_page > 0
+        )  # there is only one home timeline, whatever the number of parents
         if node.selection_set is not None and weight.type is not None:
             inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, home=weight.home)
             points, size = points + inner, size + bytes_
@@ -132,7 +136,7 @@ class Cost:
         return points * times, math.ceil(size * times) + key
 
     def _fields_of(self, selection_set: SelectionSetNode) -> Iterator[FieldNode]:
-        """Yield the root fields of an operation, those of fragments too, some of them perhaps more than once."""
+        """Yield the root fields of an operation, including those of fragments; a field may come more than once."""
         for node in selection_set.selections:
             if isinstance(node, FieldNode):
                 yield node
@@ -141,13 +145,13 @@ class Cost:
             elif isinstance(node, FragmentSpreadNode):
                 yield from self._fields_of(self._fragments[node.name.value].selection_set)
 
-    def _written(self, field: FieldNode) -> int:
-        """Return how many entries a mutation writes: one, or one for each of its ids."""
+    def _writes(self, field: FieldNode) -> int:
+        """Return the number of log entries that a mutation writes: one, or one per id."""
         sizes = [self._size(each.value, self._defaults) for each in field.arguments or () if each.name.value == "input"]
         return min(max([1, *sizes]), IDS)
 
     def _size(self, value: ValueNode | None, defaults: Mapping[str, ValueNode | None]) -> int:
-        """Return a page size, or the length of a list; 0 for anything else, which execution refuses."""
+        """Return a page size or the length of a list; 0 for other values, which execution refuses."""
         if isinstance(value, VariableNode):
             name = value.name.value
             self.sized_by.add(name)
@@ -162,7 +166,7 @@ class Cost:
 
 
 def size_of(given: object) -> int:
-    """Return the size that a variable's value stands for: a number, the length of a list, that of an input's ids."""
+    """Return the size in the value of a variable: a number, the length of a list, or the number of ids of an input."""
     if isinstance(given, dict):
         given = given.get(MANY_IDS)
     if isinstance(given, list):
@@ -172,24 +176,28 @@ def size_of(given: object) -> int:
     return given if isinstance(given, int) else 0
 
 
-def refusal(demand: Demand, max_points: int, max_size: int) -> GraphQLError | None:
-    """Return the error of an operation that demands too much; None if it does not."""
-    if demand.points > max_points:
+def cost_error(cost: OperationCost, max_points: int, max_size: int) -> GraphQLError | None:
+    """Return the error of an operation that costs too much; None for other operations."""
+    if cost.points > max_points:
         message = (
-            f"The operation costs up to {demand.points:,} points; the limit is {max_points:,}. "
+            f"The operation costs up to {cost.points:,} points; the limit is {max_points:,}. "
             "Request smaller pages or fewer fields."
         )
-    elif demand.size > max_size:
+    elif cost.size > max_size:
         message = (
-            f"The response could have up to {demand.size:,} bytes; the limit is {max_size:,}. "
+            f"The response could have up to {cost.size:,} bytes; the limit is {max_size:,}. "
             "Request smaller pages or fewer texts."
         )
-    elif demand.writes > MAX_WRITES:
+    elif cost.writes > MAX_WRITES:
         message = (
-            f"The operation writes up to {demand.writes:,} entries; the limit is {MAX_WRITES}. Send fewer at once."
+            f"The operation writes up to {cost.writes:,} log entries; the limit is {MAX_WRITES}. "
+            "Split it into smaller operations."
         )
-    elif demand.hashes > 1:
-        message = f"The operation has {demand.hashes} fields that check or set a password; 1 is allowed."
+    elif cost.hashes > 1:
+        message = (
+            f"The operation has {cost.hashes} fields that check or set a password; the limit is 1. "
+            "Send them in separate operations."
+        )
     else:
         return None
     return GraphQLError(message, extensions={"code": COST_LIMIT})

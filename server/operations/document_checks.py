@@ -51,7 +51,7 @@ class DocumentChecks:
         errors = validate(self._schema, document, self._rules, MAX_ERRORS, hide_suggestions=hide)
         if errors:
             raise DocumentRefused([_detached(error, INVALID) for error in errors[:MAX_ERRORS]])
-        return PreparedDocument(document, self._weights)
+        return PreparedDocument(text, document, self._weights)
 
 
 def _detached(error: GraphQLError, code: str) -> GraphQLError:

@@ -1,4 +1,4 @@
-"""The schema as it is served: how operations that may run are answered or streamed."""
+"""Execution of operations: a single result, or a stream of results."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -22,32 +22,32 @@ from executor import Executor, Operation
 from graph.feed.updates import HomeUpdate, StreamUpdate
 from resolvers.context import Context
 from server.auth import BadToken
-from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, coded
+from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, with_codes
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache
-from server.operations.preparation import EVERYTHING, OperationLimits, Preparation, Ready
+from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.turns import Turns
 
 Update: TypeAlias = HomeUpdate | StreamUpdate
-Complete: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
+Completion: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedResult:
-    """A result of an operation that is streamed; `number` is that of the log entry whose event it completes."""
+    """A result of a stream. `number` is the log number of its event; None if the result is not of an event."""
 
     result: ExecutionResult
     number: int | None = None
 
 
 class Execution:
-    """Executes operations: by `execute` what is answered once, by `stream` what is streamed.
+    """Executes operations of one schema: `execute` returns one result, `stream` yields results.
 
-    `executor` runs them breadth first; without it, graphql-core does.
+    `executor` executes breadth-first; without it, graphql-core executes.
     """
 
     def __init__(
@@ -67,8 +67,10 @@ class Execution:
             if breadth_first
             else None
         )
-        forget = self.executor.forget if self.executor else None
-        kept = DocumentCache(schema._schema, documents, introspection=introspection, locations=locations, forget=forget)
+        on_evict = self.executor.forget if self.executor else None
+        kept = DocumentCache(
+            schema._schema, documents, introspection=introspection, locations=locations, on_evict=on_evict
+        )
         self.preparation = Preparation(kept, limits)
         self._deadline = limits.deadline.total_seconds()
         self._turns = Turns(limits.at_once)
@@ -80,63 +82,71 @@ class Execution:
         query: str,
         variables: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
-        allowed: Collection[OperationType] = EVERYTHING,
+        allowed: Collection[OperationType] = ALL_KINDS,
     ) -> ExecutionResult:
-        """Execute a query or a mutation; errors are coded.
+        """Execute a query or a mutation. Return its result; the errors have codes.
 
-        A query runs while its session is being checked and its rates are charged, in the same round trip, and is
-        answered only if the session lives and no rate is used up. A mutation waits for both. Raises
-        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if it is of a
-        kind that is not allowed.
+        The session check and the charge of rates share the first round trip of a query, whose result is returned only
+        if the session is live and no rate is used up. A mutation waits for both first. Raises
+        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if the kind of
+        the operation is not allowed.
         """
         operation_name = operation_name or None
         try:
-            ready = self.preparation.prepare(caller, query, variables, operation_name, allowed)
+            prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _result(caller, None, refused.errors)
-        return await self._execute(caller, ready, variables, operation_name)
+        return await self._execute(caller, prepared, variables, operation_name)
 
     async def _execute(
-        self, caller: Caller, ready: Ready, variables: Mapping[str, Any] | None, operation_name: str | None
+        self,
+        caller: Caller,
+        prepared: PreparedOperation,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
     ) -> ExecutionResult:
         try:
             async with asyncio.timeout(self._deadline) as deadline:
-                answering = self._answer(caller, ready, variables, operation_name)
-                if ready.demand.hashes and caller.receive:
-                    return await cancel_on_disconnect(answering, caller.receive)
-                return await answering
+                running = self._run_in_turn(caller, prepared, variables, operation_name)
+                if prepared.cost.hashes and caller.receive:
+                    return await cancel_on_disconnect(running, caller.receive)
+                return await running
         except ClientDisconnect:
             raise
         except TimeoutError as error:
-            return _result(caller, None, [self._too_late() if deadline.expired() else _as_graphql(error)])
+            return _result(caller, None, [self._deadline_exceeded() if deadline.expired() else _as_graphql(error)])
         except Exception as error:
             return _result(caller, None, [_as_graphql(error)])
 
-    async def _answer(
-        self, caller: Caller, ready: Ready, variables: Mapping[str, Any] | None, operation_name: str | None
+    async def _run_in_turn(
+        self,
+        caller: Caller,
+        prepared: PreparedOperation,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
     ) -> ExecutionResult:
-        meter = ready.meter
+        meter = prepared.meter
         if meter and not self._turns.try_acquire(meter.holder):
-            await self._wait_for_turn(caller, meter, ready.preparation)
+            await self._wait_for_turn(caller, meter, prepared.preparation)
         checking = None
         try:
             if meter:
-                meter.charge(ready.demand, ready.preparation)
+                meter.charge(prepared.cost, prepared.preparation)
             checking = caller.ask_session()
-            if ready.kind is core.OperationType.MUTATION:
-                await _admit(checking, meter)
+            if prepared.kind is core.OperationType.MUTATION:
+                await _await_checks(checking, meter)
                 context = caller.context(meter)
-                result = await self._run(ready.document, context, variables, operation_name)
+                result = await self._run(prepared.document, context, variables, operation_name)
                 if meter:
-                    await meter.give_back_sign_ups(ready.demand.sign_ups - context.users_created)
+                    await meter.give_back_sign_ups(prepared.cost.sign_ups - context.users_created)
             else:
-                result = await self._run(ready.document, caller.context(meter), variables, operation_name)
-                await _admit(checking, meter)
+                result = await self._run(prepared.document, caller.context(meter), variables, operation_name)
+                await _await_checks(checking, meter)
         except BaseException:
             if checking:
                 checking.cancel()
             if meter:
-                meter.forget()
+                meter.detach()
             raise
         finally:
             if meter:
@@ -144,20 +154,20 @@ class Execution:
         return _result(caller, result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
-        """Wait for a turn. An operation that never gets one is charged for the preparation of its document."""
+        """Wait for a turn. An operation that gets none is charged for the preparation of its document."""
         try:
             await self._turns.acquire(meter.holder)
         except BaseException as error:
             if preparation:
-                caller.charge_refusal(meter, preparation)
+                caller.charge_refused_request(meter, preparation)
             if isinstance(error, RateLimited):
                 meter.record(error)
             raise
 
-    def _too_late(self) -> GraphQLError:
+    def _deadline_exceeded(self) -> GraphQLError:
         message = (
-            f"The operation took longer than {self._deadline:g} seconds and was ended. "
-            "Of a mutation, the changes may have been made or not."
+            f"The operation exceeded the limit of {self._deadline:g} seconds and was cancelled. "
+            "If it was a mutation, check whether its changes were made before you retry."
         )
         return GraphQLError(message, extensions={"code": DEADLINE_EXCEEDED})
 
@@ -188,38 +198,38 @@ class Execution:
         query: str,
         variables: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
-        allowed: Collection[OperationType] = EVERYTHING,
+        allowed: Collection[OperationType] = ALL_KINDS,
     ) -> AsyncGenerator[StreamedResult, None]:
-        """Run an operation; its only result, or each event of a subscription, comes as it is ready, errors coded.
+        """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
-        What keeps it from being executed, or ends it before its time, is the last result: one without data. Raises like
-        `execute`, at once.
+        A failure before or during execution yields a last result without data. Raises what `execute` raises, before
+        the first result.
         """
         operation_name = operation_name or None
         try:
-            ready = self.preparation.prepare(caller, query, variables, operation_name, allowed)
+            prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
-            return _once(_result(caller, None, refused.errors))
-        if ready.kind is core.OperationType.SUBSCRIPTION:
-            return self._subscribe(caller, ready, variables, operation_name)
-        return self._alone(caller, ready, variables, operation_name)
+            return _single(_result(caller, None, refused.errors))
+        if prepared.kind is core.OperationType.SUBSCRIPTION:
+            return self._subscribe(caller, prepared, variables, operation_name)
+        return self._stream_one(caller, prepared, variables, operation_name)
 
-    async def _alone(self, *asked: Any) -> AsyncGenerator[StreamedResult, None]:
-        yield StreamedResult(await self._execute(*asked))
+    async def _stream_one(self, *arguments: Any) -> AsyncGenerator[StreamedResult, None]:
+        yield StreamedResult(await self._execute(*arguments))
 
     async def _subscribe(
         self,
         caller: Caller,
-        ready: Ready,
+        prepared: PreparedOperation,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
     ) -> AsyncGenerator[StreamedResult, None]:
         release = None
-        document = ready.document
+        document = prepared.document
         try:
-            if ready.meter:
-                ready.meter.charge(ready.demand, ready.preparation + SUBSCRIPTION)
-                await ready.meter.settle()
+            if prepared.meter:
+                prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
+                await prepared.meter.settle()
             await caller.check_session()
             release = caller.acquire_stream()
             context = caller.context()
@@ -237,7 +247,7 @@ class Execution:
                 yield StreamedResult(_result(caller, None, cast("list[GraphQLError]", events)))
                 return
             complete = self._completion(source, document, variables, operation_name, context)
-            del document, ready, variables, source  # a filter may be large, and the stream may last for days
+            del document, prepared, variables, source  # a filter may be large, and the stream may last for days
             async with aclosing(events):
                 async for event in events:
                     async with caller.event_turns:
@@ -256,48 +266,48 @@ class Execution:
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
         context: Context,
-    ) -> Complete:
-        """Give what completes an event of a subscription."""
+    ) -> Completion:
+        """Return the function that completes the events of a subscription."""
         operation = self.executor and self.executor.prepare(document, variables, operation_name)
         if isinstance(operation, Operation):
             return partial(operation.run, context_value=context)
-        return partial(_complete_alone, source)
+        return partial(_complete_with_graphql_core, source)
 
 
-async def _admit(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
-    """Wait for the session check and the charges. Raises BadToken or RateLimited."""
+async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
+    """Wait for the session check and the charges. Raises BadToken, and RateLimited."""
     if checking and not await checking:
         raise BadToken(SESSION_ENDED)
-    if meter and meter.waits:
+    if meter and meter.pending:
         await meter.settle()
 
 
 def was_executed(result: ExecutionResult) -> bool:
-    """Tell whether this comes from executing something, if in vain; else it says why nothing is, or no longer."""
+    """Return True if execution started, even if it then failed."""
     return result.data is not None or any(error.path for error in result.errors or ())
 
 
-async def _once(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
+async def _single(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
     yield StreamedResult(result)
 
 
 async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None] | list[GraphQLError]:
-    """Begin to listen to the events of a subscription; or give the errors of its arguments."""
+    """Return the events of a subscription, or the errors of its arguments."""
     stream = create_source_event_stream(source)
     stream = await stream if isawaitable(stream) else stream
     return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
 
 
-async def _complete_alone(source: "CoreExecutor[Any]", event: Any) -> CoreResult:
-    """Complete an event by graphql-core."""
-    once = source.build_per_event_executor(event)
-    once._relevant_sub_fields = {}  # or it would be shared, and grow with every event
-    result = execute_subscription_event(once)
+async def _complete_with_graphql_core(source: "CoreExecutor[Any]", event: Any) -> CoreResult:
+    """Complete an event with graphql-core."""
+    per_event = source.build_per_event_executor(event)
+    per_event._relevant_sub_fields = {}  # otherwise it is shared and grows with every event
+    result = execute_subscription_event(per_event)
     return await result if isawaitable(result) else result
 
 
 def _result(caller: Caller, data: dict[str, Any] | None, errors: Sequence[GraphQLError] | None) -> ExecutionResult:
-    return ExecutionResult(data, coded(errors, caller.request_id) if errors else None)
+    return ExecutionResult(data, with_codes(errors, caller.request_id) if errors else None)
 
 
 def _as_graphql(error: Exception) -> GraphQLError:

@@ -1,4 +1,4 @@
-"""Which operations may run: documents prepared, demands compared with the limits, meters begun."""
+"""Preparation of operations: documents are prepared, costs compared with the limits, and rates begin to be charged."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from strawberry.types.graphql import OperationType
 
 from server.errors import RateLimited
 from server.operations.caller import Caller
-from server.operations.cost import Demand, refusal
+from server.operations.cost import OperationCost, cost_error
 from server.operations.document_checks import DocumentRefused
 from server.operations.documents import DocumentCache
 from server.operations.prepared_document import PreparedDocument
-from server.operations.rates import Meter, preparation_of
+from server.operations.rates import Meter, preparation_points
 
-EVERYTHING = frozenset(OperationType)
+ALL_KINDS = frozenset(OperationType)
 KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 
 
 @dataclass(frozen=True, slots=True)
 class OperationLimits:
-    """What one operation may take: points and bytes of its data, or of each event's, and the time until its answer.
+    """The limits of one operation: points and response bytes, or those of each event, and seconds.
 
-    `at_once` is how many operations of one holder run at once while rates are limited.
+    `at_once` is how many operations one holder runs at the same time while rates are limited.
     """
 
     points: int = 20_000
@@ -38,34 +38,34 @@ class OperationLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """An operation that may run: its document, what it demands, and the meter that charges it, if rates are limited.
+class PreparedOperation:
+    """An operation that may be executed. `meter` charges it; None while rates are not limited.
 
-    `preparation` are the points for the document, if it was new.
+    `preparation` is the number of points for preparing its document; 0 if the document was cached.
     """
 
     document: DocumentNode
     kind: core.OperationType | None
-    demand: Demand
+    cost: OperationCost
     meter: Meter | None
     preparation: int
 
 
 class Preparation:
-    """Prepares the operations of requests, and refuses those that demand more than the limits."""
+    """Prepares the operations of requests, and refuses those that cost more than the limits."""
 
     def __init__(self, documents: DocumentCache, limits: OperationLimits) -> None:
         self.documents = documents
         self._limits = limits
 
     def pin(self, text: str) -> list[str]:
-        """Prepare a trusted document for the life of the process. Returns what is wrong with it, as sentences."""
+        """Prepare a trusted document for the life of the process. Return its errors, as sentences."""
         try:
             prepared = self.documents.pin(text)
             for node in prepared.document.definitions:
                 if isinstance(node, core.OperationDefinitionNode):
-                    least = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
-                    self._check(prepared, node.name.value if node.name else None, least)
+                    smallest = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
+                    self._check(prepared, node.name.value if node.name else None, smallest)
         except DocumentRefused as refused:
             return [_with_place(error) for error in refused.errors]
         return []
@@ -77,56 +77,57 @@ class Preparation:
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
         allowed: Collection[OperationType],
-    ) -> Ready:
-        """Prepare a document and begin to meter its operation. No round trip.
+    ) -> PreparedOperation:
+        """Prepare an operation, and its meter. No round trip.
 
-        Whatever is refused is charged for its preparation. Raises DocumentRefused; CannotGetOperationTypeError if the
-        document has no such operation, and InvalidOperationTypeError if it is of a kind that is not allowed.
+        A refused request is charged for the preparation of its document. Raises DocumentRefused;
+        CannotGetOperationTypeError if the document has no such operation, and InvalidOperationTypeError if the kind of
+        the operation is not allowed.
         """
-        meter = caller.begin()
+        meter = caller.start_meter()
         preparation = 0
         try:
-            if meter and not self.documents.knows(query):
-                preparation = preparation_of(query)
-                meter.admit(preparation + 1)
+            if meter and query not in self.documents:
+                preparation = preparation_points(query)
+                meter.check(preparation + 1)
             prepared = self.documents.prepare(query)
-            demand = self._check(prepared, operation_name, variables or {}, allowed)
+            cost = self._check(prepared, operation_name, variables or {}, allowed)
         except RateLimited as limited:
             raise DocumentRefused([limited]) from None
         except (DocumentRefused, CannotGetOperationTypeError, InvalidOperationTypeError):
             if meter:
-                caller.charge_refusal(meter, preparation_of(query))
+                caller.charge_refused_request(meter, preparation_points(query))
             raise
-        return Ready(prepared.document, prepared.kind(operation_name), demand, meter, preparation)
+        return PreparedOperation(prepared.document, prepared.kind(operation_name), cost, meter, preparation)
 
     def _check(
         self,
         prepared: PreparedDocument,
         operation_name: str | None,
         variables: Mapping[str, Any],
-        allowed: Collection[OperationType] = EVERYTHING,
-    ) -> Demand:
-        """Return what an operation demands. Raises DocumentRefused if that is too much, or if none is chosen.
+        allowed: Collection[OperationType] = ALL_KINDS,
+    ) -> OperationCost:
+        """Return the cost of an operation. Raises DocumentRefused if it exceeds the limits, or if none is chosen.
 
         Raises CannotGetOperationTypeError and InvalidOperationTypeError as `prepare` does.
         """
         if prepared.operations > 1 and not operation_name:
-            message = "The document has several operations: 'operationName' must name one."
+            message = "The document has several operations. Name one of them in 'operationName'."
             raise DocumentRefused([GraphQLError(message)])
         kind = prepared.kind(operation_name)
         if kind is None:
             raise CannotGetOperationTypeError(operation_name)
         if KINDS[kind] not in allowed:
             raise InvalidOperationTypeError(KINDS[kind])
-        demand = prepared.demand(operation_name, variables)
+        cost = prepared.cost(operation_name, variables)
         limits = self._limits
         if kind is core.OperationType.SUBSCRIPTION:  # one event may go to a thousand streams of one viewer
-            error = refusal(demand, limits.event_points, min(limits.event_response, limits.response))
+            error = cost_error(cost, limits.event_points, min(limits.event_response, limits.response))
         else:
-            error = refusal(demand, limits.points, limits.response)
+            error = cost_error(cost, limits.points, limits.response)
         if error:
             raise DocumentRefused([error])
-        return demand
+        return cost
 
 
 def _with_place(error: GraphQLError) -> str:

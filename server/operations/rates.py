@@ -1,4 +1,4 @@
-"""Rates of viewers and addresses: what each operation is charged, and what is said when a rate is used up.
+"""Rate limits: the charge of each operation, and the error and headers of a response.
 
 https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ describes the headers.
 """
@@ -14,18 +14,18 @@ from datetime import UTC, datetime, timedelta
 from graph.rates import Charge, Decision, PendingCharge, Rate, Rates
 from resolvers.rates import RateLimit
 from server.errors import RateLimited
-from server.operations.cost import MAX_WRITES, Demand
+from server.operations.cost import MAX_WRITES, OperationCost
 from server.operations.quotas import network_of
 from server.settings import Settings
 
 MINUTE = 60
 HOUR = 3600
-PREPARATION = 20  # points for a document that is not prepared yet, beside those for its length
-CHARACTERS_A_POINT = 3
-DEAREST_PREPARATION = 2_000
-SUBSCRIPTION = 50  # points for starting one, beside those of an event
-ADVANCE = 50  # a fiftieth of a bucket of points is taken in advance, so that most requests ask the store for nothing
-MAX_HOLDERS = 1_000  # that are counted for a line of the log
+PREPARATION = 20  # points for preparing a new document, in addition to those for its length
+CHARACTERS_PER_POINT = 3
+MAX_PREPARATION = 2_000
+SUBSCRIPTION = 50  # points for starting a subscription, in addition to those of an event
+ADVANCE_SHARE = 50  # a fiftieth of a bucket is taken in advance, so that most requests need no charge in the store
+MAX_HOLDERS = 1_000  # counted for the next line of the log
 NETWORK_RATES = frozenset({"log-ins", "sign-ups"})
 UNITS = {
     "points": "points per minute",
@@ -38,10 +38,10 @@ logger = logging.getLogger("fanline.server")
 
 
 class RateLimits:
-    """The rates that hold while they are on, and a record of those who were refused.
+    """The rate limits of a server, and counts of refusals.
 
-    `points` and `writes` are those of a viewer or an anonymous address, `log_ins` and `sign_ups` those of an address.
-    `policy` is the header that describes the rate of points, and `refused` counts refusals by rate.
+    `points` and `writes` apply to a user or to the network of an anonymous address, `log_ins` and `sign_ups` always to
+    the network. `policy` is the header that describes the rate of points; `refused` counts refusals by rate.
     """
 
     def __init__(self, points: Rate, writes: Rate, log_ins: Rate, sign_ups: Rate) -> None:
@@ -56,22 +56,21 @@ class RateLimits:
 
     @classmethod
     def of(cls, settings: Settings) -> "RateLimits | None":
-        """Return the rates of the settings; None if they are off."""
+        """Return the rate limits of the settings; None if they are disabled."""
         if not settings.limits_rates:
             return None
         points, writes = settings.points_per_minute, settings.writes_per_minute
         log_ins, sign_ups = settings.log_ins_per_minute, settings.sign_ups_per_hour
+        burst = max(points, settings.max_cost + MAX_PREPARATION)
         return cls(
-            Rate(
-                "points", points, MINUTE, most := max(points, settings.max_cost + DEAREST_PREPARATION), most // ADVANCE
-            ),
+            Rate("points", points, MINUTE, burst, burst // ADVANCE_SHARE),
             Rate("writes", writes, MINUTE, max(2 * writes, MAX_WRITES)),
             Rate("log-ins", log_ins, MINUTE, log_ins),
             Rate("sign-ups", sign_ups, HOUR, sign_ups),
         )
 
     def record(self, rate: str, holder: str) -> None:
-        """Count a refusal; once a minute, name those who were refused most often in the log."""
+        """Count a refusal. Once a minute, log the holders with the most refusals."""
         self.refused[rate] += 1
         if holder in self._holders or len(self._holders) < MAX_HOLDERS:
             self._holders[holder] += 1
@@ -86,7 +85,7 @@ class RateLimits:
 
 
 class Meter:
-    """Charges the rates of one operation. `holder` is the viewer, or without one the network of the address."""
+    """Charges the rates of one operation. `holder` is the user, or the network of an anonymous address."""
 
     __slots__ = ("_address", "_charges", "_limits", "_points", "_rates", "holder")
 
@@ -98,28 +97,28 @@ class Meter:
         self._charges: list[PendingCharge] = []
         self._points: Decision | None = None
 
-    def admit(self, points: int) -> None:
-        """Raise RateLimited if it is certain that the holder has fewer points left. No round trip."""
+    def check(self, points: int) -> None:
+        """Raise RateLimited if this process knows that the holder has fewer points left. No round trip."""
         decisions = self._rates.refusal(self.holder, [(self._limits.points, points)])
         if decisions is not None:
             self._points = decisions[0]
             raise self._refusal(decisions)
 
-    def charge(self, demand: Demand, preparation: int = 0) -> None:
-        """Begin to charge for an operation. No round trip of its own.
+    def charge(self, cost: OperationCost, preparation: int = 0) -> None:
+        """Start to charge an operation, in the round trip of other reads. `settle` waits for the result.
 
-        Raises RateLimited if it is already certain that a rate is used up, so that nothing is executed in vain.
+        Raises RateLimited if this process knows already that a rate is used up.
         """
-        limits, points = self._limits, demand.points + preparation + 1
-        if not demand.writes:
+        limits, points = self._limits, cost.points + preparation + 1
+        if not cost.writes:
             self._points = self._rates.spend(self.holder, limits.points, points)
             if self._points is not None:
                 return
         charges = [(limits.points, points)]
-        if demand.writes:
-            charges.append((limits.writes, demand.writes))
+        if cost.writes:
+            charges.append((limits.writes, cost.writes))
         self._begin(self.holder, charges)
-        accounts = [(limits.log_ins, demand.log_ins), (limits.sign_ups, demand.sign_ups)]
+        accounts = [(limits.log_ins, cost.log_ins), (limits.sign_ups, cost.sign_ups)]
         accounts = [charge for charge in accounts if charge[1]]
         if accounts:
             self._begin(network_of(self._address), accounts)
@@ -132,8 +131,8 @@ class Meter:
             raise self._refusal(charging.refusal)
         self._charges.append(charging)
 
-    def charge_refusal(self, holder: str, points: int) -> None:
-        """Charge a holder for a request that is refused, without waiting for the outcome."""
+    def charge_points(self, holder: str, points: int) -> None:
+        """Charge a holder in the background, whatever the result."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     async def give_back_sign_ups(self, count: int) -> None:
@@ -141,14 +140,14 @@ class Meter:
         if count:
             await asyncio.wait([self._rates.give_back(network_of(self._address), self._limits.sign_ups, count)])
 
-    def forget(self) -> None:
-        """Let the charges go on without anybody who waits for them."""
+    def detach(self) -> None:
+        """Let the charges complete in the background."""
         for charging in self._charges:
             charging.forget()
 
     @property
-    def waits(self) -> bool:
-        """Whether a charge is under way, for which `settle` waits."""
+    def pending(self) -> bool:
+        """Whether `settle` has charges to wait for."""
         return bool(self._charges)
 
     async def settle(self) -> None:
@@ -160,16 +159,16 @@ class Meter:
             if any(decision.refused for decision in decisions):
                 raise self._refusal(decisions)
 
-    async def state(self) -> RateLimit:
-        """Return how much the holder has left after this operation."""
+    async def balance(self) -> RateLimit:
+        """Return the points that the holder has left after this operation."""
         await self.settle()
-        assert self._points is not None  # noqa: S101 - the first charge is that of points
+        assert self._points is not None  # noqa: S101 - the first charge is of points
         found = self._points
         full_at = datetime.now(UTC) + timedelta(seconds=found.full_after)
         return RateLimit(found.rate.burst, found.remaining, full_at, found.cost)
 
     def record(self, refusal: RateLimited) -> None:
-        """Count a refusal for operators to see."""
+        """Count a refusal in the metrics and the log."""
         self._limits.record(refusal.rate, network_of(self._address) if refusal.rate in NETWORK_RATES else self.holder)
 
     def _refusal(self, decisions: Sequence[Decision]) -> RateLimited:
@@ -181,7 +180,7 @@ class Meter:
         return limited
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers that tell what is left of the points, if that is known by now."""
+        """Return the headers with the balance of points, if it is known."""
         if self._points is None:
             return []
         left = b'"points";r=%d;t=%d' % (self._points.remaining, int(self._points.full_after) + 1)
@@ -192,13 +191,13 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a time to wait, rounded up: in seconds below two minutes, then in minutes, from two hours on in hours."""
+    """Return a waiting time in seconds, from two minutes on in minutes, from two hours on in hours, rounded up."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"
     return "1 second" if seconds == 1 else f"{seconds} seconds"
 
 
-def preparation_of(text: str) -> int:
+def preparation_points(text: str) -> int:
     """Return the points for parsing and validating a document."""
-    return min(PREPARATION + len(text) // CHARACTERS_A_POINT, DEAREST_PREPARATION)
+    return min(PREPARATION + len(text) // CHARACTERS_PER_POINT, MAX_PREPARATION)

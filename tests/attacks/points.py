@@ -5,10 +5,10 @@ from functools import cache
 from graphql import GraphQLError, parse
 
 from schema import schema
-from server.operations.cost import Cost, Demand
+from server.operations.cost import CostAnalysis, OperationCost
 from server.operations.weights import Weights
 
-NOTHING = Demand(0, 0)
+NOTHING = OperationCost(0, 0)
 
 
 @cache
@@ -17,9 +17,9 @@ def weights() -> Weights:
     return Weights(schema._schema)
 
 
-def demand_of(text: str) -> Demand:
+def demand_of(text: str) -> OperationCost:
     """Return what a query without variables demands, as the server counts it; nothing if it cannot be read."""
     try:
-        return Cost(weights(), parse(text), {}).of(None)
+        return CostAnalysis(weights(), parse(text), {}).of(None)
     except (GraphQLError, KeyError):
         return NOTHING

@@ -23,7 +23,7 @@ import redis
 from hypothesis import HealthCheck, Phase, given, seed, settings, target
 
 from server.embedded import Durability, EmbeddedStore
-from server.operations.cost import Demand
+from server.operations.cost import OperationCost
 from tests.attacks.candidates import Candidate, candidates
 from tests.attacks.heavy import HeavyWriter
 from tests.attacks.points import demand_of
@@ -47,7 +47,7 @@ class Cost:
 
     cpu: float
     bytes: int
-    demand: Demand
+    demand: OperationCost
     accepted: bool
     who: str
     name: str

@@ -38,4 +38,4 @@ async def test_a_rolling_rotation_refuses_nobody(store_url: str, tmp_path: Path,
         signed_by_new = [await status(api, token) for token in issued]
         assert signed_by_new == [401, 401, 401, 200]
         answer = await api.ask("{ viewer { login } }", issued[0])
-        assert "its key was retired: log in again" in answer.json()["errors"][0]["message"]
+        assert "its key was retired. Log in again" in answer.json()["errors"][0]["message"]

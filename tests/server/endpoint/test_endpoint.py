@@ -280,28 +280,33 @@ async def test_a_document_too_large_is_refused_quickly(api: Api, document: str, 
     assert (what or "Cannot spread fragment") in error["message"]
 
 
-async def test_many_documents_do_not_grow_the_process(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those last used are kept, up to a number of tokens, and none that has something wrong."""
-    monkeypatch.setattr("server.operations.documents.KEPT_TOKENS", 2_000)
+@pytest.fixture
+async def small_cache(settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
+    """Serve an application whose document cache is small."""
+    monkeypatch.setattr("server.operations.documents.CACHED_TOKENS", 2_000)
+    async with serving(settings, graph) as api:
+        yield api
+
+
+async def test_the_document_cache_is_bounded(small_cache: Api) -> None:
+    """It keeps the documents used most recently, up to a number of tokens, and no invalid document."""
     for number in range(20):
-        await api.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
-        await api.ask("{ __typename } # used again and again")
-        await api.ask(f"{{ wrong{number} }}")
-    execution = api.endpoint.execution
-    documents = list(execution.preparation.documents._kept)
+        await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 30_000)
+        await small_cache.ask("{ __typename } # used again and again")
+        await small_cache.ask(f"{{ wrong{number} }}")
+    documents = list(small_cache.endpoint.execution.preparation.documents._documents)
     assert 15 < len(documents) <= 25
     assert "{ __typename } # used again and again" in documents
     assert not any("wrong" in document for document in documents)
 
 
-async def test_a_document_that_is_no_longer_kept_has_no_plan(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plans of many large documents do not pile up."""
-    monkeypatch.setattr("server.operations.documents.KEPT_TOKENS", 1_000)
-    executor, documents = api.endpoint.execution.executor, api.endpoint.execution.preparation.documents
-    assert executor is not None
+async def test_the_plan_of_an_evicted_document_is_removed(small_cache: Api) -> None:
+    """The plans of many large documents do not accumulate."""
+    execution = small_cache.endpoint.execution
+    assert execution.executor is not None
     for number in range(20):
-        await api.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
-    assert len(executor._kept) == len(documents._kept) < 10
+        await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
+    assert len(execution.executor._kept) == len(execution.preparation.documents._documents) < 15
 
 
 # Around the endpoint

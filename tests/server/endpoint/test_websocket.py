@@ -90,8 +90,8 @@ async def test_who_is_anonymous_has_no_home_timeline(api: Api) -> None:
     ("authorization", "reason"),
     [
         ("Bearer nonsense", "The access token is malformed."),
-        ("", "Authorization must be 'Bearer' and an access token."),
-        (7, "Authorization must be 'Bearer' and an access token."),
+        ("", "The Authorization header must be 'Bearer' and an access token."),
+        (7, "The Authorization header must be 'Bearer' and an access token."),
         (None, None),
     ],
 )
@@ -125,7 +125,7 @@ async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
     async with api.open_socket() as socket:
         payload = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}"}
         await socket.send(type="connection_init", payload=payload)
-        assert await socket.closed() == (4403, "The session has ended: log in again.")
+        assert await socket.closed() == (4403, "The session has ended. Log in again.")
 
 
 @pytest.mark.parametrize(

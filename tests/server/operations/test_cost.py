@@ -10,7 +10,7 @@ from graphql import GraphQLObjectType, build_schema, get_named_type, parse
 from graph import Graph
 from graph.model import Location
 from schema import schema
-from server.operations.cost import Cost, Demand
+from server.operations.cost import CostAnalysis, OperationCost
 from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.preparation import OperationLimits
@@ -20,8 +20,8 @@ from tests.server.conftest import Api
 WEIGHTS = Weights(schema._schema)
 
 
-def demand(document: str, /, **variables: Any) -> Demand:
-    return Cost(WEIGHTS, parse(document), variables).of(None)
+def demand(document: str, /, **variables: Any) -> OperationCost:
+    return CostAnalysis(WEIGHTS, parse(document), variables).of(None)
 
 
 def points(document: str, /, **variables: Any) -> int:
@@ -90,10 +90,10 @@ def test_fragments_count_wherever_they_are_spread() -> None:
 def test_only_the_operation_that_runs_is_counted() -> None:
     """Of several without a name, which is refused anyway, the dearest counts."""
     document = parse(f"query A {{ viewer {{ id }} }} query B {page('9')}")
-    cost = Cost(WEIGHTS, document, {})
+    cost = CostAnalysis(WEIGHTS, document, {})
     assert cost.of("A").points < cost.of("B").points
     assert cost.of(None) == cost.of("B")
-    assert cost.of("C") == Demand(0, 0)
+    assert cost.of("C") == OperationCost(0, 0)
 
 
 def test_home_pages_count_once_for_each_place_in_the_document() -> None:
@@ -183,7 +183,7 @@ def test_nested_fragments_are_counted_in_time() -> None:
     )
     document = parse(f"{{ viewer {{ ...F0 }} }} {steps} fragment F160 on User {{ id }}")
     start = time.process_time()
-    assert Cost(WEIGHTS, document, {}).of(None).points > 10_000
+    assert CostAnalysis(WEIGHTS, document, {}).of(None).points > 10_000
     assert time.process_time() - start < 0.5
 
 
@@ -229,7 +229,9 @@ async def test_a_mutation_writes_a_hundred_entries_at_most(api: Api) -> None:
     )
     [error] = refused.json()["errors"]
     assert error["extensions"]["code"] == "COST_LIMIT"
-    assert error["message"] == "The operation writes up to 200 entries; the limit is 100. Send fewer at once."
+    assert error["message"] == (
+        "The operation writes up to 200 log entries; the limit is 100. Split it into smaller operations."
+    )
 
 
 async def test_one_password_is_checked_in_a_document(api: Api) -> None:
@@ -239,7 +241,9 @@ async def test_one_password_is_checked_in_a_document(api: Api) -> None:
     )
     error = (await api.ask(f"mutation {{ {log_ins} }}")).json()["errors"][0]
     assert error["extensions"]["code"] == "COST_LIMIT"
-    assert error["message"] == "The operation has 2 fields that check or set a password; 1 is allowed."
+    assert error["message"] == (
+        "The operation has 2 fields that check or set a password; the limit is 1. Send them in separate operations."
+    )
 
 
 PAGE = "followers(first: %s) { nodes { %s } }"

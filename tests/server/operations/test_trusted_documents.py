@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from graph import Graph
-from server.operations.documents import KEPT_TOKENS
+from server.operations.documents import CACHED_TOKENS
 from server.settings import Settings, TrustedDocumentsMode
 from tests.server.conftest import Api, events, serving
 
@@ -333,12 +333,12 @@ async def test_trusted_documents_stay_prepared(allow: Api) -> None:
     documents = allow.endpoint.execution.preparation.documents
     trusted = documents.prepare(VIEWER)
     texts = [
-        f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(KEPT_TOKENS // 1_900 + 1)
+        f"query A{number} {{ nodes(ids: [{' 1' * 1_900}]) {{ id }} }}" for number in range(CACHED_TOKENS // 1_900 + 1)
     ]
     for text in texts:
         documents.prepare(text)
-    assert not documents.knows(texts[0])
-    assert documents.knows(VIEWER)
+    assert texts[0] not in documents
+    assert VIEWER in documents
     assert documents.prepare(VIEWER) is trusted
     assert (await post(allow, documentId="viewer")).json() == {"data": {"viewer": None}}
 

@@ -66,7 +66,7 @@ def test_what_is_kept_of_refused_documents_is_little() -> None:
     for number in range(1000):
         with pytest.raises(DocumentRefused):
             documents.prepare(f"{{ wrong{number} }}")
-    assert len(documents._refused) <= 200
+    assert len(documents._refusals) <= 200
     assert all(
-        error.nodes is None and error.__traceback__ is None for found in documents._refused.values() for error in found
+        error.nodes is None and error.__traceback__ is None for found in documents._refusals.values() for error in found
     )
