@@ -16,7 +16,7 @@ from server.auth import BadToken
 from server.endpoint.callers import Callers, unauthenticated
 from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import EventStream
-from server.endpoint.request_ids import REQUEST_ID, identify
+from server.endpoint.request_ids import REQUEST_ID, set_request_id
 from server.endpoint.requests import parse_body, parse_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
 from server.errors import Refused, internal_error, shortened
@@ -61,7 +61,7 @@ class GraphQLEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         given = dict(reversed(scope["headers"]))  # the first of several headers with one name counts
-        request_id = identify(scope, given.get(REQUEST_ID))
+        request_id = set_request_id(scope, given.get(REQUEST_ID))
         headers = [(REQUEST_ID, request_id), *self._cross_origin.headers(given.get(b"origin"))]
         try:
             response = await self._answer(scope, receive, given)

@@ -1,7 +1,7 @@
-"""Server-sent events: the results of one operation as a stream, which a client that lost it can take up again.
+"""Server-sent events: the results of one operation as a stream that clients can resume.
 
-https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md, "distinct connections". Each event of a
-subscription has its cursor as its id; a client that comes back names the last one in `Last-Event-ID`.
+Implements "distinct connections" of https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md. The
+id of an event is its cursor. A client that reconnects with `Last-Event-ID` resumes after that event.
 """
 
 import asyncio
@@ -19,36 +19,35 @@ from server.endpoint.responses import EVENT_STREAM, Headers
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
 from server.operations.execution import StreamedResult, was_executed
-from server.transport.http import BREAK_OFF
+from server.transport.http import END_STREAM
 
 HEADERS = (
     (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),  # or nginx would keep events back
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 )
 COMPLETE = b"event: complete\ndata: \n\n"
 
 
 class EventStream:
-    """A response that lasts until the operation, the viewer's token or the client's patience ends.
+    """A response that ends with the operation, with the viewer's token, or when the client disconnects.
 
-    When the server goes down it ends at once, without the event `complete`: so clients know that they have to come
-    back.
+    On shutdown of the server it ends at once, without the event `complete`, so clients reconnect.
     """
 
     def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
         self._results = results
         self._caller = caller
-        self._last_words = COMPLETE
-        self._broken_off = False
+        self._end = COMPLETE
+        self._ended = False
         self._streaming: asyncio.Task[None] | None = None
 
     async def send(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Send the stream, with the headers that every response has, until it ends or the client disconnects."""
-        scope["state"][BREAK_OFF] = self._break_off
+        scope["state"][END_STREAM] = self._end_early
         await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
         streaming = asyncio.create_task(self._stream(send))
-        expiry = self._await_expiry()
+        expiry = self._schedule_expiry()
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -57,43 +56,43 @@ class EventStream:
                 expiry.cancel()
             streaming.cancel()
             await asyncio.wait([streaming])
-        if not streaming.cancelled():  # as it is if the client was gone before the first step
+        if not streaming.cancelled():  # it is cancelled if the client disconnects before the task starts
             streaming.result()
 
     async def _stream(self, send: Send) -> None:
-        """Send event by event; then, or when it is cancelled, the last words."""
+        """Send the events, then the end of the stream, also on cancellation."""
         self._streaming = asyncio.current_task()
         try:
             async with aclosing(self._results) as results:
-                while not self._broken_off and (streamed := await anext(results, None)):
-                    event = _event(shaped(streamed.result), streamed.number)
+                while not self._ended and (streamed := await anext(results, None)):
+                    event = _event(response_of(streamed.result), streamed.number)
                     await send({"type": "http.response.body", "body": event, "more_body": True})
         except asyncio.CancelledError:
-            pass  # it was broken off, or nobody listens
+            pass  # ended early, or the client has disconnected
         except Exception:
-            self._last_words = b""
+            self._end = b""
             raise
         finally:
-            await send({"type": "http.response.body", "body": self._last_words, "more_body": False})
+            await send({"type": "http.response.body", "body": self._end, "more_body": False})
 
-    def _break_off(self, last_words: bytes = b"") -> None:
-        self._last_words, self._broken_off = last_words, True
+    def _end_early(self, end: bytes = b"") -> None:
+        self._end, self._ended = end, True
         if self._streaming:
             self._streaming.cancel()
 
-    def _await_expiry(self) -> asyncio.TimerHandle | None:
-        """End the stream with the viewer's token."""
+    def _schedule_expiry(self) -> asyncio.TimerHandle | None:
+        """End the stream when the viewer's token expires. Return the timer; None without a viewer."""
         viewer = self._caller.viewer
         if viewer is None:
             return None
         extensions = {"code": UNAUTHENTICATED, "requestId": self._caller.request_id}
         error = {"message": "The access token has expired. Log in again.", "extensions": extensions}
         seconds = (viewer.expires_at - datetime.now(UTC)).total_seconds()
-        return asyncio.get_running_loop().call_later(seconds, self._break_off, _event({"errors": [error]}) + COMPLETE)
+        return asyncio.get_running_loop().call_later(seconds, self._end_early, _event({"errors": [error]}) + COMPLETE)
 
 
-def shaped(result: ExecutionResult) -> GraphQLHTTPResponse:
-    """Shape a result whose errors are coded; one that was never executed has no data at all."""
+def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
+    """Return the response for a result; if nothing was executed, it has no `data`."""
     response: GraphQLHTTPResponse = {}
     if result.errors:
         response["errors"] = [error.formatted for error in result.errors]

@@ -1,4 +1,4 @@
-"""An id for every request, the client's own if that is harmless; it is in the response, in errors and in the log."""
+"""Request ids, in responses, errors and the log: the client's own id if it is valid, else a random one."""
 
 import re
 import secrets
@@ -7,27 +7,27 @@ from collections.abc import Iterable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID = b"x-request-id"
-HARMLESS = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+VALID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 
 
-def identify(scope: Scope, given: bytes | None) -> bytes:
-    """Give a request its id."""
-    chosen = given if given and HARMLESS.fullmatch(given) else secrets.token_hex(8).encode()
+def set_request_id(scope: Scope, given: bytes | None) -> bytes:
+    """Set and return the id of a request. `given` is the client's own."""
+    chosen = given if given and VALID.fullmatch(given) else secrets.token_hex(8).encode()
     scope.setdefault("state", {})["request_id"] = chosen.decode()
     return chosen
 
 
 class RequestIds:
-    """Puts the id of every request into its response."""
+    """Middleware that adds the request id to each response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its id."""
+        """Serve a request with its id."""
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        chosen = identify(scope, _given(scope["headers"]))
+        chosen = set_request_id(scope, _given(scope["headers"]))
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":

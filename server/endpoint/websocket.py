@@ -1,9 +1,8 @@
-"""WebSockets: the protocol `graphql-transport-ws`, one socket at a time.
+"""WebSockets: one socket with the protocol `graphql-transport-ws`.
 
-https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md. Strawberry's handler knows the
-protocol's messages. This one checks them before it uses them, keeps the errors of an operation within the operation,
-lets nobody hold too much, ends the socket when its viewer's session ends, and keeps idle sockets small: there may be
-many thousands.
+https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md. The handler extends Strawberry's:
+it validates messages, reports errors of an operation without ending the socket, applies quotas, closes the socket when
+the viewer's session ends, and keeps idle sockets small, because there may be many thousands.
 """
 
 import asyncio
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
     from server.endpoint.websocket_endpoint import WebSocketEndpoint
 
 PING_SECONDS = 20.0
-ANSWER_SECONDS = 1.0  # that a session which has ended leaves for what it was asked before
+ANSWER_SECONDS = 1.0  # between the end of a session and the close of its socket, for operations under way
 UNAUTHORIZED = 4401
 FORBIDDEN = 4403
 TOO_LATE = 4408
 NOT_UNIQUE = 4409
 TOO_MANY_INITS = 4429
-TRY_AGAIN_LATER = 1013  # clients come back after a while; 4429 would tell them never to
-MAX_REASON = 123  # bytes, by the WebSocket protocol
+TRY_AGAIN_LATER = 1013  # clients reconnect later; after 4429 they would not
+MAX_REASON = 123  # bytes, as the WebSocket protocol allows
 
 
 class SocketAdapter(ASGIWebSocketAdapter):
-    """What a handler needs of a socket. To close one that is closed already does nothing."""
+    """The socket of a handler. Closing it again does nothing."""
 
     async def receive(self) -> str | bytes | None:
-        """Wait for the next message; None at the end."""
+        """Return the next message; None when the socket has closed."""
         if self.ws.application_state is not WebSocketState.CONNECTED:
             return None
         message = await self.ws.receive()
@@ -58,20 +57,20 @@ class SocketAdapter(ASGIWebSocketAdapter):
         return text
 
     async def send_json(self, message: Any) -> None:
-        """Send a message. Raises WebSocketDisconnected if the socket is gone, or closed from either side."""
+        """Send a message. Raises WebSocketDisconnected if the socket has closed."""
         try:
             await super().send_json(message)
         except RuntimeError as closed:
             raise WebSocketDisconnected from closed
 
     async def close(self, code: int, reason: str) -> None:
-        """Close the socket, giving as much of the reason as there is room for: it may quote the client."""
+        """Close the socket, with the reason truncated to its limit: it may quote the client."""
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await super().close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
 
 
 class SocketOperation(BaseOperation[Caller, None]):
-    """An operation of a socket, which knows whether it has sent anything yet."""
+    """An operation of a socket. `answered` is True once it has sent a message."""
 
     __slots__ = ("answered",)
 
@@ -80,7 +79,7 @@ class SocketOperation(BaseOperation[Caller, None]):
         self.answered = False
 
     async def send_operation_message(self, message: Any) -> None:
-        """Send a message, unless the operation is over."""
+        """Send a message, unless the operation has ended."""
         self.answered = True
         await super().send_operation_message(message)
 
@@ -88,54 +87,54 @@ class SocketOperation(BaseOperation[Caller, None]):
 class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     """One socket, from its handshake to its end.
 
-    It has a single timer: first for `connection_init`, then for pings and for the end of the token.
+    A single timer serves `connection_init`, then pings and the expiry of the token.
     """
 
     view: "WebSocketEndpoint"
     websocket: SocketAdapter
-    operations: dict[str, SocketOperation]  # type: ignore[assignment] # ours; the base only keeps and cancels them
+    operations: dict[str, SocketOperation]  # type: ignore[assignment] # the base class only stores and cancels them
     _timer: asyncio.TimerHandle | None = None
-    _aside: asyncio.Task[None] | None = None
+    _background: asyncio.Task[None] | None = None
     _stop_watching: Callable[[], None] | None = None
     _release: Callable[[], None] | None = None
 
     async def handle(self) -> None:
-        """Serve the socket until it ends; then end what runs for it."""
-        self._wait(self.connection_init_wait_timeout.total_seconds(), self._time_out)
+        """Serve the socket until it closes, then cancel its operations."""
+        self._schedule(self.connection_init_wait_timeout.total_seconds(), self._time_out)
         try:
             while (text := await self.websocket.receive()) is not None:
-                await self._take(text)
+                await self._handle_text(text)
         except WebSocketDisconnected:
             pass
         finally:
             await self.shutdown()
 
     async def shutdown(self) -> None:
-        """End what still runs for this socket, and count it out."""
+        """Cancel the operations of this socket and release its quota."""
         if self._timer:
             self._timer.cancel()
-        if self._aside:
-            self._aside.cancel()
+        if self._background:
+            self._background.cancel()
         if self._stop_watching:
             self._stop_watching()
         if self._release:
             self._release()
         await super().shutdown()
 
-    async def _take(self, text: str | bytes) -> None:
-        """Act on a message, or end the socket if it is not one of the protocol."""
+    async def _handle_text(self, text: str | bytes) -> None:
+        """Handle a message. Close the socket if the message violates the protocol."""
         if isinstance(text, bytes):
             return await self.handle_invalid_message("WebSocket message type must be text")
         try:
             message: Any = self.view.decode_json(text)
         except orjson.JSONDecodeError:
             return await self.handle_invalid_message("WebSocket message must be valid JSON")
-        if complaint := _complaint(message):
-            return await self.handle_invalid_message(complaint)
+        if violation := _violation(message):
+            return await self.handle_invalid_message(violation)
         return await self.handle_message(message)
 
     async def handle_connection_init(self, message: ConnectionInitMessage) -> None:
-        """Let the viewer in, for as long as the session lives."""
+        """Acknowledge the connection if the token is valid and the quota has room."""
         if self.connection_init_received:
             await self.websocket.close(TOO_MANY_INITS, "Too many initialisation requests")
             return
@@ -148,23 +147,23 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         except BadToken as bad:
             await self.websocket.close(FORBIDDEN, str(bad))
         except QuotaExceeded:
-            await self.websocket.close(TRY_AGAIN_LATER, "Too many sockets")
+            await self.websocket.close(TRY_AGAIN_LATER, "Too many WebSockets. Close one first.")
         else:
             await self.send_message({"type": "connection_ack"})
             self.connection_acknowledged = True
-            self._wait_on()
+            self._schedule_wake()
 
     async def _identify(self, payload: dict[str, object]) -> None:
-        """Take the token from the first message, or else from the handshake, and check its session.
+        """Set the viewer from the token of the first message, else of the handshake, and check the session.
 
-        Raises BadToken. The session is watched before it is checked, so that its end cannot fall in between.
+        Raises BadToken. Watches the session before the check, so that no end of the session is missed.
         """
         given = {name.lower(): value for name, value in payload.items()}
         caller = self.context
         caller.viewer = caller.tokens.viewer(given.get("authorization", caller.authorization))
         caller.authorization = None
         self._stop_watching = caller.watch_session(self._session_ended)
-        with contextlib.suppress(StoreUnavailable):  # each operation checks again, and can say that the store is away
+        with contextlib.suppress(StoreUnavailable):  # each operation checks again and reports the outage
             await caller.check_session()
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
@@ -177,13 +176,13 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             await self.websocket.close(NOT_UNIQUE, f"Subscriber for {id} already exists")
         elif most is not None and len(self.operations) >= most:
             await self._refuse(
-                id, f"This socket runs {most} operations, as many as one may: end one first.", RATE_LIMITED
+                id, f"This socket runs {most} operations, which is the limit. End one first.", RATE_LIMITED
             )
         else:
             await self._start(id, message["payload"])
 
     async def _start(self, id: str, payload: object) -> None:
-        """Start an operation, or refuse it if its document is not one that may be executed."""
+        """Start an operation, or refuse it if its request is invalid."""
         try:
             request = parse_request(payload)
             query = self.view.trusted.resolve(request)
@@ -194,16 +193,16 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             operation.task = asyncio.create_task(self._run(operation))
 
     async def _refuse(self, id: str, message: str, code: str) -> None:
-        """Answer an operation that is not started."""
+        """Send the error of an operation that is not started."""
         errors = with_codes([GraphQLError(message, extensions={"code": code})], self.context.request_id)
         await self.send_message({"id": id, "type": "error", "payload": [error.formatted for error in errors]})
 
     async def _run(self, operation: SocketOperation) -> None:
-        """Send what an operation results in. Its errors are its own; only the end of the session ends the socket."""
+        """Send the results and errors of an operation. Only the end of the session closes the socket."""
         try:
             await self._stream(operation)
         except WebSocketDisconnected:
-            pass  # nobody is there to be told
+            pass  # the client has disconnected
         except Exception as error:
             unexpected = GraphQLError(str(error), original_error=error)
             with contextlib.suppress(WebSocketDisconnected):
@@ -213,7 +212,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         results = self.view.execution.stream(
             self.context, operation.query, operation.variables, operation.operation_name
         )
-        operation.query, operation.variables = "", None  # they may be long, and nobody needs them any more
+        operation.query, operation.variables = "", None  # they may be long, and nothing reads them again
         async with aclosing(results):
             async for streamed in results:
                 result = streamed.result
@@ -226,29 +225,29 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return await operation.send_operation_message({"id": operation.id, "type": "complete"})
 
     def _session_ended(self) -> None:
-        self._do_aside(self._leave())
+        self._run_in_background(self._close_after_session())
 
-    async def _leave(self) -> None:
-        """Close the socket after its session, but answer first what was asked before: maybe the logging out itself."""
+    async def _close_after_session(self) -> None:
+        """Close the socket after its session has ended. First wait a second for operations such as the log-out."""
         unanswered = [o.task for o in self.operations.values() if o.task and not o.answered]
         if unanswered:
             await asyncio.wait(unanswered, timeout=ANSWER_SECONDS)
         await self.websocket.close(FORBIDDEN, "The session has ended.")
 
     def _time_out(self) -> None:
-        self._do_aside(self.websocket.close(TOO_LATE, "Connection initialisation timeout"))
+        self._run_in_background(self.websocket.close(TOO_LATE, "Connection initialisation timeout"))
 
-    def _wait_on(self) -> None:
-        """Wake up for the next ping, or when the token ends, if that is sooner."""
-        self._wait(min(self._seconds_left(), PING_SECONDS), self._wake)
+    def _schedule_wake(self) -> None:
+        """Schedule the next ping, or the expiry of the token if that is sooner."""
+        self._schedule(min(self._seconds_left(), PING_SECONDS), self._wake)
 
     def _wake(self) -> None:
-        """End with the token, or send a ping, unless the last still waits for a slow reader. No answer is needed."""
+        """Close the socket if the token has expired; else send a ping, unless the last one is still being sent."""
         if self._seconds_left() <= 0:
-            return self._do_aside(self.websocket.close(FORBIDDEN, "The access token has expired."))
-        if self._aside is None or self._aside.done():
-            self._do_aside(self._send_ping())
-        return self._wait_on()
+            return self._run_in_background(self.websocket.close(FORBIDDEN, "The access token has expired."))
+        if self._background is None or self._background.done():
+            self._run_in_background(self._send_ping())
+        return self._schedule_wake()
 
     def _seconds_left(self) -> float:
         viewer = self.context.viewer
@@ -258,19 +257,19 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         with contextlib.suppress(WebSocketDisconnected):
             await self.send_message({"type": "ping"})
 
-    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+    def _schedule(self, seconds: float, then: Callable[[], None]) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, then)
 
-    def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
-        self._aside = asyncio.create_task(work)
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        self._background = asyncio.create_task(work)
 
 
 def _ends_session(result: ExecutionResult) -> bool:
     return any(isinstance(error.original_error, SessionOver) for error in result.errors or ())
 
 
-def _complaint(message: Any) -> str | None:
-    """Say what makes a message unusable, if anything."""
+def _violation(message: Any) -> str | None:
+    """Return how a message violates the protocol; None if it is valid."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message must be an object with a type"
     if message["type"] == "connection_init" and not isinstance(message.get("payload"), dict | None):

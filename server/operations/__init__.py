@@ -1,1 +1,1 @@
-"""GraphQL operations: who asks, what they may cost, and how they run."""
+"""GraphQL operations: callers, documents, costs, rate limits and execution."""

@@ -19,7 +19,7 @@ INVALID = "GRAPHQL_VALIDATION_FAILED"
 
 
 class DocumentRefused(Exception):
-    """A document that is not executed: a syntax error, too large, or invalid. Carries at most 20 coded errors."""
+    """A document that is not executed: it has a syntax error, is too large, or is invalid. Has at most 20 errors."""
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
         super().__init__(errors[0].message)
@@ -37,14 +37,16 @@ class DocumentChecks:
         self._weights = Weights(schema)
 
     def prepare(self, text: str, *, locations: bool) -> PreparedDocument:
-        """Parse, measure and validate a document. Raises DocumentRefused."""
+        """Return the prepared document of a text. Raises DocumentRefused."""
         try:
             document = parse_document(text, self._limits.tokens, locations=locations)
         except GraphQLSyntaxError as error:
             raise DocumentRefused([_detached(error, "GRAPHQL_PARSE_FAILED")]) from None
         too_large = excess(measure(document), self._limits.size)
         if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
-            too_large = f"The document has an alias of over {MAX_ALIAS_LENGTH} characters, the most that are allowed."
+            too_large = (
+                f"An alias of the document has more than {MAX_ALIAS_LENGTH} characters, which is the limit. Shorten it."
+            )
         if too_large is not None:
             raise DocumentRefused([GraphQLError(too_large, extensions={"code": COST_LIMIT})])
         hide = not self._introspection
@@ -55,7 +57,7 @@ class DocumentChecks:
 
 
 def _detached(error: GraphQLError, code: str) -> GraphQLError:
-    """Copy an error without its document and traceback, so that it can be cached, and shorten its message."""
+    """Return a copy of an error with a truncated message, without document and traceback, so that it can be cached."""
     copy = GraphQLError(shortened(error.message), extensions={"code": code})
     copy.locations = error.locations
     return copy

@@ -1,4 +1,4 @@
-"""How large a document is: measured in one linear pass, before validation, which takes long on hostile documents."""
+"""The size of a document, measured in linear time before validation, which is slow for hostile documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,12 +15,12 @@ from graphql import (
 
 COUNTED_TO = 1_000_000
 MAX_ALIAS_LENGTH = 255
-"""Characters. Aliases are repeated in the response for each object, and in the path of each error."""
+"""Characters. The response repeats an alias for each object and in the path of each error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a document, with each fragment counted wherever it is spread."""
+    """The size of a document, in which a fragment counts at each of its spreads."""
 
     levels: int = 0
     selections: int = 0
@@ -38,7 +38,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """How large a document may be; all but `tokens` with each fragment counted wherever it is spread."""
+    """The limits of a document. For all but `tokens`, a fragment counts at each of its spreads."""
 
     tokens: int = 2_000
     depth: int = 20
@@ -48,12 +48,12 @@ class DocumentLimits:
 
     @property
     def size(self) -> Size:
-        """The largest size that is allowed."""
+        """The limits as a size."""
         return Size(self.depth, self.selections, self.aliases, self.directives)
 
 
 def measure(document: DocumentNode) -> Size:
-    """Return the size of all operations together, and of the fragments that none of them uses. O(nodes)."""
+    """Return the size of all operations and unused fragments together. O(nodes)."""
     fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
     measured: dict[str, Size] = {}
     total = Size()
@@ -77,7 +77,7 @@ def _of(
         if isinstance(node, FragmentSpreadNode):
             name = node.name.value
             if name not in measured and name in fragments:
-                measured[name] = Size()  # stands while a fragment spreads itself, which validation refuses
+                measured[name] = Size()  # for fragments that spread themselves, which validation refuses
                 measured[name] = _of(fragments[name].selection_set, fragments, measured)
             total += measured.get(name, Size())
         elif isinstance(node, FieldNode):
@@ -89,12 +89,14 @@ def _of(
 
 
 def excess(size: Size, limits: Size) -> str | None:
-    """Return a sentence about the first limit that a document exceeds; None if it exceeds none."""
+    """Return the message about the first limit that a document exceeds; None if it exceeds none."""
     for field in fields(Size):
         found, allowed = getattr(size, field.name), getattr(limits, field.name)
         if found > allowed:
             count = "too many" if found >= COUNTED_TO else str(found)
-            return f"The document has {count} {field.name} with its fragments spread; {allowed} are allowed."
+            return (
+                f"The document has {count} {field.name} with its fragments spread; the limit is {allowed}. Split it up."
+            )
     return None
 
 

@@ -1,8 +1,8 @@
-"""Manifests of trusted documents: the files that relay-compiler, GraphQL Code Generator and Apollo's tool write.
+"""Manifests of trusted documents, as relay-compiler, GraphQL Code Generator and Apollo's tools write them.
 
-A manifest is JSON: an object of ids and texts (relay-compiler's `persistConfig.file`, the `persisted-documents.json`
-of GraphQL Code Generator), or an object with the format `apollo-persisted-query-manifest`. A `.graphql` or `.gql` file
-is one document, whose id is the file's name without its ending.
+A manifest is a JSON object of ids and texts (relay-compiler's `persistConfig.file`, the `persisted-documents.json` of
+GraphQL Code Generator), or an object with the format `apollo-persisted-query-manifest`. A `.graphql` or `.gql` file is
+one document, whose id is the file name without the extension.
 """
 
 import json
@@ -24,7 +24,7 @@ Pairs: TypeAlias = list[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A trusted document: its id, its text, and the file that it was read from."""
+    """A trusted document: its id, its text and its file."""
 
     id: str
     text: str
@@ -32,12 +32,12 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """Where the document stands, for an error."""
+        """The file and id of the document, for an error message."""
         return f"{self.file}, document {_shown(self.id)}"
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that keeps its pairs as they stood, since a key may stand twice."""
+    """A JSON object that also keeps its pairs: a key may occur twice."""
 
     def __init__(self, pairs: Pairs) -> None:
         super().__init__(pairs)
@@ -45,10 +45,10 @@ class _Object(dict[str, Any]):
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """Read a manifest, a document, or every manifest and document that lies directly in a folder.
+    """Return the documents of a manifest, of a document file, or of all such files directly in a folder.
 
-    Files of a folder are read in the order of their names; hidden files and those with other endings are ignored.
-    Raises SettingsError, naming the file and the entry, if anything is wrong.
+    Files of a folder are read in the order of their names; hidden files and other extensions are ignored. Raises
+    SettingsError with the file and the entry that is wrong.
     """
     entries: list[Entry] = []
     left = MAX_BYTES
@@ -59,7 +59,7 @@ def read_entries(path: Path) -> list[Entry]:
         if len(entries) > MAX_DOCUMENTS:
             raise SettingsError(f"{path}: there are more than {MAX_DOCUMENTS:,} trusted documents. Remove unused ones.")
     if not entries:
-        raise SettingsError(f"{path}: there are no trusted documents, neither in a manifest nor as .graphql files.")
+        raise SettingsError(f"{path}: there are no trusted documents. Add a manifest or .graphql files.")
     return entries
 
 
@@ -90,7 +90,7 @@ def _read(file: Path, limit: int) -> bytes:
         raise SettingsError(f"{file}: cannot be read: {error.strerror or error}.") from None
     if len(content) > limit:
         size = MAX_BYTES // 1024 // 1024
-        raise SettingsError(f"{file}: trusted documents may have {size} MB in all, and this file exceeds that.")
+        raise SettingsError(f"{file}: all trusted documents exceed {size} MB, the limit. Remove unused ones.")
     return content
 
 

@@ -1,7 +1,7 @@
-"""Trusted documents: those that the operator lists, which clients name by an id instead of sending a text.
+"""Trusted documents: documents that the operator lists and clients request by id instead of sending the text.
 
-Requests name them as "persisted documents" (GraphQL over HTTP, appendix A: `documentId`) or by Apollo's extension
-`persistedQuery`. All are read, validated and prepared once, when the server starts; no request adds any.
+Requests use `documentId` ("persisted documents" of GraphQL over HTTP, appendix A) or Apollo's extension
+`persistedQuery`. All trusted documents are loaded, validated and prepared at startup; requests add none.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from server.settings import SettingsError
 OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
 HASHED = "sha256:"
 
-# Codes that Apollo's clients and gateways know.
+# Codes of Apollo's clients and gateways.
 NOT_FOUND = "PERSISTED_QUERY_NOT_FOUND"
 NOT_SUPPORTED = "PERSISTED_QUERY_NOT_SUPPORTED"
 NOT_IN_LIST = "PERSISTED_QUERY_NOT_IN_LIST"
@@ -26,7 +26,7 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 
 class TrustedDocuments:
-    """The trusted documents of a server: ids and texts, which never change while it runs."""
+    """The ids and texts of the trusted documents, which do not change while the server runs."""
 
     def __init__(self, mode: TrustedDocumentsMode, texts: Mapping[str, str] | None = None) -> None:
         self._mode = mode
@@ -36,10 +36,10 @@ class TrustedDocuments:
     def load(
         cls, path: Path | None, mode: TrustedDocumentsMode, pin: Callable[[str], Sequence[str]]
     ) -> "TrustedDocuments":
-        """Read the trusted documents of a file or folder and prepare each of them; in the mode `off`, none.
+        """Load and prepare the trusted documents of a file or folder; none in the mode `off`.
 
-        `pin` prepares a text for the life of the process and returns what is wrong with it, as sentences. Raises
-        SettingsError, naming the file and the document, for anything that is wrong.
+        `pin` prepares a text for the life of the process and returns its errors, as sentences. Raises SettingsError
+        with the file and the document that is wrong.
         """
         if path is None or mode is OFF:
             return cls(mode)
@@ -61,7 +61,9 @@ class TrustedDocuments:
             return self._hashed(request.sha256 or "")
         if self._mode is ONLY:
             raise Refused(
-                400, "This server executes trusted documents only. Send a 'documentId', not a 'query'.", ID_REQUIRED
+                400,
+                "This server executes only trusted documents. Send a 'documentId', not a 'query'.",
+                ID_REQUIRED,
             )
         if request.sha256 is not None and self._mode is ALLOW and request.sha256 != _hash(request.query):
             raise Refused(400, "'extensions.persistedQuery.sha256Hash' is not the SHA-256 hash of 'query'.")
@@ -74,16 +76,16 @@ class TrustedDocuments:
             return text
         if self._mode is OFF:
             raise Refused(
-                400, "This server has no trusted documents. Send a 'query', not a 'documentId'.", NOT_SUPPORTED
+                400, "This server has no trusted documents. Send a 'query' instead of a 'documentId'.", NOT_SUPPORTED
             )
         remedy = "Have the operator add it." if self._mode is ONLY else "Have the operator add it, or send a 'query'."
         raise Refused(400, f"This server has no trusted document with this 'documentId'. {remedy}", NOT_IN_LIST)
 
     def _hashed(self, given: str) -> str:
-        """Return the text of Apollo's hash. Raises Refused.
+        """Return the text of a hash in Apollo's extension. Raises Refused.
 
-        Apollo's clients look for two messages, in answers of status 200. After the first they send the text too; after
-        the second they send texts only, from then on. In the mode `only` both would be wrong.
+        Apollo's clients expect one of two messages with status 200. After `PersistedQueryNotFound` they retry with the
+        text; after `PersistedQueryNotSupported` they send texts from then on. The mode `only` accepts neither.
         """
         text = self._texts.get(given) or self._texts.get(HASHED + given)
         if text is not None:
@@ -106,7 +108,7 @@ def _by_id(entries: Iterable[Entry]) -> dict[str, str]:
         for id in {entry.id, hashed}:
             first = known.setdefault(id, entry)
             if first.text != entry.text:
-                raise SettingsError(f"{entry.place}: {first.file} has another text for the same id.")
+                raise SettingsError(f"{entry.place}: {first.file} contains the same id with another text.")
     return {id: entry.text for id, entry in known.items()}
 
 

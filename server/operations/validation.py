@@ -1,7 +1,6 @@
-"""The validation rules for documents: graphql-core's, with bounds on the work that the costly ones do.
+"""The validation rules for documents: those of graphql-core, with bounds for the expensive rules.
 
-The bounds are for documents within the limits of `DocumentLimits`. There, all rules together take time
-about linear in the document.
+For documents within `DocumentLimits`, all rules together take approximately linear time.
 """
 
 from typing import Any
@@ -25,19 +24,19 @@ from graphql.validation.validate import ValidationAbortedError
 from server.operations.overlaps import LinearOverlappingFields
 
 MAX_LINES = 5_000
-MAX_FRAGMENT_WORK = 10_000  # fragment spreads and variables visited, counted for each operation that reaches them
+MAX_FRAGMENT_WORK = 10_000  # visits of fragment spreads and variables, counted per operation
 MAX_INVALID_VALUES = 5
 
 
 class LimitedDocument(ValidationRule):
-    """Refuse documents of many lines, and of many operations that share many fragments or variables.
+    """Refuse documents with many lines, or with many operations that share many fragments or variables.
 
-    Each error scans the lines before it for its location. For each operation, three rules visit all variables that it
-    and its fragments use.
+    To compute its location, each error scans all lines before it. For each operation, three rules visit all variables
+    of the operation and its fragments.
     """
 
     def enter_document(self, document: DocumentNode, *_args: Any) -> None:
-        """Check the lines, and lower the bound on shared fragments."""
+        """Check the number of lines, and lower graphql-core's bound for shared fragments."""
         text = document.loc.source.body if document.loc else ""
         lines = 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
         if lines > MAX_LINES:
@@ -47,14 +46,14 @@ class LimitedDocument(ValidationRule):
 
 
 class LimitedValues(ValuesOfCorrectTypeRule):
-    """Stop after a few invalid values: each error prints a value, which can be as long as the document."""
+    """Stop after a few invalid values: each error quotes a value, which can be as long as the document."""
 
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
         self._reported = 0
 
     def report_error(self, error: GraphQLError) -> None:
-        """Report an error, at most `MAX_INVALID_VALUES` times."""
+        """Report at most `MAX_INVALID_VALUES` errors."""
         super().report_error(error)
         self._reported += 1
         if self._reported >= MAX_INVALID_VALUES:

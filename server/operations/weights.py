@@ -1,8 +1,8 @@
-"""What the fields of the schema take: points of processing and bytes of the response, as measured.
+"""Weights of the fields of the schema: points of processing and bytes of the response, from measurements.
 
-A point is about a microsecond of processing on a core of a small server: an object costs one, a plain value a quarter.
-Fields that look something up cost more, by what was measured in the worst case: nothing cached, timelines merged,
-values of the greatest length.
+A point is about one microsecond of CPU time on a small server: an object costs one point, a scalar a quarter. Fields
+that read from the store cost more, as measured in the worst case: nothing cached, timelines merged, values of maximum
+length.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from graphql.type import introspection_types
 
 OBJECT = 1.0
 LEAF = 0.25
-ERRORS = 10  # most entries of `userErrors`, except of mutations that take many ids
-IDS = 100  # most ids that one mutation takes
+ERRORS = 10  # maximum of `userErrors`, except for mutations of many ids
+IDS = 100  # maximum ids of one mutation
 
 EXTRA: dict[str, float] = {
     "Query.node": 60,
@@ -44,16 +44,16 @@ EXTRA: dict[str, float] = {
     "Query.__schema": 500,
     "Query.__type": 50,
 }
-"""Points beside those of the objects and values that a field gives; of a list, for each of its items."""
+"""Points in addition to those of the objects and values of a field; for a list, per item."""
 
 PER_ITEM: dict[str, float] = {"User.followers": 1, "User.following": 1, "Timeline.posts": 5}
-"""Points for each item of a page, whatever is selected of it."""
+"""Points per item of a page, whatever its selections."""
 
 HOME_PAGE = 150
-"""Points of a page of the home timeline, which may have to be merged from thousands of timelines."""
+"""Points of a page of the home timeline, which may be merged from thousands of timelines."""
 
 HOME = frozenset({"User.homeTimeline", "Query.node", "Query.nodes"})
-"""Fields that may give the viewer's home timeline."""
+"""Fields that may return the home timeline of the viewer."""
 
 BYTES: dict[str, int] = {
     "ID": 48,
@@ -77,7 +77,7 @@ BYTES: dict[str, int] = {
     "UserError.field": 100,
     "UserError.message": 500,
 }
-"""The longest value of a field of type String, or of any other scalar type, in bytes without its quotes."""
+"""The maximum length of values in bytes, without quotes: of fields of type String, and of other scalar types."""
 
 LISTS: dict[str, int] = {
     "FollowPayload.results": IDS,
@@ -86,7 +86,7 @@ LISTS: dict[str, int] = {
     "UnfollowPayload.userErrors": IDS,
     "UserError.field": 1,
 }
-"""The longest list that a field gives, where no argument says it."""
+"""The maximum length of lists whose length is not an argument."""
 
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn"})
 """Fields that hash a password."""
@@ -94,11 +94,11 @@ HASHES = frozenset({"Mutation.signUp", "Mutation.logIn"})
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What one field takes: `points` once, and for each item of the page that its arguments ask for `per_item`.
+    """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
 
-    `size` is the most bytes of a value without its key, `many` how many values there are in a list whose length no
-    argument says, and `of_page` tells that a list is as long as the page of its parent. `type` is that of the objects
-    it gives, None for a leaf. `home` tells that it may give the viewer's home timeline.
+    `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
+    length is not an argument; a list with `of_page` has the length of its parent's page. `type` is the type of the
+    objects of the field, None for a leaf. `home`: the field may return the home timeline of the viewer.
     """
 
     points: float
@@ -111,7 +111,7 @@ class Weight:
 
 
 class Weights:
-    """The weights of a schema's fields. Raises ValueError for a field of type String whose length nothing bounds."""
+    """The weights of the fields of a schema. Raises ValueError for a field of type String without maximum length."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.roots = {operation: root.name for operation, root in self._roots(schema)}
@@ -156,7 +156,7 @@ class Weights:
         return Weight(OBJECT + extra, 3, type_.name, PER_ITEM.get(path, 0.0), many, of_page, path in HOME)
 
     def _introspected(self, name: str) -> float:
-        """Return about how many entries a list of the schema has; for `ofType`, how often there is one."""
+        """Return the approximate length of a list of the schema; for `ofType`, how often it is not null."""
         known = {
             "types": self._schema_types,
             "fields": 3,
@@ -174,11 +174,11 @@ def _is_list(field: GraphQLField) -> bool:
 
 
 def _bytes(path: str, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, type_: str) -> int:
-    """Return the longest value of a leaf: declared for its field, for that of an interface, or for its type."""
+    """Return the maximum bytes of a leaf, declared for its field, for the field of an interface, or for its type."""
     declared = [path, *(f"{interface.name}.{name}" for interface in parent.interfaces)]
     for key in declared:
         if key in BYTES:
             return BYTES[key] + 2
     if type_ == "String":
-        raise ValueError(f"server/operations/weights.py must bound the length of {path}.")
+        raise ValueError(f"server/operations/weights.py must declare the maximum length of {path}.")
     return BYTES.get(type_, 40) + 2

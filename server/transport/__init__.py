@@ -1,4 +1,4 @@
-"""The network side of the server: HTTP and WebSocket connections, their limits, and the addresses of clients.
+"""HTTP and WebSocket connections, their limits, and the addresses of clients.
 
-The classes extend those of uvicorn, which is pinned. `server.serving.configure` tells uvicorn to use them.
+The classes extend those of uvicorn, which is pinned. `server.serving.configure` registers them.
 """

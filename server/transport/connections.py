@@ -1,4 +1,4 @@
-"""The open connections of one process: how many, from where, and until when each may go on as it does."""
+"""The open connections of one process: their number per address, and their deadlines."""
 
 import asyncio
 import logging
@@ -10,28 +10,28 @@ from server.transport.descriptors import ceiling
 from server.transport.limits import Timeouts
 from server.transport.proxies import TrustedProxies
 
-CONNECTIONS = "connections"  # the name in the state that the application's lifespan hands to every connection
+CONNECTIONS = "connections"  # the name in the lifespan state, which every connection receives
 ADDRESS = "address"
 DESCRIPTORS = "descriptors"
-QUIET_SECONDS = 60.0  # between two log lines about the same kind of refusal
+LOG_INTERVAL = 60.0  # seconds between two log lines for the same reason
 
 logger = logging.getLogger("fanline.server")
 
 
 class Connection(Protocol):
-    """What `Connections` needs of a connection."""
+    """The part of a connection that `Connections` uses."""
 
     deadline: float
 
     def expire(self, now: float) -> None:
-        """Act on the deadline that has passed, and set the next one."""
+        """Handle the deadline, which has passed, and set the next one."""
 
 
 class Connections:
-    """Counts connections, limits those of one address, and looks at their deadlines with one timer for all.
+    """Counts connections, limits those of each address, and checks all deadlines with one timer.
 
-    `per_address` is the most that one address may have; None for no limit. `refused` counts, by reason, the
-    connections that were refused or cut off.
+    `per_address` is the maximum of one address; None for no limit. `refused` counts refused and aborted connections by
+    reason.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class Connections:
         self.refused: Counter[str] = Counter()
         self._open: dict[Connection, str | None] = {}
         self._by_address: Counter[str] = Counter()
-        self._looking = False
+        self._timer_runs = False
         self._logged: dict[str, float] = {}
 
     @staticmethod
     def of(state: dict[str, Any]) -> "Connections":
-        """Return those of an application's state; new ones without limits if it has none."""
+        """Return the connections in an application's state; new ones without limits if there are none."""
         found = state.get(CONNECTIONS)
         return found if isinstance(found, Connections) else Connections()
 
@@ -60,49 +60,49 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: Connection, host: str | None, descriptor: int) -> str | None:
-        """Add a new connection from `host`; return the reason if there is no room for it. O(1).
+        """Add a connection from `host`. Return the reason if it is refused. O(1).
 
-        Trusted proxies and unix sockets have no limit of their own.
+        The limit per address does not apply to trusted proxies and unix sockets.
         """
         loop = asyncio.get_running_loop()
         holder = None
         if descriptor >= self.ceiling:
-            return self._refuse(DESCRIPTORS, "the process has no more file descriptors to give", loop.time())
+            return self._refuse(DESCRIPTORS, "the process has no more file descriptors for connections", loop.time())
         if self.per_address is not None and host is not None and not self.proxies.trusts(host):
             holder = network_of(host)
             if self._by_address[holder] >= self.per_address:
                 return self._refuse(ADDRESS, f"{holder} has {self.per_address} already", loop.time())
             self._by_address[holder] += 1
         self._open[connection] = holder
-        if not self._looking:
-            self._looking = True
-            loop.call_later(self.timeouts.look, self._look, loop)
+        if not self._timer_runs:
+            self._timer_runs = True
+            loop.call_later(self.timeouts.check, self._check_deadlines, loop)
         return None
 
-    def hand_over(self, old: object, new: Connection) -> None:
-        """Let a connection go on as another, as when a request becomes a WebSocket."""
-        self._open[new] = self._open.pop(old, None)  # type: ignore[call-overload]  # anything may be asked for
+    def replace(self, old: object, new: Connection) -> None:
+        """Replace a connection, as when an HTTP connection becomes a WebSocket."""
+        self._open[new] = self._open.pop(old, None)  # type: ignore[call-overload]  # `old` may be of any type
 
     def remove(self, connection: Connection) -> None:
-        """Remove a connection that has ended, if it was ever added."""
+        """Remove a closed connection, if it was added."""
         holder = self._open.pop(connection, None)
         if holder is not None:
             self._by_address[holder] -= 1
             if not self._by_address[holder]:
                 del self._by_address[holder]
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Find the connections whose deadline has passed. O(open connections), 50 ns each."""
+    def _check_deadlines(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Expire the connections whose deadline has passed. O(open connections), 50 ns each."""
         now = loop.time()
         for connection in [each for each in self._open if each.deadline <= now]:
             connection.expire(now)
-        self._looking = bool(self._open)
-        if self._looking:
-            loop.call_later(self.timeouts.look, self._look, loop)
+        self._timer_runs = bool(self._open)
+        if self._timer_runs:
+            loop.call_later(self.timeouts.check, self._check_deadlines, loop)
 
     def _refuse(self, reason: str, text: str, now: float) -> str:
         self.refused[reason] += 1
-        if now >= self._logged.get(reason, 0.0) + QUIET_SECONDS or reason not in self._logged:
+        if now >= self._logged.get(reason, 0.0) + LOG_INTERVAL or reason not in self._logged:
             self._logged[reason] = now
             logger.warning("Refused a connection: %s. %d so far, see the metrics.", text, self.refused[reason])
         return reason

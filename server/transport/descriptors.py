@@ -1,17 +1,17 @@
-"""File descriptors: the process takes as many as it may, and connections leave a reserve for everything else."""
+"""File descriptors: the limit of the process, and a reserve that connections may not use."""
 
 import sys
 
 if sys.platform != "win32":
     import resource
 
-UNLIMITED = 65_536  # where the system names no limit
+UNLIMITED = 65_536  # used where the system has no limit
 MIN_RESERVE = 64
 MAX_RESERVE = 1000
 
 
 def raise_limit() -> None:
-    """Raise the soft limit of open files to the hard limit, as far as the system lets it."""
+    """Raise the soft limit of open files to the hard limit, if the system allows it."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -20,14 +20,14 @@ def raise_limit() -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         except (OSError, ValueError):
-            return  # macOS has a lower limit that it does not tell; what there is has to do
+            return  # macOS has a lower, undocumented limit; keep the soft limit
 
 
 def ceiling() -> int:
-    """Return the lowest descriptor that no connection may have.
+    """Return the lowest descriptor that connections may not use.
 
-    The system gives out the lowest descriptor that is free, so the number of a new one tells how many are in use.
-    A tenth is kept for the store, the archive and files, within MIN_RESERVE and MAX_RESERVE.
+    The system assigns the lowest free descriptor, so the number of a new one shows how many are in use. A tenth,
+    between MIN_RESERVE and MAX_RESERVE, is reserved for the store, the archive and files.
     """
     if sys.platform == "win32":
         return UNLIMITED

@@ -1,4 +1,4 @@
-"""HTTP connections: uvicorn's, with limits on what a client sends, how fast, and how fast it reads."""
+"""HTTP connections: those of uvicorn, with limits on the size and speed of requests and responses."""
 
 import asyncio
 import math
@@ -25,12 +25,12 @@ from server.transport.limits import (
 from server.transport.responses import refusal
 from server.transport.sending import still_unsent, unsent
 
-BREAK_OFF = "break_off"  # what a stream puts into the state of its request: how to end it when the server goes down
+END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
 AWAITING, HEAD, BODY = range(3)  # what is read next: a request, the rest of its headers, the rest of its body
 
 
 class Refusal(Exception):
-    """A request breaks a limit; `reason` is the one that is counted."""
+    """A request exceeds a limit. `reason` is its name in the metrics."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(status, reason)
@@ -39,21 +39,21 @@ class Refusal(Exception):
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """A connection for requests.
+    """An HTTP connection.
 
-    On shutdown, requests under way are waited for, but not responses that have no end. A request that breaks a limit
-    is refused after those before it on the connection have been answered, and the connection ends.
+    On shutdown, it waits for running requests but ends endless responses. A request that exceeds a limit is refused
+    after the responses to earlier requests of the connection; then the connection closes.
     """
 
     __slots__ = (
-        "_discarded",  # bytes thrown away since nothing more is read of this connection; None while it is read
+        "_discarded",  # bytes discarded since the connection stopped parsing; None while it parses
         "_open",
-        "_overhead",  # bytes received for a request, its body aside
+        "_overhead",  # bytes received for a request, without its body
         "_phase",
-        "_queued",  # bytes in the bodies of requests that wait
-        "_running",  # the request that is being answered
+        "_queued",  # bytes of the bodies of waiting requests
+        "_running",  # the request that is being served
         "_slice",
-        "_stale",  # the deadline is that of an earlier phase
+        "_stale",  # the deadline belongs to an earlier phase
         "_trusted",
         "_unsent",
         "deadline",
@@ -75,10 +75,10 @@ class HttpProtocol(HttpToolsProtocol):
         self._discarded: int | None = None
         self._running: RequestResponseCycle | None = None
 
-    # Beginning and end
+    # Start and end
 
     def connection_made(self, transport: Any) -> None:
-        """Begin, unless the process or the address has too many connections."""
+        """Open the connection, unless the process or the address has too many."""
         super().connection_made(transport)
         host = self.client[0] if self.client else None
         self._trusted = self._open.proxies.trusts(host)
@@ -90,16 +90,16 @@ class HttpProtocol(HttpToolsProtocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request that is being answered; forget those that wait."""
+        """Notify the running request of the disconnect, and drop the waiting requests."""
         self._open.remove(self)
         self.pipeline.clear()
         if self._running is not None:
-            _tell(self._running)
+            _notify_disconnect(self._running)
             self._running = None
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Let the request under way be answered; end a response that is a stream."""
+        """Close the connection after the running request; end its response if it is endless."""
         running = self._running
         if running is None:
             return self._close()
@@ -107,17 +107,17 @@ class HttpProtocol(HttpToolsProtocol):
         if running is not self.cycle:
             self.pipeline.clear()
             self._stop_reading()
-        break_off: Callable[[], None] | None = running.scope["state"].get(BREAK_OFF)
-        if break_off is None:
+        end_stream: Callable[[], None] | None = running.scope["state"].get(END_STREAM)
+        if end_stream is None:
             return None
         if self.flow.write_paused:
-            return self.transport.abort()  # its client does not read
-        return break_off()
+            return self.transport.abort()  # the client does not read
+        return end_stream()
 
-    # What arrives
+    # Requests
 
     def data_received(self, data: bytes) -> None:
-        """Read requests, as long as none breaks a limit."""
+        """Parse requests until one exceeds a limit."""
         if self._discarded is not None:
             self._discarded += len(data)
             if self._discarded > MAX_DISCARDED:
@@ -130,12 +130,12 @@ class HttpProtocol(HttpToolsProtocol):
                 if not self._feed(view[start : start + HTTP_SLICE]):
                     break
         if self._phase == AWAITING and self._running is not None and not self.flow.write_paused:
-            self.deadline = math.inf  # as nearly always: the request has come as a whole
+            self.deadline = math.inf  # the usual case: the request has arrived completely
         elif self._stale:
             self._set_deadline()
 
     def _feed(self, data: bytes | memoryview) -> bool:
-        """Parse some bytes; return False if the rest is not to be parsed."""
+        """Parse bytes. Return False if the connection stops parsing."""
         self._slice = len(data)
         self._overhead += self._slice
         try:
@@ -147,11 +147,11 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(cause if isinstance(cause, Refusal) else Refusal(400, "malformed"))
             return False
         if self._phase != AWAITING or self._overhead > MAX_HEAD:
-            return self._stays_small()
+            return self._check_size()
         return True
 
-    def _stays_small(self) -> bool:
-        """Refuse what is too long before it is complete; return False then."""
+    def _check_size(self) -> bool:
+        """Return True if the incomplete request is within the limits; else refuse it."""
         most = MAX_DISCARDED if self._discards_body() else MAX_HEAD
         if self._overhead > most or (self._phase == HEAD and len(self.headers) > MAX_HEADERS):
             self._refuse(Refusal(431, "headers"))
@@ -159,25 +159,25 @@ class HttpProtocol(HttpToolsProtocol):
         return True
 
     def _discards_body(self) -> bool:
-        """Return True while the rest of a request is read that has been answered already."""
+        """Return True while reading the rest of a request whose response is complete."""
         return self._phase == BODY and self.cycle.response_complete
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start a request."""
         super().on_message_begin()
         self._phase = HEAD
         self._overhead = self._slice
-        if self.cycle is not None:  # the first one has its time from the beginning of the connection
+        if self.cycle is not None:  # the deadline of the first request starts with the connection
             self._stale = True
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the URL."""
+        """Add a part of the URL."""
         self.url += url
         if len(self.url) > MAX_URL:
             raise Refusal(414, "url")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; ignore trailers, which come after the body."""
+        """Add a header. Ignore trailers, which follow the body."""
         if len(value) > MAX_HEADER:
             raise Refusal(431, "headers")
         if self._phase == BODY:
@@ -188,37 +188,37 @@ class HttpProtocol(HttpToolsProtocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Start answering a request, or queue it behind those before it."""
+        """Start to serve a request, or queue it behind earlier ones."""
         if len(self.headers) > MAX_HEADERS or (self._overhead > MAX_HEAD and self._head_size() > MAX_HEAD):
             raise Refusal(431, "headers")
         if len(self.pipeline) >= MAX_PIPELINED:
             raise Refusal(400, "pipeline")
         last: RequestResponseCycle | None = self.cycle
         super().on_headers_complete()
-        if self.cycle is last:  # it asks for an upgrade: the parser raises when it has read all of it
+        if self.cycle is last:  # an upgrade request: the parser raises HttpParserUpgrade at its end
             if self.scope["method"] == "CONNECT":
                 raise Refusal(400, "malformed")
             return
         if self.pipeline:
-            self.flow.resume_reading()  # or nobody would notice that the client leaves
+            self.flow.resume_reading()  # otherwise a disconnect goes unnoticed
         else:
             self._running = self.cycle
         if self._trusted:
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
         elif last is None:
-            self._open.proxies.warn_of(self.headers, self.client[0] if self.client else None)
+            self._open.proxies.warn_once(self.headers, self.client[0] if self.client else None)
         self._phase = BODY
         self._stale = True
 
     def _should_upgrade(self) -> bool:
-        return True  # to what, is decided when the whole request has been read
+        return True  # `_upgrade` decides when the request is complete
 
     def _head_size(self) -> int:
-        """Return the size of the headers; `_overhead` may contain some of the request before."""
+        """Return the size of the headers. `_overhead` may include bytes of the previous request."""
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
+        """Add a part of the body."""
         cycle = self.cycle
         if cycle.response_complete:
             return
@@ -235,7 +235,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a request."""
         if self._phase != BODY:
-            return  # it asks for an upgrade
+            return  # an upgrade request
         self._phase = AWAITING
         self._overhead = 0
         self._stale = True
@@ -244,7 +244,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
 
     def _upgrade(self, rest: bytes | memoryview) -> bool:
-        """Become a WebSocket; ignore an upgrade to anything else, as RFC 9110 has it."""
+        """Upgrade to a WebSocket. Ignore an upgrade to other protocols, as RFC 9110 allows."""
         if self._running is not None:
             self._refuse(Refusal(400, "pipeline"))
             return False
@@ -270,10 +270,10 @@ class HttpProtocol(HttpToolsProtocol):
                 lines.append(b"%b: %b" % (name, value))
         return b"\r\n".join([*lines, b"", b""])
 
-    # What is answered
+    # Responses
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or wait for it."""
+        """Serve the next request, or wait for one."""
         self.server_state.total_requests += 1
         self._running = None
         if self.transport.is_closing():
@@ -292,14 +292,14 @@ class HttpProtocol(HttpToolsProtocol):
         return None
 
     def _refuse(self, refused: Refusal) -> None:
-        """Read no more; answer what came before, then this, and end the connection."""
+        """Stop parsing, refuse the request after the responses to earlier ones, and close the connection."""
         self._open.refused[refused.reason] += 1
         unanswered = True
         if self._phase == BODY:
             cycle = self.cycle
             if cycle is self._running:
                 unanswered = not cycle.response_started
-                _tell(cycle)
+                _notify_disconnect(cycle)
                 self._running = None
             elif cycle.response_complete:
                 unanswered = False
@@ -316,7 +316,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._close()
 
     def _stop_reading(self) -> None:
-        """Throw away what the client still sends, so that its end is noticed."""
+        """Discard further data, but keep reading, to notice when the client disconnects."""
         self._discarded = 0
         self.flow.resume_reading()
         self._set_deadline()
@@ -324,20 +324,20 @@ class HttpProtocol(HttpToolsProtocol):
     # Deadlines
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not read."""
+        """Start the write timeout: the client does not read."""
         super().pause_writing()
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
 
     def resume_writing(self) -> None:
-        """Go on with a client that reads again."""
+        """End the write timeout: the client reads again."""
         super().resume_writing()
         self._set_deadline()
 
     def _set_deadline(self) -> None:
         self._stale = False
         if self.flow.write_paused or self.transport.is_closing():
-            return  # the deadline is the client's, to read
+            return  # the write timeout applies
         timeouts = self._open.timeouts
         if self._phase == HEAD and self._discarded is None:
             seconds = timeouts.head
@@ -350,7 +350,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.deadline = self.loop.time() + seconds
 
     def expire(self, now: float) -> None:
-        """Refuse a request that is late, close an idle connection, cut off a client that does not read."""
+        """Refuse an incomplete request, close an idle connection, or abort if the client does not read."""
         if self.flow.write_paused or self.transport.is_closing():
             rest = still_unsent(self.transport, self._unsent)
             self.deadline = now + self._open.timeouts.write
@@ -361,21 +361,21 @@ class HttpProtocol(HttpToolsProtocol):
             return None
         if self._discarded is not None or (self._phase == AWAITING and self.cycle is not None):
             return self._close()
-        if self._phase == AWAITING:  # it never sent a byte, as a browser's connection in advance
+        if self._phase == AWAITING:  # no byte has arrived, as with preconnections of browsers
             self._open.refused["header_timeout"] += 1
             return self._close()
         return self._refuse(Refusal(408, "header_timeout" if self._phase == HEAD else "body_timeout"))
 
     def _close(self) -> None:
-        """Close as soon as the client has taken what it was sent."""
+        """Close the connection when the client has received all data."""
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
         self.transport.close()
 
 
-def _tell(cycle: RequestResponseCycle) -> None:
-    """Tell the application that the client has gone."""
+def _notify_disconnect(cycle: RequestResponseCycle) -> None:
+    """Notify the application that the client has disconnected."""
     if not cycle.response_complete:
         cycle.disconnected = True
-        cycle.waiting_for_100_continue = False  # nothing more may be written, not even that the body is welcome
+        cycle.waiting_for_100_continue = False  # nothing may be written any more, not even 100 Continue
     cycle.message_event.set()

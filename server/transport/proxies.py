@@ -1,4 +1,4 @@
-"""Trusted proxies: whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
+"""Trusted proxies, whose headers `X-Forwarded-For` and `X-Forwarded-Proto` determine the client and the scheme."""
 
 import ipaddress
 import logging
@@ -17,14 +17,14 @@ logger = logging.getLogger("fanline.server")
 
 
 def parse_proxies(entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries in their usual form: networks in CIDR notation, or `unix`. Raises ValueError."""
+    """Return the entries in canonical form: networks in CIDR notation, or `unix`. Raises ValueError."""
     return tuple(UNIX if entry.lower() == UNIX else str(_network(entry)) for entry in entries)
 
 
 class TrustedProxies:
-    """The proxies whose headers are believed; none if there are no entries, not even those on this machine.
+    """The proxies whose headers are trusted. Without entries none is trusted, not even proxies on this machine.
 
-    With `warns`, the first request that carries `X-Forwarded-For` from anywhere else logs a warning.
+    With `warns`, the first request with `X-Forwarded-For` from an untrusted peer logs a warning.
     """
 
     def __init__(self, entries: Sequence[str] = (), *, warns: bool = False) -> None:
@@ -38,10 +38,10 @@ class TrustedProxies:
         return self._unix if host is None else bool(self._networks) and self._known(host)
 
     def apply(self, scope: dict[str, Any]) -> None:
-        """Replace the client and the scheme of a request that came from a trusted proxy by those in its headers.
+        """Set the client and the scheme of a request from a trusted proxy by its headers.
 
-        The client is the right-most address that is not a trusted proxy. An entry that is no address ends the search:
-        the client is then the last proxy before it.
+        The client is the right-most address that is not a trusted proxy. An invalid entry ends the search; the client
+        is then the last proxy before it.
         """
         forwarded: list[bytes] = []
         for name, value in scope["headers"]:
@@ -53,8 +53,8 @@ class TrustedProxies:
                     scope["scheme"] = scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
         scope["client"] = self._client(forwarded) or scope["client"]
 
-    def warn_of(self, headers: Headers, host: str | None) -> None:
-        """Log, once, that a header was not believed."""
+    def warn_once(self, headers: Headers, host: str | None) -> None:
+        """Log once that a header was ignored."""
         if self._warns and any(name == b"x-forwarded-for" for name, _ in headers):
             self._warns = False
             logger.warning(
@@ -88,7 +88,7 @@ def _network(entry: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _address(text: str) -> Address | None:
-    """Parse an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]:80."""
+    """Return an address given with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]:80."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

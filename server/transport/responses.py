@@ -1,4 +1,4 @@
-"""Responses that are sent without the application: refusals of requests and of connections."""
+"""Responses without the application: refusals of requests and connections."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ TEXTS = {
 
 
 def refusal(status: int, *headers: str) -> bytes:
-    """Return a whole response that says why a request is refused and that the connection ends."""
+    """Return a complete response with the reason, after which the connection closes."""
     text = TEXTS[status]
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",

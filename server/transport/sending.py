@@ -1,4 +1,4 @@
-"""What waits to be sent to a client, and whether the client takes any of it."""
+"""Unsent data of a connection, and whether the client receives it."""
 
 import asyncio
 import sys
@@ -11,21 +11,21 @@ if sys.platform != "win32":
 
 
 def unsent(transport: asyncio.Transport) -> int:
-    """Return how many bytes the client has not received: those in the process and, on Linux, in the system.
+    """Return the bytes that the client has not received: those in the process and, on Linux, in the system.
 
-    The system's buffer may hold megabytes, so a slow client empties it for minutes before the process sees progress.
+    The buffer of the system may contain megabytes. A slow client may take minutes before the process sees progress.
     """
     return transport.get_write_buffer_size() + _in_system(transport)
 
 
 def still_unsent(transport: asyncio.Transport, before: int) -> int | None:
-    """Return how many bytes are unsent if the client has taken MIN_PROGRESS of those `before`; else None."""
+    """Return the unsent bytes if the client has received MIN_PROGRESS of those `before`; else None."""
     size = unsent(transport)
     return size if 0 < size <= before - MIN_PROGRESS else None
 
 
 def _in_system(transport: asyncio.Transport) -> int:
-    """Return how many bytes the system has yet to send or to have acknowledged; 0 where it does not tell."""
+    """Return the bytes that are unsent or unacknowledged in the system; 0 where it does not report them."""
     if not sys.platform.startswith("linux"):
         return 0
     socket = transport.get_extra_info("socket")

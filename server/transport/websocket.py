@@ -1,4 +1,4 @@
-"""WebSocket connections: uvicorn's, kept small, with limits on what a client sends and how fast it reads."""
+"""WebSocket connections: those of uvicorn with less memory, and with limits on data and speed."""
 
 import asyncio
 import math
@@ -15,13 +15,13 @@ from server.transport.limits import CONTROL_BURST, CONTROL_RATE, MAX_FRAGMENTS, 
 from server.transport.responses import refusal
 from server.transport.sending import still_unsent, unsent
 
-LOOK_SECONDS = 30.0  # between two looks at whether a connection that is closing has ended
+CHECK_SECONDS = 30.0  # between two checks whether a closing connection has closed
 POLICY_VIOLATION = 1008
 INVALID_DATA = 1007
 
 
-class Inbox:
-    """A queue for one reader, as small as the protocol lets it be: asyncio's holds four deques, 3 KB."""
+class MessageQueue:
+    """A queue for one reader, which takes little memory: that of asyncio has four deques, 3 KB."""
 
     __slots__ = ("_items", "_waiter")
 
@@ -30,28 +30,28 @@ class Inbox:
         self._waiter: asyncio.Future[None] | None = None
 
     def put_nowait(self, item: Any) -> None:
-        """Add an item, and wake the reader."""
+        """Add an item and wake the reader."""
         self._items.append(item)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def get(self) -> Any:
-        """Remove and return the oldest item; wait if there is none."""
+        """Remove and return the oldest item. Wait for one if the queue is empty."""
         while not self._items:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         return self._items.pop(0)
 
     def empty(self) -> bool:
-        """Return True if nothing waits."""
+        """Return True if the queue is empty."""
         return not self._items
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """A connection for a WebSocket, which keeps no more than it needs: most are idle.
+    """A WebSocket connection, which takes little memory: most are idle.
 
-    What arrives is parsed in small slices, and only while the application has taken all earlier messages and the
-    client reads what it is sent; until then reading pauses.
+    Data is parsed in small slices. Reading pauses until the application has received all earlier messages and the
+    client reads.
     """
 
     __slots__ = ("_after_close", "_controls", "_counted_at", "_open", "_unread", "_unsent", "deadline")
@@ -66,7 +66,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.queue = Inbox()  # type: ignore[assignment]  # it has what is used of a queue
+        self.queue = MessageQueue()  # type: ignore[assignment]  # it has the methods that are used
         self._open: Connections = Connections.of(app_state)
         self.deadline = math.inf
         self._unread = b""
@@ -74,22 +74,22 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._controls = CONTROL_BURST
         self._counted_at = 0.0
 
-    # Beginning and end
+    # Start and end
 
     def connection_made(self, transport: Any) -> None:
-        """Take over from the connection that read the handshake."""
+        """Replace the HTTP connection, which has received the handshake."""
         super().connection_made(transport)
-        self._open.hand_over(transport.get_protocol(), self)
-        self.deadline = self.loop.time() + LOOK_SECONDS
+        self._open.replace(transport.get_protocol(), self)
+        self.deadline = self.loop.time() + CHECK_SECONDS
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Remove the connection."""
         self._open.remove(self)
         self._unread = b""
         super().connection_lost(exc)
 
     def handle_connect(self, event: Request) -> None:
-        """Begin the handshake."""
+        """Start the handshake."""
         super().handle_connect(event)
         if self.response.status_code != 101:
             self._open.refused["handshake"] += 1
@@ -97,22 +97,22 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
 
     async def send(self, message: Any) -> None:
-        """Send a message; after the handshake, forget the headers."""
+        """Send a message. Release the headers after the handshake."""
         await super().send(message)
         if message["type"] == "websocket.accept":
             self.request.headers.clear()
             self.response.headers.clear()
-            self._read_on()
+            self._parse_unread()
         elif self._unread:
-            self._read_on()
+            self._parse_unread()
 
     def shutdown(self) -> None:
-        """Close with 1012; without waiting, if the client does not read."""
+        """Close with 1012, or abort if the client does not read."""
         super().shutdown()
         self._drop_if_stalled()
 
     def keepalive_timeout(self) -> None:
-        """Close a socket whose client has not answered pings, for whatever reason."""
+        """Close a socket whose client has not answered a ping."""
         super().keepalive_timeout()
         self._drop_if_stalled()
 
@@ -120,19 +120,19 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if not self.writable.is_set():
             self.transport.abort()
 
-    # What arrives
+    # Frames
 
     def data_received(self, data: bytes) -> None:
-        """Read frames, as many as there is room for."""
+        """Parse frames, up to the limits."""
         if self.close_sent:
             self._after_close += len(data)
             if self._after_close > MAX_HEAD:
                 return self.transport.abort()
         self._unread += data
-        return self._read_on()
+        return self._parse_unread()
 
-    def _read_on(self) -> None:
-        """Parse what has arrived, slice by slice; pause reading while something is left."""
+    def _parse_unread(self) -> None:
+        """Parse the received data in slices. Pause reading while data is left."""
         data, at = self._unread, 0
         while at < len(data) and self._has_room():
             super().data_received(data[at : at + SOCKET_SLICE] if len(data) > SOCKET_SLICE else data)
@@ -153,54 +153,56 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return self.handshake_complete or not self.handshake_initiated
 
     async def receive(self) -> Any:
-        """Wait for the next message. Between messages that wait already, others have their turn."""
+        """Return the next message. Yields to the event loop between queued messages."""
         if not self.queue.empty():
             await asyncio.sleep(0)
         message = await self.queue.get()
         if self.read_paused and self.queue.empty():
             self.read_paused = False
-            self._read_on()
+            self._parse_unread()
         return message
 
     def _refuse_handshake(self) -> None:
-        """Answer a handshake that could not be parsed; the parser knows the answer to some."""
+        """Respond to an invalid handshake; for some, the parser has a response."""
         self._open.refused["handshake"] += 1
         self.transport.write(b"".join(self.conn.data_to_send()) or refusal(400))
         self.close_sent = self.handshake_complete = True
         self.transport.close()
 
     def handle_ping(self) -> None:
-        """Answer a ping, unless there are too many."""
+        """Answer a ping within the rate limit of control frames."""
         if self._allows_control():
             super().handle_ping()
 
     def handle_pong(self, event: Frame) -> None:
-        """Take a pong, unless there are too many."""
+        """Handle a pong within the rate limit of control frames."""
         if self._allows_control():
             super().handle_pong(event)
 
     def _allows_control(self) -> bool:
-        """Count a control frame: CONTROL_BURST at once, CONTROL_RATE a second."""
+        """Return True if a control frame is within CONTROL_BURST and CONTROL_RATE."""
         if self.close_sent:
             return False
         now = self.loop.time()
         self._controls = min(CONTROL_BURST, self._controls + (now - self._counted_at) * CONTROL_RATE) - 1
         self._counted_at = now
         if self._controls < 0:
-            self._fail(POLICY_VIOLATION, "Too many control frames.", "control_frames")
+            self._fail(POLICY_VIOLATION, "Too many control frames. Send fewer.", "control_frames")
         return self._controls >= 0
 
     def handle_cont(self, event: Frame) -> None:
-        """Take a part of a message, unless it has too many."""
+        """Add a fragment of a message, up to the limit."""
         if self.close_sent:
             return
         if len(self.frames) >= MAX_FRAGMENTS:
-            self._fail(POLICY_VIOLATION, f"A message has more than {MAX_FRAGMENTS} fragments.", "fragments")
+            self._fail(
+                POLICY_VIOLATION, f"A message has more than {MAX_FRAGMENTS} fragments, which is the limit.", "fragments"
+            )
         else:
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
-        """Queue a message for the application, and read no more until it is taken."""
+        """Queue a message for the application, and pause parsing until it is received."""
         data = b"".join(self.frames)
         self.frames = []
         if self.close_sent:
@@ -223,7 +225,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     # Deadlines
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not read; read nothing of it meanwhile."""
+        """Start the write timeout and pause reading: the client does not read."""
         super().pause_writing()
         self._unsent = unsent(self.transport)
         self.deadline = self.loop.time() + self._open.timeouts.write
@@ -231,14 +233,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Go on with a client that reads again."""
+        """End the write timeout and resume reading: the client reads again."""
         super().resume_writing()
         self._unsent = 0
-        self.deadline = self.loop.time() + LOOK_SECONDS
-        self._read_on()
+        self.deadline = self.loop.time() + CHECK_SECONDS
+        self._parse_unread()
 
     def expire(self, now: float) -> None:
-        """Cut off a client that does not read; else look again later."""
+        """Abort if the client does not read; else check again later."""
         waits = self.transport.is_closing() or not self.writable.is_set()
         if waits and self._unsent:
             rest = still_unsent(self.transport, self._unsent)
@@ -249,5 +251,5 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._unsent = rest
         elif waits:
             self._unsent = max(1, unsent(self.transport))
-        self.deadline = now + (self._open.timeouts.write if waits else LOOK_SECONDS)
+        self.deadline = now + (self._open.timeouts.write if waits else CHECK_SECONDS)
         return None

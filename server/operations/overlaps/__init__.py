@@ -1,4 +1,4 @@
-"""Validation of overlapping fields in time about linear in the document."""
+"""Validation of overlapping fields in approximately linear time."""
 
 from server.operations.overlaps.rule import LinearOverlappingFields
 

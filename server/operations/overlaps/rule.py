@@ -125,7 +125,7 @@ class LinearOverlappingFields(ValidationRule):
         return None
 
     def _differing_calls(self, group: list[Place]) -> tuple[Place, Place] | None:
-        """Find two fields that can be selected on the same object, but differ in name or arguments."""
+        """Return two fields that can be selected on the same object but differ in name or arguments, if any."""
         if not _differing(group, lambda field: field.call):
             return None
         firsts: dict[Context, Place] = {}
@@ -169,7 +169,7 @@ class LinearOverlappingFields(ValidationRule):
 
 
 def _in_contexts(level: int, group: list[Place]) -> list[Place]:
-    """Add the types of the fields' parents to the contexts if that tells any two fields apart."""
+    """Add the types of the parents to the contexts if two of the parents are different object types."""
     if len({place.field.parent for place in group if is_object_type(place.field.parent)}) < 2:
         return group
     return [
@@ -187,7 +187,7 @@ def _compatible(one: Context, other: Context) -> bool:
 
 
 def _differing(group: list[Place], key: Callable[[Field], Hashable]) -> tuple[Place, Place] | None:
-    """Find two fields with different keys."""
+    """Return two fields with different keys, if any."""
     first = key(group[0].field) if group else None
     return next(((group[0], place) for place in group if key(place.field) != first), None)
 

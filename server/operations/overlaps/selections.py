@@ -1,4 +1,4 @@
-"""The selection sets of a document with their types, read once for the comparison of overlapping fields."""
+"""The selection sets of a document with their types, for the comparison of overlapping fields."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -44,7 +44,7 @@ class Selections:
 
     @cached_property
     def expanded(self) -> tuple["Selections", ...]:
-        """These selections and all that they spread, directly or not, each once."""
+        """These selections and all selections that they spread directly or indirectly, each once."""
         found = {self: None}
         pending = [self]
         while pending:
@@ -57,7 +57,7 @@ class Selections:
 
 @dataclass(eq=False)
 class Field:
-    """A field of the document, with what must be equal in fields that are merged."""
+    """A field of the document, with the properties that must be equal in merged fields."""
 
     node: FieldNode
     parent: GraphQLNamedType | None
@@ -161,7 +161,7 @@ def _by_name(nodes: Iterable[ArgumentNode | ObjectFieldNode]) -> list[tuple[str,
 
 
 def _literal(node: ValueNode) -> object:
-    """Return what makes two literals the same; the order of object fields does not matter."""
+    """Return a value that is equal for equal literals; the order of object fields does not matter."""
     if isinstance(node, VariableNode):
         return "variable", node.name.value
     if isinstance(node, ObjectValueNode):

@@ -1,7 +1,7 @@
 """Documents whose fields overlap, and the comparison of the linear rule with graphql-core's."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from graphql import (
     GraphQLArgument,
@@ -10,15 +10,18 @@ from graphql import (
     GraphQLField,
     GraphQLInputObjectType,
     GraphQLInputType,
+    GraphQLInterfaceType,
+    GraphQLList,
     GraphQLNamedType,
+    GraphQLNonNull,
+    GraphQLObjectType,
     GraphQLSchema,
+    GraphQLUnionType,
     OverlappingFieldsCanBeMergedRule,
     build_schema,
     do_types_overlap,
     get_named_type,
-    get_nullable_type,
     is_composite_type,
-    is_list_type,
     is_object_type,
     parse,
     validate,
@@ -46,6 +49,7 @@ STRINGS = ('"x"', '"y"', '"""x"""', "$text", "null")
 NUMBERS = ("1", "2", "$number", "1.0")
 MAX_DEPTH = 5
 T = TypeVar("T")
+Composite: TypeAlias = GraphQLObjectType | GraphQLInterfaceType | GraphQLUnionType
 
 
 class Choices:
@@ -84,7 +88,7 @@ class Writer:
             for name, type_ in schema.type_map.items()
             if is_composite_type(type_) and not name.startswith("__") and type_ not in _later_roots(schema)
         ]
-        self._fragments: list[tuple[str, GraphQLNamedType]] = []
+        self._fragments: list[tuple[str, Composite]] = []
 
     def document(self) -> str:
         """Write an operation or two and up to five fragments."""
@@ -97,11 +101,11 @@ class Writer:
             written.append(f"fragment {name} on {type_.name} {self._selection_set(type_, number)}")
         return " ".join(written)
 
-    def _selection_set(self, parent: GraphQLNamedType, fragment: int, depth: int = 0) -> str:
+    def _selection_set(self, parent: Composite, fragment: int, depth: int = 0) -> str:
         size = 1 + self._choose.number(3)
         return "{" + " ".join(self._selection(parent, fragment, depth) for _ in range(size)) + "}"
 
-    def _selection(self, parent: GraphQLNamedType, fragment: int, depth: int) -> str:
+    def _selection(self, parent: Composite, fragment: int, depth: int) -> str:
         kind = self._choose.number(8) if depth < MAX_DEPTH and not parent.name.startswith("__") else 0
         near = self._near(parent)
         if kind == 7:
@@ -116,34 +120,35 @@ class Writer:
             return self._on_each(near, fragment, depth)
         return self._field(parent, fragment, depth)
 
-    def _on_each(self, types: Sequence[GraphQLNamedType], fragment: int, depth: int) -> str:
+    def _on_each(self, types: Sequence[Composite], fragment: int, depth: int) -> str:
         """Select fields of one response name on different types, which may differ more than fields elsewhere."""
         choose = self._choose
         objects = [type_ for type_ in types if is_object_type(type_)]
         start = choose.number(len(objects) or 1)
         some = [*objects[start:], *objects[:start]][:2] + ([choose.of(types)] if choose.one_in(3) else [])
-        names = some and sorted(set.intersection(*(set(getattr(type_, "fields", ())) for type_ in some)))
+        names = some and sorted(set.intersection(*(set(_fields(type_)) for type_ in some)))
         if not names:
             return "__typename"
         seldom, self._seldom = self._seldom, 3
+        of_each = {type_: _fields(type_) for type_ in some}
         different = choose.one_in(4)
         if not different and choose.one_in(2):
             deep = [
                 name
                 for name in names
-                if all(is_composite_type(get_named_type(type_.fields[name].type)) for type_ in some)
+                if all(is_composite_type(get_named_type(of_each[type_][name].type)) for type_ in some)
             ]
             names = deep or names
         name, alias = choose.of(names), "a: " if different else self._alias()
         fields = []
         for type_ in some:
             field = choose.of(names) if different else name
-            written = self._known(field, type_.fields[field], fragment, depth + 1)
+            written = self._known(field, of_each[type_][field], fragment, depth + 1)
             fields.append(f"... on {type_.name} {{{alias}{written}}}")
         self._seldom = seldom
         return " ".join(fields)
 
-    def _near(self, parent: GraphQLNamedType) -> list[GraphQLNamedType]:
+    def _near(self, parent: Composite) -> Sequence[Composite]:
         """Return the type, and those that its objects can also have; seldom any other."""
         if self._choose.one_in(24):
             return self._composite
@@ -152,13 +157,15 @@ class Writer:
     def _alias(self) -> str:
         return self._choose.of(("",) * self._seldom + ("a: ", "b: "))
 
-    def _field(self, parent: GraphQLNamedType, fragment: int, depth: int) -> str:
+    def _field(self, parent: Composite, fragment: int, depth: int) -> str:
         choose = self._choose
         alias = self._alias()
-        fields: Mapping[str, GraphQLField] = getattr(parent, "fields", {})
+        fields = _fields(parent)
         if choose.one_in(16) or not fields:
             if parent is self._schema.query_type and choose.one_in(2):
-                return f"{alias}__schema " + self._selection_set(self._schema.type_map["__Schema"], fragment, depth + 1)
+                root = self._schema.type_map["__Schema"]
+                assert isinstance(root, GraphQLObjectType)
+                return f"{alias}__schema " + self._selection_set(root, fragment, depth + 1)
             return alias + choose.of(("__typename", "__typename", "__typename", "unknown", "unknown {x: a}"))
         name = choose.of(sorted(fields))
         return alias + self._known(name, fields[name], fragment, depth)
@@ -181,17 +188,22 @@ class Writer:
 
     def _value(self, type_: GraphQLInputType, depth: int = 0) -> str:
         choose = self._choose
-        type_ = get_nullable_type(type_)
-        if is_list_type(type_):
+        if isinstance(type_, GraphQLNonNull):
+            return self._value(type_.of_type, depth)
+        if isinstance(type_, GraphQLList):
             return "[" + " ".join(self._value(type_.of_type, depth) for _ in range(choose.number(3))) + "]"
         if isinstance(type_, GraphQLEnumType):
-            return choose.of(sorted(type_.values))
+            return str(choose.of(sorted(type_.values)))
         if isinstance(type_, GraphQLInputObjectType):
             names = [name for name in type_.fields if depth < 2 and choose.one_in(3)]
             if choose.one_in(2):
                 names.reverse()
             return "{" + " ".join(f"{name}: {self._value(type_.fields[name].type, depth + 1)}" for name in names) + "}"
         return choose.of(NUMBERS if type_.name in ("Int", "Float") else STRINGS)
+
+
+def _fields(type_: GraphQLNamedType) -> Mapping[str, GraphQLField]:
+    return type_.fields if isinstance(type_, GraphQLObjectType | GraphQLInterfaceType) else {}
 
 
 def _later_roots(schema: GraphQLSchema) -> set[GraphQLNamedType | None]:

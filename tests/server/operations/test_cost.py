@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from graphql import GraphQLObjectType, build_schema, get_named_type, parse
+from graphql import GraphQLInterfaceType, GraphQLObjectType, build_schema, get_named_type, parse
 
 from graph import Graph
 from graph.model import Location
@@ -137,7 +137,9 @@ async def test_no_response_is_larger_than_was_counted(api: Api, graph: Graph) ->
 
 def test_every_field_of_type_string_has_a_bound() -> None:
     """A schema with a string of unknown length is refused at the start, naming the field."""
-    with pytest.raises(ValueError, match=r"server/operations/weights\.py must bound the length of Query\.name"):
+    with pytest.raises(
+        ValueError, match=r"server/operations/weights\.py must declare the maximum length of Query\.name"
+    ):
         Weights(build_schema("type Query { name: String }"))
 
 
@@ -146,7 +148,9 @@ def test_every_weight_is_that_of_a_field() -> None:
     types = schema._schema.type_map
     for key in [*EXTRA, *PER_ITEM, *LISTS, *(key for key in BYTES if "." in key)]:
         parent, field = key.split(".")
-        assert field.startswith("__") or field in types[parent].fields, key  # type: ignore[union-attr]
+        type_ = types[parent]
+        assert isinstance(type_, GraphQLObjectType | GraphQLInterfaceType)
+        assert field.startswith("__") or field in type_.fields, key
 
 
 def test_every_connection_has_a_price_for_its_items() -> None:

@@ -92,7 +92,7 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
         ("{", "m.json: is not JSON: "),
         ("[" * 100_000, "m.json: is not JSON: "),
         ([VIEWER], "m.json: must be a JSON object of ids and texts, or an apollo-persisted-query-manifest."),
-        ({}, "m.json: there are no trusted documents, neither in a manifest nor as .graphql files."),
+        ({}, "m.json: there are no trusted documents. Add a manifest or .graphql files."),
         ({**APOLLO, "operations": []}, "m.json: there are no trusted documents"),
         ({"a": 7}, "m.json, document 'a': must be the text of a GraphQL document."),
         ({"a": " "}, "m.json, document 'a': must be the text of a GraphQL document."),
@@ -109,7 +109,7 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
         ({"a": "{" + " viewer { id }" * 2000 + "}"}, "m.json, document 'a': Syntax Error: Document contains more "),
         ({"a": NESTED}, "m.json, document 'a': The operation "),
         ({f"sha256:{'0' * 64}": VIEWER}, "the id is not the SHA-256 hash of the text, which is sha256:"),
-        ('{"a": "{ viewer { id } }", "a": "{ viewer { bio } }"}', "m.json, document 'a': m.json has another text for"),
+        ('{"a": "{ viewer { id } }", "a": "{ viewer { bio } }"}', "m.json, document 'a': m.json contains the same id"),
         (
             {**APOLLO, "version": 2, "operations": []},
             "must have the format 'apollo-persisted-query-manifest', version 1",
@@ -120,7 +120,7 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
         ({**APOLLO, "operations": [{"body": VIEWER}]}, "m.json, document 1: the id must be a string"),
         ({**APOLLO, "operations": [{"id": "a"}]}, "m.json, document 'a': must be the text of a GraphQL document."),
         ({str(number): VIEWER for number in range(1_001)}, "m.json: there are more than 1,000 trusted documents."),
-        ({"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"}, "m.json: trusted documents may have 2 MB in all"),
+        ({"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"}, "m.json: all trusted documents exceed 2 MB, the limit."),
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_named(tmp_path: Path, content: object, sentence: str) -> None:
@@ -141,7 +141,7 @@ def test_two_files_with_different_texts_for_an_id(tmp_path: Path) -> None:
     write(tmp_path / "one.graphql", "{ viewer { id } }")
     said = refusal(tmp_path)
     assert "one.graphql, document 'one': " in said
-    assert "a.json has another text for the same id." in said
+    assert "a.json contains the same id with another text." in said
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 import random
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
-from graphql import GraphQLError, GraphQLSchema, build_schema, parse, specified_rules, validate
+from graphql import DocumentNode, GraphQLError, GraphQLSchema, build_schema, parse, specified_rules, validate
 from hypothesis import HealthCheck, given, settings
 
 from schema import schema as strawberry_schema
@@ -18,6 +18,8 @@ from server.operations.overlaps.rule import MAX_CONFLICTS, MAX_STEPS
 from server.operations.overlaps.selections import Field, Reader, Selections
 from server.operations.validation import RULES
 from tests.server.operations.overlapping import PETS, Choices, Writer, choices, core_errors, linear_errors
+
+ReadRoots: TypeAlias = Callable[[Reader, DocumentNode], list[Selections]]
 
 DOCUMENTS = 1_000  # for each schema
 LONG_DOCUMENTS = 50_000
@@ -160,7 +162,9 @@ def only_themselves(selections: Selections) -> tuple[Selections, ...]:
     return (selections,)
 
 
-def operations_alone(reader: Reader, document: Any, read: Any = Reader.roots) -> list[Selections]:
+def operations_alone(
+    reader: Reader, document: DocumentNode, read: Callable[[Reader, DocumentNode], list[Selections]] = Reader.roots
+) -> list[Selections]:
     return read(reader, document)[:1]
 
 

@@ -111,7 +111,7 @@ async def test_a_viewer_has_so_many_sockets(strict: Api) -> None:
     async with strict.socket(alice) as stays, strict.open_socket() as third:
         async with strict.socket(alice):
             await third.send(type="connection_init", payload={"authorization": f"Bearer {alice}"})
-            assert await third.closed() == (1013, "Too many sockets")
+            assert await third.closed() == (1013, "Too many WebSockets. Close one first.")
             async with strict.socket(bob), strict.socket():
                 pass
         await until(lambda: strict.quotas.sockets.held == 1)

@@ -16,7 +16,7 @@ from tests.server.conftest import Api, serving
 from tests.support.graph_worlds import PATIENCE
 
 FAST = 0.15
-LONG = Timeouts(look=0.02)
+LONG = Timeouts(check=0.02)
 LIVE = "subscription { homeTimeline { cursor } }"
 HANDSHAKE = (
     b"GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"

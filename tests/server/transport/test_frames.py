@@ -97,7 +97,7 @@ async def test_messages_wait_with_the_client(api: Api, raw: Raw) -> None:
     while pongs < 20_000:
         opcode, data = await raw.frame()
         pongs += opcode is Opcode.TEXT and json.loads(data) == {"type": "pong"}
-        most = max(most, len(protocol(api).queue._items))  # type: ignore[attr-defined]  # our Inbox
+        most = max(most, len(protocol(api).queue._items))  # type: ignore[attr-defined]  # our MessageQueue
     await sending
     assert most <= SOCKET_SLICE // 6
     assert refused(api) == {}

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from server.transport.http import HttpProtocol
 from server.transport.limits import MAX_PIPELINED, MAX_PIPELINED_BODIES
 from tests.server.conftest import Api, until
 from tests.server.transport.conftest import LIVE, Raw, post, refused
@@ -46,6 +47,7 @@ async def test_nothing_stays_of_a_stream_with_thousands_behind_it(api: Api, raw:
     """They are never kept."""
     await stream(api, raw, ALIVE * 5000)
     [connection] = api.server.server_state.connections
+    assert isinstance(connection, HttpProtocol)
     assert len(connection.pipeline) == MAX_PIPELINED
     raw.close()
     await until(lambda: not len(api.app.state.graph.feed) and not api.server.server_state.tasks)
@@ -64,6 +66,7 @@ async def test_bodies_of_waiting_requests_are_bounded(api: Api, raw: Raw) -> Non
     await stream(api, raw, post("{ __typename } #" + "x" * (MAX_PIPELINED_BODIES // 2)) * 3)
     await until(lambda: refused(api) == {"pipeline": 1})
     [connection] = api.server.server_state.connections
+    assert isinstance(connection, HttpProtocol)
     assert len(connection.pipeline) == 1
 
 

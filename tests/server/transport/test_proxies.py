@@ -1,6 +1,7 @@
 """Headers of proxies: believed if the proxy is trusted, and only as far as they name addresses."""
 
 import logging
+from typing import Any
 
 import pytest
 from starlette.requests import HTTPConnection, Request
@@ -22,7 +23,7 @@ def resolved(*forwarded: str, proto: str | None = None, kind: str = "http") -> t
     headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in forwarded]
     if proto is not None:
         headers.append((b"x-forwarded-proto", proto.encode()))
-    scope = {"type": kind, "client": ("127.0.0.1", 5), "scheme": "http", "headers": headers}
+    scope: dict[str, Any] = {"type": kind, "client": ("127.0.0.1", 5), "scheme": "http", "headers": headers}
     TrustedProxies(parse_proxies(PROXIES)).apply(scope)
     return scope["client"][0], scope["scheme"]
 

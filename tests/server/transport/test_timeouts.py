@@ -142,7 +142,7 @@ async def test_a_socket_that_does_not_read_is_dropped(api: Api) -> None:
     token = Tokens([KEY]).issue(session)
     async with api.socket(token) as socket:
         transport = socket.connection.transport
-        transport.pause_reading()  # type: ignore[attr-defined]
+        transport.pause_reading()
         await socket.connection.send(json.dumps({"type": "subscribe", "id": "1", "payload": {"query": MUCH}}))
         await until(lambda: refused(api) == {"write_timeout": 1})
         await until(lambda: not api.server.server_state.connections)
