@@ -306,7 +306,7 @@ async def test_the_plan_of_an_evicted_document_is_removed(small_cache: Api) -> N
     assert execution.executor is not None
     for number in range(20):
         await small_cache.ask(f"{{ __typename }} # {number}" + "x" * 60_000)
-    assert len(execution.executor._kept) == len(execution.preparation.documents._documents) < 15
+    assert len(execution.executor._plan_cache) == len(execution.preparation.documents._documents) < 15
 
 
 # Around the endpoint

@@ -13,7 +13,8 @@ from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
-from server.settings import Settings, SettingsError, TrustedDocumentsMode
+from server.setting_values import TrustedDocumentsMode
+from server.settings import Settings, SettingsError
 
 ALLOW, ONLY = TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY
 VIEWER = "{ viewer { login } }"

@@ -12,7 +12,8 @@ from server.auth import Tokens
 from server.errors import RateLimited
 from server.operations.rates import in_words
 from server.operations.turns import MAX_WAITING, Turns
-from server.settings import Env, Settings
+from server.setting_values import Env
+from server.settings import Settings
 from tests.server.conftest import KEY, Api, events, serving
 from tests.support.graph_worlds import counts_of
 

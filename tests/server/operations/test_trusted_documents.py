@@ -12,7 +12,8 @@ import pytest
 
 from graph import Graph
 from server.operations.documents import CACHED_TOKENS
-from server.settings import Settings, TrustedDocumentsMode
+from server.setting_values import TrustedDocumentsMode
+from server.settings import Settings
 from tests.server.conftest import Api, events, serving
 
 OFF, ALLOW, ONLY = TrustedDocumentsMode.OFF, TrustedDocumentsMode.ALLOW, TrustedDocumentsMode.ONLY

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from graph import Graph
-from server.settings import Env, Settings
+from server.setting_values import Env
+from server.settings import Settings
 from server.transport import descriptors
 from server.transport.connections import Connections
 from tests.server.conftest import KEY, Api, serving, until
