@@ -1,24 +1,24 @@
-"""Update streams: everything that happens, as far as a filter lets it pass."""
+"""Event streams: the source of a subscription with a filter."""
 
 from collections.abc import Sequence
 
+from graph.feed.buffer import Buffer
 from graph.feed.filters import EventFilter
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
-from graph.feed.stream import Stream
-from graph.feed.updates import PostDeleted, PostPublished, StreamHappened, UserFollowed, UserUnfollowed
+from graph.feed.updates import PostDeleted, PostPublished, StreamChange, UserFollowed, UserUnfollowed
 from graph.log.events import Event, Followed, Unfollowed
-from graph.log.events import PostDeleted as LoggedDeletion
-from graph.log.events import PostPublished as LoggedPost
+from graph.log.events import PostDeleted as PostDeletedEvent
+from graph.log.events import PostPublished as PostPublishedEvent
 from graph.records import published_post
 
 
-def stream_update(event: Event) -> StreamHappened | None:
-    """Tell what an event means to those whose filters let it pass; None for an event of which no stream tells."""
+def stream_update(event: Event) -> StreamChange | None:
+    """Return the update that an event causes in event streams, or None if it causes none."""
     match event.body:
-        case LoggedPost() as update:
-            return PostPublished(event.number, published_post(event.number, update))
-        case LoggedDeletion(author, post):
+        case PostPublishedEvent() as body:
+            return PostPublished(event.number, published_post(event.number, body))
+        case PostDeletedEvent(author, post):
             return PostDeleted(event.number, post, author)
         case Followed(follower, followee):
             return UserFollowed(event.number, follower, followee)
@@ -28,35 +28,35 @@ def stream_update(event: Event) -> StreamHappened | None:
             return None
 
 
-class FilterSource(Source[StreamHappened]):
-    """What passes one filter: the past as a stream joins, and its place in the index after that.
+class FilterSource(Source[StreamChange]):
+    """The events that match a filter.
 
-    Deletions of the past match every keyword and every box. The filter may be a guess at the words or the place of a
-    post that was deleted before the guess was made, and must not be answered.
+    Replayed deletions match every keyword and every box. Otherwise a client could subscribe with guesses at the words
+    or the place of a post that is already deleted and learn from the answers.
     """
 
-    def __init__(self, filter_: EventFilter, index: FilterIndex[Stream[StreamHappened]]) -> None:
+    def __init__(self, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:
         self.reads_posts = filter_.reads_posts
         self._filter = filter_
         self._index = index
 
-    def pick(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events that pass by what is known of a post even after its deletion."""
+    def select(self, events: Sequence[Event]) -> list[Event]:
+        """Return the events that match the filter when the content of posts is ignored."""
         return [event for event in events if self._filter.may_match(event)]
 
-    def tell(self, events: Sequence[Event]) -> list[StreamHappened]:
-        """Return the updates of the picked events that pass, now that deleted posts are no longer among them."""
-        passed = [
+    def updates_of(self, events: Sequence[Event]) -> list[StreamChange]:
+        """Return the updates of the selected events that match the filter."""
+        matching = [
             event
             for event in events
-            if not self.reads_posts or isinstance(event.body, LoggedDeletion) or self._filter.matches(event)
+            if not self.reads_posts or isinstance(event.body, PostDeletedEvent) or self._filter.matches(event)
         ]
-        return [update for event in passed if (update := stream_update(event)) is not None]
+        return [update for event in matching if (update := stream_update(event)) is not None]
 
-    def register(self, stream: Stream[StreamHappened]) -> None:
-        """Let the stream hear of everything that passes after the reader's head."""
-        self._index.add(self._filter, stream)
+    def register(self, buffer: Buffer[StreamChange]) -> None:
+        """Add the buffer to the index of filters."""
+        self._index.add(self._filter, buffer)
 
-    def unregister(self, stream: Stream[StreamHappened]) -> None:
-        """Let the stream hear of nothing any more."""
-        self._index.remove(self._filter, stream)
+    def unregister(self, buffer: Buffer[StreamChange]) -> None:
+        """Remove the buffer from the index of filters."""
+        self._index.remove(self._filter, buffer)

@@ -1,25 +1,25 @@
-"""Home streams: who is told what, through an index from authors to the people who follow them."""
+"""Home streams: the source of a subscription to a home timeline, and the index that finds the viewers of an event."""
 
 from array import array
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from typing import ClassVar
 
+from graph.feed.buffer import Buffer
 from graph.feed.posting_lists import PostingLists
-from graph.feed.source import Source
-from graph.feed.stream import Stream
-from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeHappened, PostAdded, PostRemoved
+from graph.feed.source import Source, Unprojected
+from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeChange, PostAdded, PostRemoved
 from graph.follows import Follows
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.projections.projections import Projections
 from graph.records import published_post
 
 
-def home_update(event: Event) -> HomeHappened | None:
-    """Tell what an event means to those whose home timelines it concerns; None if it concerns none."""
+def home_update(event: Event) -> HomeChange | None:
+    """Return the update that an event causes in the home streams it concerns, or None if it concerns none."""
     match event.body:
-        case PostPublished() as update:
-            return PostAdded(event.number, published_post(event.number, update))
+        case PostPublished() as body:
+            return PostAdded(event.number, published_post(event.number, body))
         case PostDeleted(author, post):
             return PostRemoved(event.number, post, author)
         case Followed(_, followee):
@@ -31,90 +31,85 @@ def home_update(event: Event) -> HomeHappened | None:
 
 
 class Audience:
-    """One viewer's streams, and the authors of the viewer's home timeline."""
+    """The live home streams of one viewer, and the authors in that viewer's home timeline."""
 
-    __slots__ = ("authors", "streams")
+    __slots__ = ("authors", "buffers")
 
     def __init__(self, authors: Iterable[int]) -> None:
         self.authors = array("q", authors)
-        self.streams: list[Stream[HomeHappened]] = []
+        self.buffers: list[Buffer[HomeChange]] = []
 
 
 class HomeIndex:
-    """From authors to the audiences that their posts concern; an audience is that of one viewer.
+    """Finds the home streams that an event concerns, in time proportional to their number.
 
-    The cost of an event grows with those it concerns. Memory: 8 bytes for each author of an audience, and an entry of
-    the index.
+    Memory: 8 bytes and an index entry for each author of each viewer with a live stream.
     """
 
     def __init__(self) -> None:
         self._audiences: dict[int, Audience] = {}
-        self._of_author: PostingLists[int, Audience] = PostingLists()
+        self._by_author: PostingLists[int, Audience] = PostingLists()
 
     def __len__(self) -> int:
         return len(self._audiences)
 
-    def add(self, viewer: int, followed: Iterable[int], stream: Stream[HomeHappened]) -> None:
-        """Let a stream hear of what concerns this viewer, who follows these authors as of the reader's head."""
+    def add(self, viewer: int, followed: Iterable[int], buffer: Buffer[HomeChange]) -> None:
+        """Add a live stream of a viewer who follows these users as of the reader's head."""
         audience = self._audiences.get(viewer)
         if audience is None:
             audience = self._audiences[viewer] = Audience({viewer, *followed})
             for author in audience.authors:
-                self._of_author.add(author, audience)
-        audience.streams.append(stream)
+                self._by_author.add(author, audience)
+        audience.buffers.append(buffer)
 
-    def remove(self, viewer: int, stream: Stream[HomeHappened]) -> None:
-        """Forget a stream, if it is here."""
+    def remove(self, viewer: int, buffer: Buffer[HomeChange]) -> None:
+        """Remove a stream, if it is in the index."""
         audience = self._audiences.get(viewer)
-        if audience is None or stream not in audience.streams:
+        if audience is None or buffer not in audience.buffers:
             return
-        audience.streams.remove(stream)
-        if not audience.streams:
+        audience.buffers.remove(buffer)
+        if not audience.buffers:
             del self._audiences[viewer]
             for author in audience.authors:
-                self._of_author.remove(author, audience)
+                self._by_author.remove(author, audience)
 
     def clear(self) -> None:
-        """Forget everything: whom people follow is not known any more."""
+        """Remove all streams, because follows may have been missed."""
         self._audiences.clear()
-        self._of_author = PostingLists()
+        self._by_author = PostingLists()
 
     def shows(self, viewer: int, author: int) -> bool:
-        """Tell whether a viewer who has a stream here follows an author, or is the author."""
+        """Return True if the author is in the home timeline of a viewer with a live stream."""
         audience = self._audiences.get(viewer)
-        return audience is not None and audience in self._of_author[author]
+        return audience is not None and audience in self._by_author[author]
 
-    def concerned(self, event: Event) -> list[Stream[HomeHappened]]:
-        """Give the streams that an event concerns, and keep up whom their viewers follow."""
+    def receivers(self, event: Event) -> list[Buffer[HomeChange]]:
+        """Return the buffers of the streams that an event concerns, and apply follows and unfollows to the index."""
         match event.body:
             case PostPublished(author) | PostDeleted(author):
-                return [stream for audience in self._of_author[author] for stream in audience.streams]
+                return [buffer for audience in self._by_author[author] for buffer in audience.buffers]
             case Followed(follower, followee) if audience := self._audiences.get(follower):
                 if followee not in audience.authors:
                     audience.authors.append(followee)
-                    self._of_author.add(followee, audience)
-                return audience.streams
+                    self._by_author.add(followee, audience)
+                return audience.buffers
             case Unfollowed(follower, followee) if audience := self._audiences.get(follower):
                 if followee in audience.authors:
                     audience.authors.remove(followee)
-                    self._of_author.remove(followee, audience)
-                return audience.streams
+                    self._by_author.remove(followee, audience)
+                return audience.buffers
             case _:
                 return []
 
 
-def _is_by(author: int, event: Event) -> bool:
-    return isinstance(event.body, PostPublished | PostDeleted) and event.body.author == author
+class HomeSource(Source[HomeChange]):
+    """The events that concern one viewer's home timeline.
 
-
-class HomeSource(Source[HomeHappened]):
-    """What happens to one viewer's home timeline: the past as a stream joins, and its place in the index after that.
-
-    While a stream catches up, it sees the past through the eyes of whom the viewer follows by then; the client drops,
-    or fetches again, the posts of those whom the viewer has unfollowed or followed in between.
+    The replay filters events by the current follows. Clients drop the posts of users who were unfollowed in the
+    meantime, and refetch for users who were followed.
     """
 
-    learns: ClassVar[bool] = True
+    has_state: ClassVar[bool] = True
 
     def __init__(self, viewer: int, follows: Follows, projections: Projections, index: HomeIndex) -> None:
         self._viewer = viewer
@@ -122,18 +117,18 @@ class HomeSource(Source[HomeHappened]):
         self._projections = projections
         self._index = index
         self._followed: set[int] = set()
-        self._known_upto = 0
+        self._applied_upto = 0
 
-    async def look_up(self) -> None:
-        """Read whom the viewer follows; events are then learnt from the first on. One round trip."""
+    async def load(self) -> None:
+        """Read whom the viewer follows. One round trip."""
         self._followed = {*await self._follows.followed_by(self._viewer)}
-        self._known_upto = 0
+        self._applied_upto = 0
 
-    def learn(self, events: Sequence[Event]) -> None:
-        """Bring whom the viewer follows up to these events.
+    def apply(self, events: Sequence[Event]) -> None:
+        """Apply the viewer's follows and unfollows.
 
-        What was looked up may be ahead of them. For a while it then is as it was before; the events that made it so
-        are still to come, here or on the stream.
+        Events may be older than what was loaded. They then restore an earlier state for a while, until the events that
+        follow have been applied too.
         """
         for event in events:
             match event.body:
@@ -145,54 +140,60 @@ class HomeSource(Source[HomeHappened]):
                     pass
 
     def join(self, head: int) -> None:
-        """Know whom the viewer follows up to the head."""
-        self._known_upto = head
+        """Note that follows are applied up to the event `head`."""
+        self._applied_upto = head
 
-    async def announce(self, update: HomeHappened, unprojected: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
-        """Before a client is told to fetch the timeline again, let it hold all that the stream has told.
+    async def before_update(self, update: HomeChange, unprojected: Unprojected) -> None:
+        """Before clients refetch because of AuthorAdded, project all events that the stream has sent.
 
-        Otherwise what a process committed before it died would be missing from the page, and nobody would tell of it
-        any more. One round trip, and about five if anything is undrained that concerns the viewer, as the follow
-        itself mostly is.
+        Events of a process that died after its commit may be unprojected: the refetched page would lack them, and the
+        stream would not send them again. One round trip, and about five more if such events concern the viewer, as the
+        follow itself usually does.
         """
         if not isinstance(update, AuthorAdded):
             return
         async with aclosing(unprojected()) as parts:
             async for events in parts:
-                told = [
-                    f for f in events if f.number <= update.number and (self._concerns(f) or _is_by(update.user, f))
+                sent = [
+                    event
+                    for event in events
+                    if event.number <= update.number and (self._concerns(event) or _is_by(update.user, event))
                 ]
-                await self._projections.catch_up(self._viewer, told)
+                await self._projections.catch_up(self._viewer, sent)
 
-    def pick(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events of the past that concern the viewer."""
-        picked = []
+    def select(self, events: Sequence[Event]) -> list[Event]:
+        """Return the events that concern the viewer's home timeline."""
+        selected = []
         for event in events:
-            if event.number > self._known_upto:
-                self.learn([event])
+            if event.number > self._applied_upto:
+                self.apply([event])
             if self._concerns(event):
-                picked.append(event)
-        return picked
+                selected.append(event)
+        return selected
 
-    def tell(self, events: Sequence[Event]) -> list[HomeHappened]:
-        """Return what picked events meant to this viewer."""
+    def updates_of(self, events: Sequence[Event]) -> list[HomeChange]:
+        """Return the updates of selected events."""
         return [update for event in events if (update := home_update(event)) is not None]
 
     def _concerns(self, event: Event) -> bool:
         match event.body:
             case PostPublished(author) | PostDeleted(author):
-                known = author == self._viewer or author in self._followed
-                return known or self._index.shows(self._viewer, author)
+                followed = author == self._viewer or author in self._followed
+                return followed or self._index.shows(self._viewer, author)
             case Followed(follower) | Unfollowed(follower):
                 return follower == self._viewer
             case _:
                 return False
 
-    def register(self, stream: Stream[HomeHappened]) -> None:
-        """Let the stream hear of everything after the reader's head."""
-        self._index.add(self._viewer, self._followed, stream)
+    def register(self, buffer: Buffer[HomeChange]) -> None:
+        """Add the buffer to the index of home streams."""
+        self._index.add(self._viewer, self._followed, buffer)
         self._followed = set()
 
-    def unregister(self, stream: Stream[HomeHappened]) -> None:
-        """Let the stream hear of nothing any more."""
-        self._index.remove(self._viewer, stream)
+    def unregister(self, buffer: Buffer[HomeChange]) -> None:
+        """Remove the buffer from the index of home streams."""
+        self._index.remove(self._viewer, buffer)
+
+
+def _is_by(author: int, event: Event) -> bool:
+    return isinstance(event.body, PostPublished | PostDeleted) and event.body.author == author

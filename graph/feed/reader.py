@@ -1,4 +1,4 @@
-"""The one reader of the log in a process: it follows the log on a connection of its own, and keeps what is recent."""
+"""The log reader: reads the log once for all subscriptions of a process and keeps the newest events in memory."""
 
 import asyncio
 import logging
@@ -17,37 +17,37 @@ from graph.log.numbers import entry_id, number_of
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
 
-PAUSE_SECONDS = 0.2
-READ_AT_ONCE = 500
+RETRY_SECONDS = 0.2
+READ_BATCH = 500
 MAX_RECENT = 5_000
-PASSED_AT_ONCE = 32  # events; with the longest texts they take half of what a stream may buffer
+DISPATCH_BATCH = 32  # events; with the longest texts they fill half a buffer
 
 logger = logging.getLogger("fanline.feed")
 
 
 class Listener(Protocol):
-    """Whom the reader tells."""
+    """Receives the events that the reader reads."""
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Look up what is needed for these events, before they are received one by one."""
+        """Look up what `receive` needs to know of these events."""
         ...
 
     def receive(self, event: Event) -> int:
-        """Pass an event on; tell to how many streams."""
+        """Receive the next event. Return to how many subscriptions it was passed on."""
         ...
 
-    async def digest(self) -> None:
-        """Wait, for a while, if the process cannot keep up with the events."""
+    async def throttle(self) -> None:
+        """Wait, for a limited time, while subscriptions cannot keep up."""
         ...
 
-    def lose(self) -> None:
-        """Hear that retention has removed events that nobody here has read."""
+    def lose_events(self) -> None:
+        """Note that events were skipped: retention removed them before they were read, or a failover lost them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """Events of the past, up to a number; or, `lost`, the number up to which retention has removed some."""
+class Part:
+    """A part of a replay: events, up to the number `upto`. If `lost`, the log no longer holds events up to there."""
 
     events: Sequence[Event]
     upto: int
@@ -55,27 +55,27 @@ class Replayed:
 
 
 class Recent:
-    """The newest events, in memory: all after the number `since`. Most streams that join or resume need no others."""
+    """The newest events, all after the number `since`, in memory: most replays need no others."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
         self._events = list(events)
 
     def add(self, event: Event) -> None:
-        """Add the next event; from time to time the older half goes."""
+        """Add the next event. Drop the older half when there are twice as many as needed."""
         self._events.append(event)
         if len(self._events) > 2 * MAX_RECENT:
             self.since = self._events[-MAX_RECENT - 1].number
             del self._events[:-MAX_RECENT]
 
-    def after(self, number: int, most: int) -> Sequence[Event]:
-        """Give the events after a number that is not below `since`, oldest first."""
+    def after(self, number: int, limit: int) -> Sequence[Event]:
+        """Return the events after a number that is at least `since`, oldest first."""
         start = bisect_right(self._events, number, key=attrgetter("number"))
-        return self._events[start : start + most]
+        return self._events[start : start + limit]
 
 
 class LogReader:
-    """Reads the log once for all streams of a process, and tells the listener each event in its order.
+    """Reads the log on a connection of its own and passes every event to the listener, in log order.
 
     `head` is the number of the last event that the listener has received.
     """
@@ -87,51 +87,52 @@ class LogReader:
         self._recent: Recent | None = None
         self._positioning = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._moved = asyncio.Event()
+        self._progress = asyncio.Event()
         self.head = 0
 
     def start(self) -> None:
-        """Start to read, unless it has begun."""
+        """Start reading, unless the reader runs already."""
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._follow())
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def ready(self) -> None:
-        """Start, and wait until the head is known: three round trips once. Raises StoreUnavailable."""
+        """Start reading and wait until the head is known. Three round trips the first time. Raises StoreUnavailable."""
         self.start()
         if self._recent is None:
             await self._position()
 
     @property
-    def remembers_after(self) -> int:
-        """The number after which all events are in memory."""
+    def in_memory_after(self) -> int:
+        """Return the number after which all events are in memory."""
         return self.head if self._recent is None else self._recent.since
 
-    async def moves(self, seconds: float) -> bool:
-        """Wait until the reader has read more of the log. Return False if it has not in so many seconds."""
-        moved = self._moved
+    async def wait_for_progress(self, seconds: float) -> bool:
+        """Wait until more of the log has been read. Return False on timeout."""
+        progress = self._progress
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await moved.wait()
-        return moved.is_set()
+                await progress.wait()
+        return progress.is_set()
 
-    async def replay(self, after: int, most: int | None = None) -> AsyncGenerator[Replayed]:
-        """Yield the events after a number, in parts of `most`, up to the head as it is at the very moment this ends.
+    async def replay(self, after: int, limit: int | None = None) -> AsyncGenerator[Part]:
+        """Yield the events after a number in parts of `limit`, until the head is reached.
 
-        From memory what is recent; the rest costs one round trip a part. Others have their turn after every part.
+        When the generator ends, the caller has seen every event up to the head of that moment. A part costs one round
+        trip unless its events are in memory. Other tasks run after each part.
         """
         while after < self.head:
-            part = await self._part(after, most or READ_AT_ONCE)
+            part = await self._part(after, limit or READ_BATCH)
             after = part.upto
             yield part
             await asyncio.sleep(0)
 
-    async def _part(self, after: int, most: int) -> Replayed:
+    async def _part(self, after: int, limit: int) -> Part:
         recent = self._recent
         if recent is not None and recent.since <= after:
-            events = recent.after(after, most)
-            return Replayed(events, events[-1].number if len(events) == most else self.head)
-        events, upto, trimmed = await self._log.after(after, self.head, most)
-        return Replayed([], trimmed, lost=True) if trimmed > after else Replayed(events, upto)
+            events = recent.after(after, limit)
+            return Part(events, events[-1].number if len(events) == limit else self.head)
+        events, upto, trimmed = await self._log.after(after, self.head, limit)
+        return Part([], trimmed, lost=True) if trimmed > after else Part(events, upto)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -139,7 +140,7 @@ class LogReader:
             await end([self._task])
 
     async def _position(self) -> None:
-        """Find the head, and what is recent."""
+        """Set the head to the end of the log and load the newest events."""
         async with self._positioning:
             if self._recent is None:
                 head = await self._log.last()
@@ -147,41 +148,43 @@ class LogReader:
                 self.head = max(head, self.head)
                 self._recent = Recent(events[0].number - 1 if events else head, events)
 
-    async def _follow(self) -> None:
+    async def _run(self) -> None:
         reader = self._store.reader()
-        doubtful = False
+        check_head = False
         try:
             while True:
                 try:
                     await self.ready()
-                    if doubtful:
+                    if check_head:
                         await self._check_head()
-                    doubtful = not await self._read_on(reader)
+                    check_head = not await self._read_on(reader)
                     continue
                 except StoreUnavailable as outage:
-                    logger.warning("The live feed waits for the store: %s", outage.reason)
+                    logger.warning("The live feed cannot read the log and retries: %s", outage.reason)
                 except Exception:
-                    logger.exception("The live feed tries again")
-                doubtful = True
-                await asyncio.sleep(PAUSE_SECONDS)
+                    logger.exception("The live feed cannot read the log and retries")
+                check_head = True
+                await asyncio.sleep(RETRY_SECONDS)
         finally:
             await reader.close()
 
     async def _check_head(self) -> None:
-        """See whether a failover has undone events that were told already; then go on from where the log ends."""
+        """Move the head back if a failover has lost events that were passed on already."""
         last = await self._log.last()
         if last < self.head:
-            logger.warning("The log ends at %d, before what was told up to %d: a failover lost events", last, self.head)
+            logger.warning(
+                "The log ends at %d, but events up to %d were streamed: a failover lost events", last, self.head
+            )
             self.head = last
             self._recent = Recent(last)
-            self._listener.lose()
+            self._listener.lose_events()
 
     async def _read_on(self, reader: Store) -> bool:
-        """Read what comes next and pass it on. Tells whether anything came."""
+        """Read the next events and pass them on. Return False if there were none."""
         reply = await reader.run(
             "XREAD",
             "COUNT",
-            READ_AT_ONCE,
+            READ_BATCH,
             "BLOCK",
             int(BLOCK_SECONDS * 1000),
             "STREAMS",
@@ -194,20 +197,20 @@ class LogReader:
         if trimmed > self.head:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed
             self._recent = Recent(self.head)
-            self._listener.lose()
-        for start in range(0, len(events), PASSED_AT_ONCE):
-            if sum(map(self._pass_on, events[start : start + PASSED_AT_ONCE])):
-                await self._listener.digest()
+            self._listener.lose_events()
+        for start in range(0, len(events), DISPATCH_BATCH):
+            if sum(map(self._pass_on, events[start : start + DISPATCH_BATCH])):
+                await self._listener.throttle()
         if entries:
             self.head = number_of(entries[-1][0])
         self._log.seen = max(self._log.seen, self.head)
         if entries:
-            self._moved.set()
-            self._moved = asyncio.Event()
+            self._progress.set()
+            self._progress = asyncio.Event()
         return bool(entries)
 
     def _pass_on(self, event: Event) -> int:
-        """Move the head and tell the listener, in one step: whoever joins now has either got it or will replay it."""
+        """Move the head and call the listener in one step, so that a subscription either replays or receives it."""
         if self._recent is not None:
             self._recent.add(event)
         self.head = event.number

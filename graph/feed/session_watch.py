@@ -1,4 +1,4 @@
-"""Who has to leave: those whose session has ended, or who have lost the permission they listen with."""
+"""The session watch: ends subscriptions and WebSockets whose session ends or whose permission is revoked."""
 
 import asyncio
 import logging
@@ -9,30 +9,36 @@ from graph.errors import StoreUnavailable
 from graph.log.events import Event, PermissionRevoked, SessionsEnded
 from graph.model import Permission
 from graph.sessions import Sessions
+from graph.tasks import end
 from graph.users import Users
 
-CHECKED_AT_ONCE = 200
-BREATHER_SECONDS = 0.01  # between two parts of a sweep, for everybody else
+CHECK_BATCH = 200
+PAUSE_SECONDS = 0.01  # between two batches of a sweep, to let other tasks run
 
 Claim: TypeAlias = tuple[int, str | Permission]
-"""A person, and a session or permission of theirs."""
+"""A user's id, and a session or a permission of that user."""
 
 logger = logging.getLogger("fanline.feed")
 
 
 class SessionWatch:
-    """Watches the claims that streams and sockets rest on: by the events of the log, and by a sweep now and then.
+    """Calls back when a watched claim ends.
 
-    The sweep finds what no event tells: sessions that have expired, or made way for newer ones.
+    Log-outs and revocations are events of the log, which the feed passes to `apply`. Sessions that expire or are
+    replaced by newer ones have no event: a sweep every `sweep_seconds` finds them.
     """
 
-    def __init__(self, sessions: Sessions, users: Users) -> None:
+    def __init__(self, sessions: Sessions, users: Users, sweep_seconds: float) -> None:
         self._sessions = sessions
         self._users = users
+        self._sweep_seconds = sweep_seconds
         self._watched: dict[Claim, list[Callable[[], None]]] = {}
+        self._sweeping: asyncio.Task[None] | None = None
 
     def watch(self, claim: Claim, on_end: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_end` once when the claim ends. Returns what stops watching."""
+        """Call `on_end` once when the claim ends. Return a function that stops watching."""
+        if self._sweeping is None or self._sweeping.done():
+            self._sweeping = asyncio.get_running_loop().create_task(self._sweep())
         self._watched.setdefault(claim, []).append(on_end)
 
         def stop() -> None:
@@ -48,7 +54,7 @@ class SessionWatch:
         return len(self._watched)
 
     def apply(self, event: Event) -> None:
-        """End what an event ends."""
+        """End the claims that an event of the log ends."""
         match event.body:
             case SessionsEnded(user, sessions):
                 for session in sessions:
@@ -59,7 +65,7 @@ class SessionWatch:
                 pass
 
     async def check(self, claims: Sequence[Claim]) -> None:
-        """End those of these claims that no longer hold. One or two round trips. Raises StoreUnavailable."""
+        """End those of the claims that are no longer valid. One or two round trips. Raises StoreUnavailable."""
         sessions = [(user, what) for user, what in claims if not isinstance(what, Permission)]
         for claim, live in zip(sessions, await self._sessions.are_live(sessions), strict=True):
             if not live:
@@ -68,19 +74,23 @@ class SessionWatch:
             if isinstance(what, Permission) and what not in await self._users.permissions(user):
                 self._end((user, what))
 
-    async def sweep(self, seconds: float) -> None:
-        """Check everything that is watched, again and again, with so many seconds in between."""
+    async def close(self) -> None:
+        """Stop the sweep."""
+        if self._sweeping is not None:
+            await end([self._sweeping])
+
+    async def _sweep(self) -> None:
         while True:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(self._sweep_seconds)
             claims = list(self._watched)
             try:
-                for start in range(0, len(claims), CHECKED_AT_ONCE):
-                    await self.check(claims[start : start + CHECKED_AT_ONCE])
-                    await asyncio.sleep(BREATHER_SECONDS)
+                for start in range(0, len(claims), CHECK_BATCH):
+                    await self.check(claims[start : start + CHECK_BATCH])
+                    await asyncio.sleep(PAUSE_SECONDS)
             except StoreUnavailable as outage:
-                logger.warning("Sessions cannot be checked now: %s", outage.reason)
+                logger.warning("The sessions of live streams cannot be checked: %s", outage.reason)
             except Exception:
-                logger.exception("Sessions cannot be checked now")
+                logger.exception("The sessions of live streams cannot be checked")
 
     def _end(self, claim: Claim) -> None:
         for on_end in self._watched.pop(claim, ()):

@@ -1,51 +1,57 @@
-"""Where a stream's updates come from: the past while it joins, then its place in an index."""
+"""What a subscription subscribes to: the interface of its source of updates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeAlias
 
-from graph.feed.stream import E, Stream
+from graph.feed.buffer import Buffer, C
 from graph.log.events import Event
 
+Unprojected: TypeAlias = Callable[[], AsyncGenerator[Sequence[Event]]]
+"""Yields the events that may not be projected yet, up to the reader's head, as far as they are in memory."""
 
-class Source(ABC, Generic[E]):
-    """Turns events of the log into the updates of one subscriber. Some sources `learn` what earlier events changed."""
 
-    learns: ClassVar[bool] = False
+class Source(ABC, Generic[C]):
+    """Selects the events of the log that one subscriber gets, and turns them into updates.
+
+    During the replay the subscription passes events to `select` and `updates_of`. Once it is live, the index in which
+    `register` puts its buffer finds the events.
+    """
+
+    has_state: ClassVar[bool] = False
+    """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
+
     reads_posts: bool = False
-    """Whether the subscriber chose by the content of posts: by words, or by place."""
+    """Whether the selection depends on the content of posts: on their words or their place."""
 
-    async def look_up(self) -> None:
-        """Read what the meaning of events depends on, as far as it is projected."""
+    async def load(self) -> None:
+        """Read the state from the store."""
         return
 
-    def learn(self, events: Sequence[Event]) -> None:
-        """Add what is perhaps not projected yet: events before the place where the stream joins."""
+    def apply(self, events: Sequence[Event]) -> None:
+        """Apply events to the state that may not have been projected when it was loaded."""
         return
 
     def join(self, head: int) -> None:
-        """Hear that all events up to the reader's head were looked up or learnt."""
+        """Note that the state is up to date with the event `head`."""
         return
 
-    async def announce(self, update: E, unprojected: Callable[[], AsyncGenerator[Sequence[Event]]]) -> None:
-        """Prepare the store for what the subscriber will ask when it has heard of this event.
-
-        `undrained` gives events that are perhaps not projected yet, up to the reader's head.
-        """
+    async def before_update(self, update: C, unprojected: Unprojected) -> None:
+        """Prepare the store for the queries that clients send when they get this update."""
         return
 
     @abstractmethod
-    def pick(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events of the past that may concern the subscriber, whatever the content of posts."""
+    def select(self, events: Sequence[Event]) -> list[Event]:
+        """Return the replayed events that the subscriber may get, whatever the content of posts is."""
 
     @abstractmethod
-    def tell(self, events: Sequence[Event]) -> list[E]:
-        """Return what picked events meant, without those of posts that were deleted since."""
+    def updates_of(self, events: Sequence[Event]) -> list[C]:
+        """Return the updates of selected events. None of the events publishes a post that is deleted."""
 
     @abstractmethod
-    def register(self, stream: Stream[E]) -> None:
-        """Let the stream hear of everything after the reader's head."""
+    def register(self, buffer: Buffer[C]) -> None:
+        """Add to the buffer the updates of all events after the reader's head."""
 
     @abstractmethod
-    def unregister(self, stream: Stream[E]) -> None:
-        """Let the stream hear of nothing any more."""
+    def unregister(self, buffer: Buffer[C]) -> None:
+        """Stop adding updates to the buffer."""

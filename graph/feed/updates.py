@@ -1,4 +1,7 @@
-"""What a live stream tells its reader, as frozen records. `number` is the place in the log to resume from."""
+"""The updates that a live stream sends, as frozen records.
+
+The `number` of an update is a position in the log: a subscription that resumes after it misses nothing that follows.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,33 +12,33 @@ from graph.model import Post, time_of
 
 
 class GapReason(Enum):
-    """Why a stream missed something; the names are part of the GraphQL contract."""
+    """Why updates are missing. The names are part of the GraphQL schema."""
 
     RETENTION = "RETENTION"
     SLOW_CONSUMER = "SLOW_CONSUMER"
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """Something that an event of the log brought about, at the event's time."""
+class Change:
+    """An update that reports one event of the log. `number` is the event's."""
 
     number: int
 
     @property
     def at(self) -> datetime:
-        """When it happened."""
+        """Return the time of the event."""
         return time_of(self.number)
 
 
 @dataclass(frozen=True, slots=True)
-class PostAdded(Happened):
-    """A post joined the viewer's home timeline."""
+class PostAdded(Change):
+    """A post was added to the viewer's home timeline."""
 
     post: Post
 
 
 @dataclass(frozen=True, slots=True)
-class PostRemoved(Happened):
+class PostRemoved(Change):
     """A post of the viewer's home timeline was deleted. `post` and `author` are ids."""
 
     post: int
@@ -43,45 +46,45 @@ class PostRemoved(Happened):
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorAdded(Happened):
-    """The viewer followed somebody: earlier posts join the timeline, so clients refetch. `user` is the id."""
+class AuthorAdded(Change):
+    """The viewer followed a user, whose earlier posts are now in the timeline: clients refetch. `user` is an id."""
 
     user: int
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorRemoved(Happened):
-    """The viewer unfollowed somebody: all posts of this author leave the timeline. `user` is the id."""
+class AuthorRemoved(Change):
+    """The viewer unfollowed a user, whose posts are no longer in the timeline. `user` is an id."""
 
     user: int
 
 
 @dataclass(frozen=True, slots=True)
-class PostPublished(Happened):
-    """A post was published that matches the filter."""
+class PostPublished(Change):
+    """A post that matches the filter was published."""
 
     post: Post
 
 
 @dataclass(frozen=True, slots=True)
-class PostDeleted(Happened):
-    """A post was deleted that matched the filter. `post` and `author` are ids."""
+class PostDeleted(Change):
+    """A post was deleted that matched the filter, or may have matched it. `post` and `author` are ids."""
 
     post: int
     author: int
 
 
 @dataclass(frozen=True, slots=True)
-class UserFollowed(Happened):
-    """Somebody followed somebody. Both are ids."""
+class UserFollowed(Change):
+    """A user followed another. Both fields are ids."""
 
     follower: int
     followee: int
 
 
 @dataclass(frozen=True, slots=True)
-class UserUnfollowed(Happened):
-    """Somebody stopped following somebody. Both are ids."""
+class UserUnfollowed(Change):
+    """A user unfollowed another. Both fields are ids."""
 
     follower: int
     followee: int
@@ -89,7 +92,7 @@ class UserUnfollowed(Happened):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """All that happened up to this number has been told: a fresher place to resume from."""
+    """All updates up to `number` have been sent."""
 
     number: int
     at: datetime
@@ -97,10 +100,10 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something after `number` was missed, and why.
+    """Updates are missing.
 
-    A reader that was too slow can have it by resuming from there, and is told what happens from now on. What retention
-    has removed is lost: `number` is the last of it, and all that came after it follows.
+    SLOW_CONSUMER: updates after `number` were dropped; a new subscription that resumes after `number` gets them.
+    RETENTION: updates up to `number` may be lost, because the log no longer holds their events.
     """
 
     number: int
@@ -108,7 +111,7 @@ class Gap:
     reason: GapReason
 
 
-HomeHappened: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved
-StreamHappened: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
-HomeUpdate: TypeAlias = HomeHappened | Checkpoint | Gap
-StreamUpdate: TypeAlias = StreamHappened | Checkpoint | Gap
+HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved
+StreamChange: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
+HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
+StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap

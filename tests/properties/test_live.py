@@ -187,13 +187,13 @@ def test_the_promise_of_the_live_feed_is_kept(
     part: int, store_url: str, long_profile: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With small bounds on what is buffered, taken and kept, so that every one of them is met."""
-    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1300)
-    monkeypatch.setattr("graph.feed.stream.TAKEN_AT_ONCE", 2)
-    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 3)
-    monkeypatch.setattr("graph.feed.feed.TOLD_AT_ONCE", 3)
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1300)
+    monkeypatch.setattr("graph.feed.buffer.TAKE_BATCH", 2)
+    monkeypatch.setattr("graph.feed.reader.READ_BATCH", 3)
+    monkeypatch.setattr("graph.feed.subscription.REPLAY_BATCH", 3)
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
-    monkeypatch.setattr("graph.feed.reader.PAUSE_SECONDS", 0.005)
-    monkeypatch.setattr("graph.feed.feed.STALE_SECONDS", 0.02)
+    monkeypatch.setattr("graph.feed.reader.RETRY_SECONDS", 0.005)
+    monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.02)
 
     @settings(
         max_examples=20_000 if long_profile else 40,

@@ -110,7 +110,7 @@ async def test_a_stream_does_not_wait_for_what_the_log_has_lost(
     graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for a reader that is behind the newest entry; a failover may undo that entry before it is read."""
-    monkeypatch.setattr("graph.feed.feed.BEHIND_SECONDS", 0.05)
+    monkeypatch.setattr("graph.feed.subscription.PROGRESS_SECONDS", 0.05)
     process = await another()
     [alice] = await people(graph, "alice")
     async with feed_of(process) as feed:
@@ -154,8 +154,8 @@ async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its cursor is where the stream stood, so that a new subscription misses nothing."""
-    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1000)
-    monkeypatch.setattr("graph.feed.feed.MOST_SECONDS_BEHIND", 0)
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1000)
+    monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", 0)
     [alice] = await people(graph, "alice")
     chosen = EventFilter.of(users=[alice])
     async with following(feed, chosen) as slow:
@@ -248,7 +248,7 @@ async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
         await home.aclose()
     assert len(feed) == 0
     assert not feed._homes._audiences
-    assert not [*feed._homes._of_author]
+    assert not [*feed._homes._by_author]
     assert len(feed._session_watch) == 0
 
 

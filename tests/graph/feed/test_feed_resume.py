@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from graph import Graph
+from graph.feed.buffer import Buffer, size_of
 from graph.feed.feed import Feed
-from graph.feed.stream import Stream, size_of
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
 from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChanged
 from graph.log.numbers import entry_id
@@ -164,8 +164,8 @@ async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: 
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let readers keep only two events in memory, and read the log in parts of two."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
-    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 2)
-    monkeypatch.setattr("graph.feed.feed.TOLD_AT_ONCE", 2)
+    monkeypatch.setattr("graph.feed.reader.READ_BATCH", 2)
+    monkeypatch.setattr("graph.feed.subscription.REPLAY_BATCH", 2)
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -238,7 +238,7 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the bound it is cut off and goes on from the watermark; a fast one beside it loses nothing."""
-    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:
@@ -259,7 +259,7 @@ async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream goes on from the watermark of before the gap, however long the client takes for its page."""
-    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 1500)
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as slow, watching(feed, alice) as fast:
@@ -278,7 +278,7 @@ async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the replay and live: what was looked up long ago is looked up again."""
-    monkeypatch.setattr("graph.feed.feed.STALE_SECONDS", 0.01)
+    monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.01)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -293,26 +293,26 @@ async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
             assert isinstance(update, PostRemoved)
 
 
-def test_only_streams_that_are_taken_from_hold_up_the_reader() -> None:
-    """One that stopped to read, or was cut off, is slow by itself."""
-    stream: Stream[PostAdded] = Stream()
+def test_only_a_buffer_that_is_taken_from_counts_as_congested() -> None:
+    """A client that stopped reading, or was cut off, does not hold up the reader."""
+    buffer: Buffer[PostAdded] = Buffer()
     update = PostAdded(1, Post(1, 2, "x" * 1000))
     for _ in range(150):
-        stream.offer(update, size_of(update), 0.0)
-    assert not stream.is_crowded(1000.0)
-    stream._taken_at = 999.0
-    assert stream.is_crowded(1000.0)
-    stream.cut(GapReason.SLOW_CONSUMER)
-    assert not stream.is_crowded(1000.0)
+        buffer.add(update, size_of(update), 0.0)
+    assert not buffer.is_congested(1000.0)
+    buffer._taken_at = 999.0
+    assert buffer.is_congested(1000.0)
+    buffer.cut(GapReason.SLOW_CONSUMER)
+    assert not buffer.is_congested(1000.0)
 
 
 async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that cannot keep up reads later, and cuts nobody off who takes what there is."""
-    monkeypatch.setattr("graph.feed.stream.MAX_BUFFERED", 8000)
-    monkeypatch.setattr("graph.feed.reader.READ_AT_ONCE", 10)
-    monkeypatch.setattr("graph.feed.feed.MOST_SECONDS_BEHIND", PATIENCE)
+    monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 8000)
+    monkeypatch.setattr("graph.feed.reader.READ_BATCH", 10)
+    monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", PATIENCE)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as watcher:

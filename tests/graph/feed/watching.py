@@ -73,7 +73,7 @@ async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
         graph.sessions,
         graph.users,
         graph.projections,
-        quiet_seconds=quiet,
+        checkpoint_seconds=quiet,
     )
     try:
         yield feed

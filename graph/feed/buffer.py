@@ -1,0 +1,106 @@
+"""The bounded buffer between the log reader, which adds updates, and one subscription, which takes them."""
+
+import asyncio
+import sys
+from typing import Generic, TypeVar
+
+from graph.feed.updates import Change, GapReason
+
+MAX_BYTES = 256 * 1024
+TAKE_BATCH = 100
+ACTIVE_SECONDS = 5.0  # after its last `take`, a subscription counts as active for so long
+RECORD_BYTES = 200  # estimated size of an update without its text
+
+C = TypeVar("C", bound=Change)
+
+
+def size_of(update: Change) -> int:
+    """Return about how many bytes of memory an update takes."""
+    post = getattr(update, "post", None)
+    return RECORD_BYTES + sys.getsizeof(getattr(post, "text", ""))
+
+
+class Buffer(Generic[C]):
+    """The updates that wait for one subscription: `MAX_BYTES` at most, including those it took last.
+
+    An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
+    `cut_off` is the reason. `waiting_since` is the event loop's time at which the oldest waiting update was added.
+    """
+
+    __slots__ = ("_error", "_size", "_taken_at", "_taken_size", "_updates", "_waiter", "cut_off", "waiting_since")
+
+    def __init__(self) -> None:
+        self._waiter: asyncio.Future[None] | None = None
+        self._error: Exception | None = None
+        self._taken_at = 0.0
+        self.reset()
+
+    def reset(self) -> None:
+        """Empty the buffer and accept updates again."""
+        self._updates: list[C] = []
+        self._size = self._taken_size = 0
+        self.cut_off: GapReason | None = None
+        self.waiting_since = 0.0
+
+    def add(self, update: C, size: int, now: float) -> bool:
+        """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off."""
+        if self.cut_off is not None:
+            return True
+        if self._taken_size + self._size + size > MAX_BYTES:
+            self.cut(GapReason.SLOW_CONSUMER)
+            return False
+        if not self._updates:
+            self.waiting_since = now
+        self._updates.append(update)
+        self._size += size
+        self._wake()
+        return True
+
+    def is_congested(self, now: float) -> bool:
+        """Return True if the buffer is more than half full although its subscription is active."""
+        size = self._taken_size + self._size
+        return self.cut_off is None and size > MAX_BYTES // 2 and now - self._taken_at < ACTIVE_SECONDS
+
+    def cut(self, reason: GapReason) -> None:
+        """Drop all updates and cut the subscription off."""
+        self._updates, self._size, self.cut_off = [], 0, reason
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """End the subscription with this error."""
+        self._error = error
+        self._wake()
+
+    def raise_error(self) -> None:
+        """Raise the error passed to `fail`, if any."""
+        if self._error is not None:
+            raise self._error
+
+    def take(self) -> list[C]:
+        """Remove and return the next updates, `TAKE_BATCH` at most; they count as buffered until the next `wait`."""
+        taken, self._updates = self._updates[:TAKE_BATCH], self._updates[TAKE_BATCH:]
+        self._taken_at = asyncio.get_running_loop().time()
+        self._taken_size = sum(map(size_of, taken))
+        self._size -= self._taken_size
+        return taken
+
+    async def wait(self, until: float) -> bool:
+        """Wait for an update, a cut or an error. Return False if the event loop's time reaches `until` first."""
+        self._taken_size = 0
+        if not self._is_ready():
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_at(until, self._wake)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        return self._is_ready()
+
+    def _is_ready(self) -> bool:
+        return bool(self._updates) or self.cut_off is not None or self._error is not None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,45 @@
+"""Withholding deleted posts from subscriptions."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+
+from graph.feed.buffer import C
+from graph.feed.updates import PostAdded, PostPublished
+from graph.log.events import Event
+from graph.log.events import PostPublished as PostPublishedEvent
+from graph.posts import Posts
+
+RECHECK_SECONDS = 1.0
+
+
+async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
+    """Return the numbers of the events whose post is deleted. One round trip if the events publish posts."""
+    return await _deleted(posts, [event.number for event in events if isinstance(event.body, PostPublishedEvent)])
+
+
+async def withhold_deleted(posts: Posts, updates: Sequence[C], checked_at: float) -> AsyncGenerator[C]:
+    """Yield updates one by one, without the posts that are deleted before their turn comes.
+
+    `checked_at` is the event loop's time of the last check. The remaining updates are checked again, in one round trip,
+    when more than `RECHECK_SECONDS` have passed because the client was slow.
+    """
+    clock = asyncio.get_running_loop().time
+    waiting = deque(updates)
+    del updates
+    while waiting:
+        if clock() - checked_at > RECHECK_SECONDS:
+            deleted = await _deleted(posts, [post for update in waiting if (post := _post_of(update)) is not None])
+            waiting = deque(update for update in waiting if _post_of(update) not in deleted)
+            checked_at = clock()
+        if waiting:
+            yield waiting.popleft()
+
+
+def _post_of(update: C) -> int | None:
+    return update.post.id if isinstance(update, PostAdded | PostPublished) else None
+
+
+async def _deleted(posts: Posts, ids: Sequence[int]) -> set[int]:
+    flags = await posts.are_deleted(ids) if ids else []
+    return {id_ for id_, deleted in zip(ids, flags, strict=True) if deleted}

@@ -1,0 +1,221 @@
+"""One subscription, from its first read of the log until it ends.
+
+1. Join: load the state that the meaning of events depends on, and check the session.
+2. Replay: read the log from the position of the client up to the reader's head, at the client's pace.
+3. Live: register a buffer, to which the reader's events are added from then on.
+
+Nothing else runs between reaching the head and registering, so no event is missed or sent twice. A slow client costs no
+memory during the replay. A slow live client is cut off when its buffer is full: it gets a Gap and joins again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Generic
+
+from graph.errors import NotPermitted, SessionOver
+from graph.feed.buffer import Buffer, C
+from graph.feed.deletions import deleted_posts, withhold_deleted
+from graph.feed.reader import LogReader
+from graph.feed.session_watch import Claim, SessionWatch
+from graph.feed.source import Source
+from graph.feed.turns import Turn
+from graph.feed.updates import Checkpoint, Gap, GapReason
+from graph.log.events import Event, SessionsEnded
+from graph.log.log import Log
+from graph.model import Permission
+from graph.posts import Posts
+
+REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
+REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
+PROGRESS_SECONDS = 1.0  # a replay waits so long for a lagging reader before it looks at the log again
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all subscriptions of a process share. `live` are the buffers of those that are live."""
+
+    log: Log
+    posts: Posts
+    reader: LogReader
+    session_watch: SessionWatch
+    live: set[Buffer[Any]]
+    checkpoint_seconds: float
+
+
+class Subscription(Generic[C]):
+    """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
+
+    It ends when one of the claims does. `_position` is the number up to which all updates have been sent.
+    """
+
+    __slots__ = ("_after", "_buffer", "_claims", "_position", "_shared", "_source", "_turn")
+
+    def __init__(
+        self, shared: Shared, source: Source[C], after: int | None, claims: Sequence[Claim], turn: Turn
+    ) -> None:
+        self._shared = shared
+        self._source = source
+        self._after = after
+        self._claims = claims
+        self._turn = turn
+        self._buffer: Buffer[C] = Buffer()
+        self._position = 0
+
+    async def updates(self) -> AsyncGenerator[C | Checkpoint | Gap]:
+        """Yield the updates. Raises SessionOver, NotPermitted and StoreUnavailable."""
+        log, watch = self._shared.log, self._shared.session_watch.watch
+        stops = [watch(claim, partial(self._end, claim)) for claim in self._claims]
+        try:
+            joined = await self._join()
+            past = await log.end() if self._source.reads_posts else 0
+            self._position = joined if self._after is None else self._after
+            while True:
+                yield Checkpoint(self._position, _now())
+                async with aclosing(self._replay(joined, past)) as replayed:
+                    async for missed in replayed:
+                        yield missed
+                async with aclosing(self._go_live()) as live:
+                    async for update in live:
+                        yield update
+                if self._buffer.cut_off is GapReason.SLOW_CONSUMER:
+                    # Read before the client refetches its page: what is committed in between must be streamed.
+                    resumed = max(self._position, await log.watermark())
+                    yield Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
+                    self._position = resumed
+                joined = await self._join()
+        finally:
+            for stop in stops:
+                stop()
+
+    def _end(self, claim: Claim) -> None:
+        if isinstance(claim[1], Permission):
+            self._buffer.fail(NotPermitted(f"The permission '{claim[1]}' is required."))
+        else:
+            self._buffer.fail(SessionOver("The session has ended. Log in again."))
+
+    async def _join(self) -> int:
+        """Load the source's state up to the reader's head, and check the claims. Return the head."""
+        reader = self._shared.reader
+        await reader.ready()
+        self._buffer.reset()
+        if self._source.has_state or self._claims:
+            await self._load()
+        joined = reader.head
+        self._source.join(joined)
+        await self._shared.session_watch.check(self._claims)
+        self._buffer.raise_error()
+        return joined
+
+    async def _load(self) -> None:
+        """Load what is projected, and apply the events after the watermark, which may not be projected."""
+        watermark = await self._shared.log.watermark()
+        await self._source.load()
+        async with aclosing(self._shared.reader.replay(watermark)) as parts:
+            async for part in parts:
+                if part.lost:
+                    await self._source.load()
+                self._source.apply(part.events)
+                for event in part.events:
+                    if isinstance(event.body, SessionsEnded):
+                        self._shared.session_watch.apply(event)
+
+    async def _replay(self, joined: int, past: int) -> AsyncGenerator[C | Gap]:
+        """Yield the updates of events that are in the log already, until the position is the reader's head.
+
+        `past` is the end of the log when the subscription began. If the reader is behind `past`, wait for it: live
+        events are matched by the content of posts, which must not happen to deletions that are in the past.
+        """
+        log, reader = self._shared.log, self._shared.reader
+        if self._position > joined and self._position > (last := await log.last()):
+            self._position = min(last, await log.watermark())
+            yield Gap(self._position, _now(), GapReason.RETENTION)
+        reached = min(self._position, joined)
+        try:
+            while True:
+                async with aclosing(reader.replay(reached, REPLAY_BATCH)) as parts:
+                    async for part in parts:
+                        if part.lost:
+                            await self._source.load()
+                        if part.lost and part.upto > self._position:
+                            self._position = part.upto
+                            yield Gap(self._position, _now(), GapReason.RETENTION)
+                        async with aclosing(self._replay_events(part.events)) as updates:
+                            async for update in updates:
+                                yield update
+                        reached = part.upto
+                        self._position = max(self._position, reached)
+                        self._turn.queue()
+                if reader.head >= past:
+                    return
+                if not await reader.wait_for_progress(PROGRESS_SECONDS):
+                    past = min(past, await log.end())  # a failover may have lost the newest entries
+                self._buffer.raise_error()
+        finally:
+            self._turn.end()
+
+    async def _replay_events(self, events: Sequence[Event]) -> AsyncGenerator[C]:
+        """Yield the updates of replayed events. One round trip if posts are selected.
+
+        Deleted posts are removed before posts are matched by their content. So neither the updates nor the round trips
+        show whether a deleted post matches.
+        """
+        await self._turn.step()
+        selected = [event for event in self._source.select(events) if event.number > self._position]
+        checked_at = asyncio.get_running_loop().time()
+        deleted = await deleted_posts(self._shared.posts, selected)
+        remaining = [event for event in selected if event.number not in deleted]
+        for start in range(0, len(remaining), REPLAY_STEP):
+            updates = self._source.updates_of(remaining[start : start + REPLAY_STEP])
+            async with aclosing(withhold_deleted(self._shared.posts, updates, checked_at)) as visible:
+                async for update in visible:
+                    yield await self._next(update)
+                    await self._turn.step()
+            await self._turn.step()
+
+    async def _go_live(self) -> AsyncGenerator[C | Checkpoint]:
+        """Yield the updates that the feed adds to the buffer, and checkpoints, until the subscription is cut off."""
+        shared, buffer = self._shared, self._buffer
+        clock = asyncio.get_running_loop().time
+        self._source.register(buffer)
+        shared.live.add(buffer)
+        try:
+            checkpoint_at = clock() + shared.checkpoint_seconds
+            while True:
+                if not await buffer.wait(checkpoint_at):
+                    self._position = max(self._position, shared.reader.head)
+                    yield Checkpoint(self._position, _now())
+                    checkpoint_at = clock() + shared.checkpoint_seconds
+                buffer.raise_error()
+                if buffer.cut_off is not None:
+                    return
+                taken = withhold_deleted(shared.posts, buffer.take(), buffer.waiting_since)
+                async with aclosing(taken) as visible:
+                    async for update in visible:
+                        if update.number > self._position:
+                            yield await self._next(update)
+                            checkpoint_at = clock() + shared.checkpoint_seconds
+        finally:
+            shared.live.discard(buffer)
+            self._source.unregister(buffer)
+
+    async def _next(self, update: C) -> C:
+        """Return an update once everything is ready for it, and move the position."""
+        await self._source.before_update(update, self._unprojected)
+        self._buffer.raise_error()
+        self._position = update.number
+        return update
+
+    async def _unprojected(self) -> AsyncGenerator[Sequence[Event]]:
+        reader = self._shared.reader
+        start = max(await self._shared.log.watermark(), reader.in_memory_after)
+        async with aclosing(reader.replay(start)) as parts:
+            async for part in parts:
+                yield part.events
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
