@@ -141,7 +141,7 @@ def _row(
 ) -> list[Cell]:
     def loop(event: Event) -> Collection[int]:
         traits = Traits.of(event)
-        return {n for n, filter_ in enumerate(filters) if filter_.admits(traits)} if traits else ()
+        return {n for n, filter_ in enumerate(filters) if filter_.matches_traits(traits)} if traits else ()
 
     for event in events[:: max(1, len(events) // 20)]:
         assert index.matching(event) == loop(event), "index and loop find different filters"

@@ -1,6 +1,6 @@
-"""Filters of update streams: what they ask for, and what it means for an event to match one.
+"""Filters of event streams: which events match a filter.
 
-The fields of a filter are joined by AND, the entries of a list by OR, the words of a keyword by AND.
+The fields of a filter are combined with AND, the entries of a list with OR, the words of a keyword with AND.
 """
 
 import hashlib
@@ -16,18 +16,18 @@ from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
 MAX_USERS = 3000
 MAX_KEYWORDS = 400
-MAX_KEYWORD_TERMS = 2000  # of all keywords together
+MAX_KEYWORD_TERMS = 2000  # in all keywords together
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
-"""Characters of an entry before it is folded: every word at its longest and decomposed, with its `#` and a space."""
-BOX_TERMS = 16  # the most grid cells that a box takes
-SHOWN_LENGTH = 40
-SHARE_BITS = 53  # as many as a float holds exactly
+"""Characters of a keyword before folding: the most and longest words, decomposed, each with `#` and a space."""
+BOX_TERMS = 16  # a box covers at most so many grid cells
+MAX_QUOTED = 40
+SHARE_BITS = 53  # a float holds so many bits exactly
 
 
 class EventKind(Enum):
-    """What an update stream tells of; the names are part of the GraphQL contract."""
+    """The kinds of events in an event stream. The names are part of the GraphQL schema."""
 
     POST_PUBLISHED = "POST_PUBLISHED"
     POST_DELETED = "POST_DELETED"
@@ -37,9 +37,9 @@ class EventKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the earth between two latitudes and two longitudes, in degrees, edges included.
+    """The area between two latitudes and two longitudes, in degrees, edges included.
 
-    With `west` greater than `east` it crosses the antimeridian.
+    The box crosses the antimeridian if `west` is greater than `east`.
     """
 
     south: float
@@ -48,7 +48,7 @@ class Box:
     east: float
 
     def contains(self, latitude: float, longitude: float) -> bool:
-        """Tell whether a place lies in the box. The antimeridian is one line, whether called 180 or -180."""
+        """Return True if a place is in the box. Longitudes 180 and -180 are the same meridian."""
         if not self.south <= latitude <= self.north:
             return False
         return self._spans(longitude) or (abs(longitude) == 180 and self._spans(-longitude))
@@ -60,80 +60,81 @@ class Box:
 
 
 class Traits:
-    """What filters look at in an event that streams tell of.
+    """The properties of an event that filters look at.
 
-    `people` are the author, or both sides of a follow. A deletion never says where the post was written, so it matches
-    every box. A deletion without a digest, as older versions wrote them, is `vague`: it matches every keyword, too.
+    `users` are the author of a post, or both sides of a follow. `sample_key` is the number that decides which samples
+    the event is in. A deletion has no place and matches every box. A deletion without the digest of its post, as older
+    versions wrote it, has `unknown_terms` and matches every keyword.
     """
 
-    __slots__ = ("_event", "_share", "_terms", "drawn_by", "kind", "people", "place", "vague")
+    __slots__ = ("_body", "_share", "_terms", "kind", "place", "sample_key", "unknown_terms", "users")
 
-    def __init__(self, kind: EventKind, people: tuple[int, ...], drawn_by: int) -> None:
+    def __init__(self, kind: EventKind, users: tuple[int, ...], sample_key: int) -> None:
         self.kind = kind
-        self.people = people
-        self.drawn_by = drawn_by
-        self.vague = False
+        self.users = users
+        self.sample_key = sample_key
+        self.unknown_terms = False
         self.place: tuple[float, float] | None = None
-        self._event: PostPublished | PostDeleted | None = None
+        self._body: PostPublished | PostDeleted | None = None
         self._terms: Terms | HashedTerms | None = None
         self._share: float | None = None
 
     @classmethod
     def of(cls, event: Event) -> "Traits | None":
-        """Look at an event; None if streams do not tell of it."""
-        update = event.body
-        if isinstance(update, PostPublished):
-            traits = cls(EventKind.POST_PUBLISHED, (update.author,), event.number)
-        elif isinstance(update, PostDeleted):
-            traits = cls(EventKind.POST_DELETED, (update.author,), update.post)
-            traits.vague = update.terms is None
-        elif isinstance(update, Followed | Unfollowed):
-            kind = EventKind.USER_FOLLOWED if isinstance(update, Followed) else EventKind.USER_UNFOLLOWED
-            return cls(kind, (update.follower, update.followee), event.number)
+        """Return the traits of an event, or None if event streams do not contain it."""
+        body = event.body
+        if isinstance(body, PostPublished):
+            traits = cls(EventKind.POST_PUBLISHED, (body.author,), event.number)
+        elif isinstance(body, PostDeleted):
+            traits = cls(EventKind.POST_DELETED, (body.author,), body.post)
+            traits.unknown_terms = body.terms is None
+        elif isinstance(body, Followed | Unfollowed):
+            kind = EventKind.USER_FOLLOWED if isinstance(body, Followed) else EventKind.USER_UNFOLLOWED
+            return cls(kind, (body.follower, body.followee), event.number)
         else:
             return None
-        traits._event = update
-        if isinstance(update, PostPublished) and update.latitude is not None and update.longitude is not None:
-            traits.place = (update.latitude, update.longitude)
+        traits._body = body
+        if isinstance(body, PostPublished) and body.latitude is not None and body.longitude is not None:
+            traits.place = (body.latitude, body.longitude)
         return traits
 
     @property
     def terms(self) -> Terms | HashedTerms | None:
-        """The terms of the post, found once; None for what has no text, or a vague one."""
-        if self._terms is None and self._event is not None and not self.vague:
-            update = self._event
-            self._terms = terms_of(update.text) if isinstance(update, PostPublished) else terms_in(update.terms or "")
+        """Return the terms of the post, computed once; None if there is no post or its terms are unknown."""
+        if self._terms is None and self._body is not None and not self.unknown_terms:
+            body = self._body
+            self._terms = terms_of(body.text) if isinstance(body, PostPublished) else terms_in(body.terms or "")
         return self._terms
 
     @property
-    def is_post(self) -> bool:
-        """Whether the event is about a post, published or deleted."""
-        return self._event is not None
+    def concerns_post(self) -> bool:
+        """Return True if a post was published or deleted."""
+        return self._body is not None
 
     @property
     def share(self) -> float:
-        """Where the event falls from 0 to below 1, by a stable hash: those below `sample` belong to a sample."""
+        """Return the event's share (see `share_of`). It is in a sample if its share is below the sample's size."""
         if self._share is None:
-            self._share = share_of(self.drawn_by)
+            self._share = share_of(self.sample_key)
         return self._share
 
     def has_any(self, keywords: Collection[Keyword]) -> bool:
-        """Tell whether the post has one of these keywords."""
+        """Return True if the post contains one of the keywords, or if its terms are unknown."""
         terms = self.terms
-        return self.vague or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
+        return self.unknown_terms or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
 
-    def lies_in(self, box: Box) -> bool:
-        """Tell whether the post was written in this box, as far as that may be told."""
+    def is_within(self, box: Box) -> bool:
+        """Return True if the post was written in the box, and for every deletion."""
         return self.kind is EventKind.POST_DELETED or (self.place is not None and box.contains(*self.place))
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which updates a stream tells of; a field that is None asks for nothing in particular.
+    """Which events a stream contains. A field that is None does not restrict the events.
 
-    Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion fall into the same
-    samples. A deletion matches every box. `of` checks what clients ask for. The users are distinct and sorted, in a
-    tuple, which takes a tenth of the memory of a set.
+    Follows match `users` on either side, and never `keywords` or `within`. A post and its deletion are in the same
+    samples. A deletion matches every box. Use `of` to build filters from the input of clients. `users` is a sorted
+    tuple without duplicates, because it takes a tenth of the memory of a set.
     """
 
     users: tuple[int, ...] | None = None
@@ -154,13 +155,16 @@ class EventFilter:
         firehose: bool = False,
         kinds: Sequence[EventKind] | None = None,
     ) -> "EventFilter":
-        """Check what a client asks for and make it a filter.
+        """Build a filter from the input of a client.
 
-        Raises BadFilter, naming the field: a list that is empty or too long, a keyword without a word or with too many
-        or too long ones, a box or sample out of range, or nothing chosen at all without `firehose`.
+        Raises BadFilter with the name of the field: for a list that is empty or too long, a keyword without words or
+        with too many or too long ones, a box or sample that is out of range, and a filter that restricts nothing
+        without `firehose`.
         """
         if users is None and keywords is None and within is None and not firehose:
-            raise BadFilter("Choose by 'users', 'keywords' or 'within', or ask for everything with 'firehose: true'.")
+            raise BadFilter(
+                "The filter is empty. Set 'users', 'keywords' or 'within', or request all events with 'firehose: true'."
+            )
         _check_length("users", users, MAX_USERS)
         _check_length("keywords", keywords, MAX_KEYWORDS)
         _check_length("kinds", kinds, None)
@@ -168,11 +172,11 @@ class EventFilter:
             _check_box(within)
         if sample is not None and not 0 < sample <= 1:
             raise BadFilter(f"'sample' must be above 0 and at most 1, not {sample}.")
-        wanted = None if keywords is None else frozenset(map(_checked_keyword, keywords))
-        _check_terms(wanted or ())
+        checked = None if keywords is None else frozenset(map(_checked_keyword, keywords))
+        _check_terms(checked or ())
         return cls(
             users=None if users is None else tuple(sorted(set(users))),
-            keywords=wanted,
+            keywords=checked,
             within=within,
             sample=None if sample == 1 else sample,
             firehose=firehose,
@@ -181,86 +185,86 @@ class EventFilter:
 
     @property
     def terms(self) -> int:
-        """How many entries the filter holds in memory, which is what budgets count.
+        """Return the size of the filter, which quotas limit.
 
-        The sum of its users, the terms of its keywords (`graph.terms`), 16 for a box, and one.
+        This is the number of users, plus the terms of the keywords (`graph.terms`), plus 16 for a box, plus one.
         """
         return len(self.users or ()) + _terms_of(self.keywords or ()) + (BOX_TERMS if self.within else 0) + 1
 
     @property
     def reads_posts(self) -> bool:
-        """Whether the filter depends on the content of posts: their words, or their place."""
+        """Return True if the filter depends on the content of posts: on their words or their place."""
         return self.keywords is not None or self.within is not None
 
     def matches(self, event: Event) -> bool:
-        """Return True if a live stream with this filter tells of an event."""
+        """Return True if an event matches the filter, as in a live stream."""
         traits = Traits.of(event)
-        return traits is not None and self.admits(traits)
+        return traits is not None and self.matches_traits(traits)
 
     def may_match(self, event: Event) -> bool:
-        """Return True if the filter matches an event when the words and places of posts are left aside.
+        """Return True if an event matches the filter for some content of its post.
 
-        So the answer tells nothing about them.
+        The content of the post itself is not looked at, so the result reveals nothing about it.
         """
         traits = Traits.of(event)
-        return traits is not None and self._selects(traits) and (traits.is_post or not self.reads_posts)
+        return traits is not None and self._may_match(traits) and (traits.concerns_post or not self.reads_posts)
 
-    def admits(self, traits: Traits) -> bool:
-        """Return True if the filter matches an event with these traits."""
+    def matches_traits(self, traits: Traits) -> bool:
+        """Return True if an event with these traits matches the filter."""
         return (
-            self._selects(traits)
-            and (self.within is None or traits.lies_in(self.within))
+            self._may_match(traits)
+            and (self.within is None or traits.is_within(self.within))
             and (self.keywords is None or traits.has_any(self.keywords))
         )
 
-    def _selects(self, traits: Traits) -> bool:
+    def _may_match(self, traits: Traits) -> bool:
         return (
             (self.kinds is None or traits.kind in self.kinds)
-            and (self.users is None or any(_has(self.users, user) for user in traits.people))
+            and (self.users is None or any(_contains(self.users, user) for user in traits.users))
             and (self.sample is None or traits.share < self.sample)
         )
 
 
 def shortened(entry: str) -> str:
-    """Cut what a client wrote to a length that fits into a message."""
-    return entry if len(entry) <= SHOWN_LENGTH else entry[:SHOWN_LENGTH] + "…"
+    """Return the beginning of a client's input, for an error message."""
+    return entry if len(entry) <= MAX_QUOTED else entry[:MAX_QUOTED] + "…"
 
 
 def share_of(number: int) -> float:
-    """Hash a number to a share from 0 to below 1, evenly. The same in every process and version."""
+    """Hash a number to a share, which is uniform in [0, 1) and must be the same in every process and version."""
     digest = hashlib.blake2b(number.to_bytes(8), digest_size=8).digest()
     return (int.from_bytes(digest) >> (64 - SHARE_BITS)) / (1 << SHARE_BITS)
 
 
-def _has(users: Sequence[int], user: int) -> bool:
+def _contains(users: Sequence[int], user: int) -> bool:
     at = bisect_left(users, user)
     return at < len(users) and users[at] == user
 
 
-def _check_length(field: str, given: Sequence[object] | None, most: int | None) -> None:
-    if given is None:
+def _check_length(field: str, entries: Sequence[object] | None, limit: int | None) -> None:
+    if entries is None:
         return
-    if not given:
-        raise BadFilter(f"'{field}' must not be empty: name at least one, or leave the field out.")
-    if most is not None and len(given) > most:
-        raise BadFilter(f"'{field}' has {len(given)} entries; at most {most} are allowed.")
+    if not entries:
+        raise BadFilter(f"'{field}' must not be empty. Add an entry, or leave the field out.")
+    if limit is not None and len(entries) > limit:
+        raise BadFilter(f"'{field}' has {len(entries):,} entries; the limit is {limit:,}. Send fewer.")
 
 
 def _checked_keyword(entry: str) -> Keyword:
     named = f"The entry {shortened(entry)!r} of 'keywords'"
     if len(entry) > MAX_ENTRY:
-        raise BadFilter(f"{named} has {len(entry)} characters; at most {MAX_ENTRY} are allowed.")
-    if has_many_marks(UNSEEN.sub("", entry)):  # what is unseen is dropped, so it separates nothing
-        raise BadFilter(f"{named} has more than {MAX_MARKS} combining characters in a row.")
+        raise BadFilter(f"{named} has {len(entry):,} characters; the limit is {MAX_ENTRY:,}. Shorten it.")
+    if has_many_marks(UNSEEN.sub("", entry)):  # folding drops invisible characters, so they do not end a row of marks
+        raise BadFilter(f"{named} has more than {MAX_MARKS} combining characters in a row. Remove some.")
     keyword = keyword_of(entry)
     words = (*keyword.words, *keyword.phrases)
     if not words:
-        raise BadFilter(f"{named} has no word, hashtag or phrase to look for.")
+        raise BadFilter(f"{named} has no word, hashtag or phrase. Add one, or remove the entry.")
     if len(words) > MAX_WORDS:
-        raise BadFilter(f"{named} has {len(words)} words; at most {MAX_WORDS} are allowed.")
+        raise BadFilter(f"{named} has {len(words)} words; the limit is {MAX_WORDS}. Remove some.")
     longest = max(len(word.removeprefix("#")) for word in words)
     if longest > MAX_WORD_LENGTH:
-        raise BadFilter(f"{named} has a word of {longest} characters; at most {MAX_WORD_LENGTH} are allowed.")
+        raise BadFilter(f"{named} has a word of {longest} characters; the limit is {MAX_WORD_LENGTH}. Shorten it.")
     return keyword
 
 
@@ -272,8 +276,8 @@ def _check_terms(keywords: Collection[Keyword]) -> None:
     terms = _terms_of(keywords)
     if terms > MAX_KEYWORD_TERMS:
         raise BadFilter(
-            f"'keywords' has {terms:,} terms; at most {MAX_KEYWORD_TERMS:,} are allowed. A word or hashtag is one; "
-            "a phrase of a script without spaces has a term for each pair of neighbouring characters."
+            f"'keywords' has {terms:,} terms; the limit is {MAX_KEYWORD_TERMS:,}. Remove some. A word or hashtag has "
+            "one term; a phrase of a script without spaces has one for each pair of neighbouring characters."
         )
 
 

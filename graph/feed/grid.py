@@ -1,25 +1,24 @@
-"""Boxes by place: a hierarchy of grids over the earth, each with cells half as wide and high as the one above."""
+"""A spatial index of boxes: a hierarchy of grids, in which the cells of each level halve those of the level above."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeAlias, TypeVar
 
-from graph.feed.filters import Box
+from graph.feed.filters import BOX_TERMS, Box
 from graph.feed.posting_lists import PostingLists
 
 V = TypeVar("V", bound=Hashable)
 
 FINEST = 16  # cells of about 600 by 300 metres at the equator
-FEW_CELLS = 16
 
 Cell: TypeAlias = tuple[int, int, int]
-"""A level, and a row and a column of its grid; columns go round the earth."""
+"""The level of a grid, and a row and a column in it. Columns wrap around the earth."""
 
 
 class Grid(Generic[V]):
-    """Values by the box they stand for, each in the finest grid in which the box covers few cells.
+    """Values by box. A value is stored in the cells of the finest level in which its box covers `BOX_TERMS` at most.
 
-    Finding the values near a place costs one look-up for each level in use, and what it finds.
+    Finding the values near a place costs one look-up for each level in use.
     """
 
     __slots__ = ("_cells", "_levels")
@@ -29,45 +28,45 @@ class Grid(Generic[V]):
         self._levels: Counter[int] = Counter()
 
     def add(self, box: Box, value: V) -> None:
-        """Put a value, which is not there yet, where the box is."""
-        level, cells = covering(box)
+        """Add a value that is not in the grid yet."""
+        level, cells = _covering(box)
         self._levels[level] += 1
         self._cells.add_all(cells, value)
 
     def remove(self, box: Box, value: V) -> None:
-        """Take a value away from where the box is."""
-        level, cells = covering(box)
+        """Remove the value that was added with this box."""
+        level, cells = _covering(box)
         self._levels[level] -= 1
         if not self._levels[level]:
             del self._levels[level]
         self._cells.remove_all(cells, value)
 
     def near(self, latitude: float, longitude: float) -> Iterator[V]:
-        """Find the values whose boxes have the place, and some whose boxes are close by, each once."""
+        """Yield the values whose boxes contain a place, each once, and some whose boxes are close to it."""
         for level in self._levels:
             columns = 1 << level
-            yield from self._cells[level, row(latitude, columns), column(longitude, columns) % columns]
+            yield from self._cells[level, _row(latitude, columns), _column(longitude, columns) % columns]
 
 
-def covering(box: Box) -> tuple[int, list[Cell]]:
-    """Find the finest level in which a box covers few cells, and these cells."""
+def _covering(box: Box) -> tuple[int, list[Cell]]:
+    """Return the finest level in which a box covers at most `BOX_TERMS` cells, and these cells."""
     for level in range(FINEST, -1, -1):
         columns = 1 << level
-        first, last = column(box.west, columns), column(box.east, columns)
+        first, last = _column(box.west, columns), _column(box.east, columns)
         if box.west > box.east:
             last += columns
         last = min(last, first + columns - 1)
-        lowest, highest = row(box.south, columns), row(box.north, columns)
-        if (last - first + 1) * (highest - lowest + 1) <= FEW_CELLS:
+        lowest, highest = _row(box.south, columns), _row(box.north, columns)
+        if (last - first + 1) * (highest - lowest + 1) <= BOX_TERMS:
             break
     return level, [(level, y, x % columns) for y in range(lowest, highest + 1) for x in range(first, last + 1)]
 
 
-def column(longitude: float, columns: int) -> int:
-    """Tell which of so many columns a longitude falls into; 180 is the first one's again, once round."""
+def _column(longitude: float, columns: int) -> int:
+    """Return the column of a longitude. Longitude 180 is in the first column again, one turn further."""
     return int((longitude + 180) / 360 * columns)
 
 
-def row(latitude: float, rows: int) -> int:
-    """Tell which of so many rows a latitude falls into; the north pole is in one more."""
+def _row(latitude: float, rows: int) -> int:
+    """Return the row of a latitude. The north pole has a row of its own, after the last one."""
     return int((latitude + 90) / 180 * rows)

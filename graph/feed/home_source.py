@@ -50,9 +50,6 @@ class HomeIndex:
         self._audiences: dict[int, Audience] = {}
         self._by_author: PostingLists[int, Audience] = PostingLists()
 
-    def __len__(self) -> int:
-        return len(self._audiences)
-
     def add(self, viewer: int, followed: Iterable[int], buffer: Buffer[HomeChange]) -> None:
         """Add a live stream of a viewer who follows these users as of the reader's head."""
         audience = self._audiences.get(viewer)

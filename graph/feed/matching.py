@@ -1,60 +1,60 @@
-"""Which filters an event matches, at a cost that grows with the matches and not with the filters.
+"""Finds the filters that an event matches without evaluating all filters.
 
-Every filter is *anchored* in one index: by its users, its keywords or both, else by its box, else by its kinds and
-sample. An event finds the filters anchored under its own traits, and only those are asked about their other criteria.
+Each filter is in exactly one index: by its users, its keywords or both, otherwise by its box, otherwise by its kinds
+and sample. An event looks up its own traits in each index. Only the filters found there are evaluated further.
 """
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from graph.feed.anchors import Anchors, BoxAnchors, FirehoseAnchors, KeywordAnchors, UserAnchors
 from graph.feed.filters import EventFilter, Traits
-from graph.feed.posting_lists import Values, excluding, including
+from graph.feed.indexes import BoxIndex, CriterionIndex, FirehoseIndex, KeywordIndex, UserIndex
+from graph.feed.posting_lists import Values, with_value, without_value
 from graph.log.events import Event
 
 S = TypeVar("S", bound=Hashable)
 
 
 @dataclass(slots=True, eq=False)
-class Anchored(Generic[S]):
-    """A filter in the index: where it is anchored, what else it is asked about, and who has subscribed to it."""
+class IndexedFilter(Generic[S]):
+    """A filter with its index, the criteria that the index does not cover, and its subscribers."""
 
-    anchors: "Anchors[Anchored[S]]"
+    index: "CriterionIndex[IndexedFilter[S]]"
     rest: EventFilter | None
     subscribers: Values[S] = ()
 
 
 class FilterIndex(Generic[S]):
-    """Who has subscribed with which filter; equal filters are kept and asked once."""
+    """The subscribers of filters. Equal filters are stored and evaluated once."""
 
     def __init__(self) -> None:
-        self._filters: dict[EventFilter, Anchored[S]] = {}
-        self._users: UserAnchors[Anchored[S]] = UserAnchors()
-        self._keywords: KeywordAnchors[Anchored[S]] = KeywordAnchors()
-        self._boxes: BoxAnchors[Anchored[S]] = BoxAnchors()
-        self._firehoses: FirehoseAnchors[Anchored[S]] = FirehoseAnchors()
+        self._filters: dict[EventFilter, IndexedFilter[S]] = {}
+        self._users: UserIndex[IndexedFilter[S]] = UserIndex()
+        self._keywords: KeywordIndex[IndexedFilter[S]] = KeywordIndex()
+        self._boxes: BoxIndex[IndexedFilter[S]] = BoxIndex()
+        self._firehoses: FirehoseIndex[IndexedFilter[S]] = FirehoseIndex()
 
     def add(self, filter_: EventFilter, subscriber: S) -> None:
-        """Let a subscriber have what matches a filter, beside what matches their others. Repeating it is harmless."""
-        anchored = self._filters.get(filter_)
-        if anchored is None:
-            anchored = self._filters[filter_] = self._anchored(filter_)
-            anchored.anchors.add(filter_, anchored)
-        anchored.subscribers = including(anchored.subscribers, subscriber)
+        """Subscribe to a filter. A subscriber may have several filters; adding one twice has no effect."""
+        indexed = self._filters.get(filter_)
+        if indexed is None:
+            indexed = self._filters[filter_] = self._indexed(filter_)
+            indexed.index.add(filter_, indexed)
+        indexed.subscribers = with_value(indexed.subscribers, subscriber)
 
     def remove(self, filter_: EventFilter, subscriber: S) -> None:
-        """Take a subscriber's filter back. Raises KeyError if they do not have it."""
-        anchored = self._filters[filter_]
-        anchored.subscribers = excluding(anchored.subscribers, subscriber)
-        if not anchored.subscribers:
+        """Unsubscribe from a filter. Raises KeyError if the subscriber does not have it."""
+        indexed = self._filters[filter_]
+        indexed.subscribers = without_value(indexed.subscribers, subscriber)
+        if not indexed.subscribers:
             del self._filters[filter_]
-            anchored.anchors.remove(filter_, anchored)
+            indexed.index.remove(filter_, indexed)
 
     def matching(self, event: Event) -> Collection[S]:
-        """Find the subscribers with a filter that matches an event, each once.
+        """Return the subscribers with a filter that matches an event, each once.
 
-        Costs what its terms and the matches are worth, and a little for what only nearly matches.
+        The time depends on the terms of the event and the number of matches, and little on the number of filters.
         """
         traits = Traits.of(event)
         if traits is None:
@@ -65,15 +65,15 @@ class FilterIndex(Generic[S]):
             *self._boxes.candidates(traits),
             *self._firehoses.candidates(traits),
         }
-        return set().union(*[c.subscribers for c in candidates if c.rest is None or c.rest.admits(traits)])
+        return set().union(*[c.subscribers for c in candidates if c.rest is None or c.rest.matches_traits(traits)])
 
-    def _anchored(self, filter_: EventFilter) -> Anchored[S]:
+    def _indexed(self, filter_: EventFilter) -> IndexedFilter[S]:
         rest = replace(filter_, users=None, keywords=None, firehose=False)
-        asked = rest if rest != EventFilter() else None
+        remaining = rest if rest != EventFilter() else None
         if filter_.keywords is not None:
-            return Anchored(self._keywords, asked)
+            return IndexedFilter(self._keywords, remaining)
         if filter_.users is not None:
-            return Anchored(self._users, asked)
+            return IndexedFilter(self._users, remaining)
         if filter_.within is not None:
-            return Anchored(self._boxes, asked)
-        return Anchored(self._firehoses, None)
+            return IndexedFilter(self._boxes, remaining)
+        return IndexedFilter(self._firehoses, None)

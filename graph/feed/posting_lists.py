@@ -1,4 +1,4 @@
-"""Posting lists: which values stand under a key, in little memory while they are few."""
+"""Posting lists: the values under each key of an inverted index, in little memory while they are few."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
@@ -9,14 +9,14 @@ V = TypeVar("V", bound=Hashable)
 
 FEW = 32
 SPARE_ROOM = 8
-"""How many times as many keys as there are a dictionary may have room for: it does not shrink by itself."""
+"""A dictionary is copied when it once had so many times its keys, because dictionaries do not shrink by themselves."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
-"""Distinct values: a tuple of few, which takes a fifth of a set's memory, or a set of many."""
+"""Distinct values: a tuple if they are few, because it takes a fifth of the memory of a set, otherwise a set."""
 
 
-def including(values: Values[V], value: V) -> Values[V]:
-    """Give the values and this one; a set is changed in place."""
+def with_value(values: Values[V], value: V) -> Values[V]:
+    """Return the values with this one added. A set is changed in place."""
     if isinstance(values, set):
         values.add(value)
         return values
@@ -25,8 +25,8 @@ def including(values: Values[V], value: V) -> Values[V]:
     return (*values, value) if len(values) < FEW else {*values, value}
 
 
-def excluding(values: Values[V], value: V) -> Values[V]:
-    """Give the values without this one; a set is changed in place. Raises KeyError if it is not among them."""
+def without_value(values: Values[V], value: V) -> Values[V]:
+    """Return the values without this one. A set is changed in place. Raises KeyError if the value is missing."""
     if isinstance(values, set):
         values.remove(value)
         return values if len(values) > FEW // 2 else tuple(values)
@@ -35,71 +35,72 @@ def excluding(values: Values[V], value: V) -> Values[V]:
     return tuple(other for other in values if other != value)
 
 
-def common(some: Values[V], others: Values[V]) -> set[V]:
-    """Give the values that are in both, at the cost of the fewer."""
+def intersection(some: Values[V], others: Values[V]) -> set[V]:
+    """Return the values that are in both, in O(n) of the smaller if one of them is a set."""
     if isinstance(others, set):
         return others.intersection(some)
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
 
 
 class PostingLists(Generic[K, V]):
-    """Values by key, each at most once under a key; what was removed leaves nothing behind.
+    """Values by key, each at most once under a key. Keys without values take no memory.
 
-    A value that is alone under its key stands there by itself, as most do. So values must not be tuples or sets.
+    The only value under a key is stored without a tuple or set around it, because most keys have one value. So values
+    must not be tuples or sets.
     """
 
-    __slots__ = ("_most", "_under")
+    __slots__ = ("_lists", "_most")
 
     def __init__(self) -> None:
-        self._under: dict[K, V | Values[V]] = {}
+        self._lists: dict[K, V | Values[V]] = {}
         self._most = 0
 
     def __getitem__(self, key: K) -> Values[V]:
-        """Give the values under a key, perhaps none."""
-        found = self._under.get(key, ())
+        """Return the values under a key, which may be none."""
+        found = self._lists.get(key, ())
         return found if isinstance(found, tuple | set) else (found,)
 
     def __len__(self) -> int:
         """Return how many keys have values."""
-        return len(self._under)
+        return len(self._lists)
 
     def __contains__(self, key: K) -> bool:
-        return key in self._under
+        return key in self._lists
 
     def __iter__(self) -> Iterator[V]:
         """Yield the values under all keys."""
-        return chain.from_iterable(map(self.__getitem__, self._under))
+        return chain.from_iterable(map(self.__getitem__, self._lists))
 
-    def among(self, keys: Iterable[K]) -> Iterator[V]:
+    def of_any(self, keys: Iterable[K]) -> Iterator[V]:
         """Yield the values under any of these keys."""
-        present = set(filter(self._under.__contains__, keys))
+        present = set(filter(self._lists.__contains__, keys))
         return chain.from_iterable(map(self.__getitem__, present))
 
     def add(self, key: K, value: V) -> None:
-        """Put a value under a key."""
+        """Add a value under a key."""
         self.add_all((key,), value)
 
     def add_all(self, keys: Iterable[K], value: V) -> None:
-        """Put a value under many keys."""
-        put = self._under.setdefault
+        """Add a value under several keys."""
+        put = self._lists.setdefault
         for key in keys:
             if put(key, value) is not value:
-                self._under[key] = including(self[key], value)
+                self._lists[key] = with_value(self[key], value)
 
     def remove(self, key: K, value: V) -> None:
-        """Take a value from a key. Raises KeyError if it is not there."""
+        """Remove a value from a key. Raises KeyError if it is missing."""
         self.remove_all((key,), value)
 
     def remove_all(self, keys: Iterable[K], value: V) -> None:
-        """Take a value from many keys. Raises KeyError at the first under which it is not."""
-        under = self._under
+        """Remove a value from several keys. Raises KeyError at the first key without it."""
+        lists = self._lists
         for key in keys:
-            if under[key] is not value:
-                values = excluding(self[key], value)
+            if lists[key] is not value:
+                values = without_value(self[key], value)
                 if values:
-                    under[key] = next(iter(values)) if len(values) == 1 else values
+                    lists[key] = next(iter(values)) if len(values) == 1 else values
                     continue
-            self._most = max(self._most, len(under))
-            del under[key]
-        if not under or self._most > SPARE_ROOM * max(len(under), FEW):
-            self._under, self._most = dict(under), len(under)
+            self._most = max(self._most, len(lists))
+            del lists[key]
+        if not lists or self._most > SPARE_ROOM * max(len(lists), FEW):
+            self._lists, self._most = dict(lists), len(lists)

@@ -1,47 +1,48 @@
-"""Fairness among replays: few work at a time, in turn, and all together take about half of the processor.
+"""Fair scheduling of replays: a few run at a time, in turn, and together they use about half of the processor.
 
-A replay is as fast as its client takes events, so without this a few of them would keep a process busy.
+A replay reads as fast as its client. Without this, a few fast clients would keep a process busy.
 """
 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Hashable
 
-AT_ONCE = 8
-AT_ONCE_PER_HOLDER = 2
-TURN_SECONDS = 1.0  # until others are let in before a replay goes on
-IDLE_SECONDS = 0.1  # that a client may take over one event while others wait
-WORK_SECONDS = 0.005  # until all replays rest as long as they have worked
-MAX_REST_SECONDS = 0.01
+MAX_RUNNING = 8
+MAX_RUNNING_PER_HOLDER = 2
+TURN_SECONDS = 1.0  # the longest turn while other replays wait
+IDLE_SECONDS = 0.1  # a turn is lost after so long without a step, while other replays wait
+WORK_SECONDS = 0.005  # after so much work, all replays pause for as long
+MAX_PAUSE_SECONDS = 0.01
 
 
 class Turns:
-    """Lets replays work: `AT_ONCE` in the process, `AT_ONCE_PER_HOLDER` of one holder, first come, first served.
+    """Limits the replays that run to `MAX_RUNNING` per process and `MAX_RUNNING_PER_HOLDER` per holder.
 
-    Holders who have several replays waiting take turns. Costs a few microseconds for each step of a replay.
+    Holders with waiting replays take turns; the replays of one holder run first come, first served. A step of a replay
+    costs a few microseconds.
     """
 
     def __init__(self) -> None:
-        self._working: set[Turn] = set()
-        self._of_holder: Counter[Hashable] = Counter()
+        self._running: set[Turn] = set()
+        self._running_of: Counter[Hashable] = Counter()
         self._waiting: dict[Hashable, deque[tuple[Turn, asyncio.Future[None]]]] = {}
-        self._check: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._working_since = 0.0
         self._last_step = 0.0
-        self._rest_until = 0.0
+        self._paused_until = 0.0
 
     def __len__(self) -> int:
-        """Return how many replays work or wait."""
-        return len(self._working) + sum(map(len, self._waiting.values()))
+        """Return how many replays run or wait."""
+        return len(self._running) + sum(map(len, self._waiting.values()))
 
     async def enter(self, turn: "Turn") -> None:
-        """Wait until the turn may work, unless it does already."""
-        if turn in self._working:
+        """Wait until the replay may run. Return at once if it runs already."""
+        if turn in self._running:
             return
         loop = asyncio.get_running_loop()
         waiter: tuple[Turn, asyncio.Future[None]] = (turn, loop.create_future())
         self._waiting.setdefault(turn.holder, deque()).append(waiter)
-        self._admit(loop.time())
+        self._start_waiting(loop.time())
         try:
             await waiter[1]
         except asyncio.CancelledError:
@@ -49,53 +50,53 @@ class Turns:
             raise
 
     def leave(self, turn: "Turn") -> None:
-        """Make room for others, if the turn works."""
-        if turn in self._working:
+        """End the turn of a replay, if it has one, and start the next."""
+        if turn in self._running:
             self._stop(turn)
-            self._admit(asyncio.get_running_loop().time())
+            self._start_waiting(asyncio.get_running_loop().time())
 
     def pause(self) -> float:
-        """Return for how many seconds a replay has to rest before its next step."""
+        """Return how many seconds a replay must pause before its next step."""
         now = asyncio.get_running_loop().time()
         if now - self._last_step > IDLE_SECONDS:
             self._working_since = now
         worked = now - self._working_since
         if worked >= WORK_SECONDS:
-            self._rest_until = self._working_since = now + min(worked, MAX_REST_SECONDS)
-        self._last_step = max(now, self._rest_until)
-        return max(0.0, self._rest_until - now)
+            self._paused_until = self._working_since = now + min(worked, MAX_PAUSE_SECONDS)
+        self._last_step = max(now, self._paused_until)
+        return max(0.0, self._paused_until - now)
 
-    def _admit(self, now: float) -> None:
+    def _start_waiting(self, now: float) -> None:
         for holder in list(self._waiting):
-            if len(self._working) >= AT_ONCE:
+            if len(self._running) >= MAX_RUNNING:
                 break
             queue = self._waiting.pop(holder)
-            while queue and len(self._working) < AT_ONCE and self._of_holder[holder] < AT_ONCE_PER_HOLDER:
-                turn, admitted = queue.popleft()
-                self._working.add(turn)
-                self._of_holder[holder] += 1
+            while queue and len(self._running) < MAX_RUNNING and self._running_of[holder] < MAX_RUNNING_PER_HOLDER:
+                turn, started = queue.popleft()
+                self._running.add(turn)
+                self._running_of[holder] += 1
                 turn.began = turn.last_step = now
-                if not admitted.done():
-                    admitted.set_result(None)
+                if not started.done():
+                    started.set_result(None)
             if queue:
                 self._waiting[holder] = queue
-        if self._waiting and self._check is None:
-            self._check = asyncio.get_running_loop().call_later(IDLE_SECONDS / 2, self._revoke)
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS / 2, self._revoke)
 
     def _revoke(self) -> None:
-        """Take the turns back of those who have had enough, or whose clients take nothing, while others wait."""
-        self._check = None
+        """End the turns that have lasted long enough or are not used, while other replays wait."""
+        self._timer = None
         now = asyncio.get_running_loop().time()
-        for turn in list(self._working):
+        for turn in list(self._running):
             if now - turn.began > TURN_SECONDS or now - turn.last_step > IDLE_SECONDS:
                 self._stop(turn)
-        self._admit(now)
+        self._start_waiting(now)
 
     def _stop(self, turn: "Turn") -> None:
-        self._working.discard(turn)
-        self._of_holder[turn.holder] -= 1
-        if not self._of_holder[turn.holder]:
-            del self._of_holder[turn.holder]
+        self._running.discard(turn)
+        self._running_of[turn.holder] -= 1
+        if not self._running_of[turn.holder]:
+            del self._running_of[turn.holder]
 
     def _forget(self, waiter: "tuple[Turn, asyncio.Future[None]]") -> None:
         queue = self._waiting.get(waiter[0].holder)
@@ -106,7 +107,7 @@ class Turns:
 
 
 class Turn:
-    """One replay's place among the others."""
+    """The place of one replay among the others. Until `queue` is called, the replay only pauses with the others."""
 
     __slots__ = ("_queues", "_turns", "began", "holder", "last_step")
 
@@ -117,16 +118,16 @@ class Turn:
         self._queues = False
 
     async def step(self) -> None:
-        """Wait before the next piece of work, so that everything else has its share of the processor."""
+        """Wait before the next piece of work, so that other tasks can run."""
         if self._queues:
             await self._turns.enter(self)
         await asyncio.sleep(self._turns.pause())
         self.last_step = asyncio.get_running_loop().time()
 
     def queue(self) -> None:
-        """Compete for a turn from the next step on: this is a long replay."""
+        """Wait for a turn from the next step on, because the replay is long."""
         self._queues = True
 
     def end(self) -> None:
-        """Make room for others."""
+        """End the replay."""
         self._turns.leave(self)

@@ -1,7 +1,7 @@
-"""Guesses about a deleted post: nothing tells a right guess from a wrong one.
+"""Attacks with guesses about a deleted post: right guesses and wrong ones get the same answers.
 
-Each test runs many filters, some of which match what the deleted post said or where it was written, and compares all
-that a client could observe: the updates, their cursors, the round trips to the store and the commands in them.
+Each test runs many filters, some of which match the content or the place of the deleted post, and compares everything
+that a client can observe: the updates, their cursors, the round trips to the store and the commands in them.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ Seen = list[tuple[str, int, int]]
 
 
 @dataclass(frozen=True)
-class Grave:
-    """A deleted post among others: numbers of the log before it, of it, and of its deletion."""
+class DeletedPost:
+    """The numbers of a deleted post, of its deletion and of its author, and the end of the log before the post."""
 
     author: int
     before: int
@@ -50,14 +50,14 @@ class Grave:
 
 @dataclass
 class Observation:
-    """What a client sees of one stream until it is live, and what the server asked the store for it."""
+    """What a client sees of one stream until it is live, and what the server asks the store for it."""
 
     seen: Seen
     exchanges: list[list[str]]
 
 
 def boxes() -> list[Box]:
-    """Close in on the place digit by digit, and on others as closely."""
+    """Return boxes around the place and around two others, from large to small."""
     found = []
     for latitude, longitude in ((PLACE.latitude, PLACE.longitude), (-12.34567, 98.76543), (60.00001, -20.00001)):
         for digits in range(6):
@@ -68,7 +68,7 @@ def boxes() -> list[Box]:
 
 
 def guesses(count: int, author: int) -> list[EventFilter]:
-    """Make so many filters: words of a dictionary that has the right ones, boxes, and both with what is public."""
+    """Return `count` filters: by words, of which some are right, by boxes, and by both with public criteria."""
     words = [*RIGHT_WORDS, *(f"wrong{n} 深圳{chr(0x5000 + n)}" for n in range(count))]
     places = boxes()
     found = [EventFilter.of(within=box) for box in places]
@@ -83,17 +83,17 @@ def guesses(count: int, author: int) -> list[EventFilter]:
 
 
 def public(guess: EventFilter) -> tuple[object, ...]:
-    """Leave of a filter only what is not a guess."""
+    """Return the criteria of a filter that are not guesses."""
     return guess.users, guess.sample, guess.kinds
 
 
-def is_right(guess: EventFilter, grave: Grave) -> bool:
-    """Tell whether the post would have passed the filter."""
+def is_right(guess: EventFilter, secret_post: DeletedPost) -> bool:
+    """Return True if the post matched the filter."""
     place = (PLACE.latitude, PLACE.longitude)
-    return guess.matches(published(SECRET, author=grave.author, at=place, number=grave.post))
+    return guess.matches(published(SECRET, author=secret_post.author, at=place, number=secret_post.post))
 
 
-async def bury(graph: Graph) -> Grave:
+async def delete_secret(graph: Graph) -> DeletedPost:
     """Publish the secret among a few hundred other posts, and delete it."""
     [alice] = await people(graph, "alice")
     for _ in range(60):
@@ -105,11 +105,11 @@ async def bury(graph: Graph) -> Grave:
     await graph.posts.delete(alice, secret.id)
     deletion = await graph.log.last()
     await posts(graph, alice, *["no matter"] * 30)
-    return Grave(alice, before, secret.id, deletion)
+    return DeletedPost(alice, before, secret.id, deletion)
 
 
-class Spy:
-    """Writes down what the store is asked, apart from what the reader of the log asks by itself."""
+class StoreLog:
+    """Records the commands that the store gets, without those of the log reader."""
 
     def __init__(self, graph: Graph) -> None:
         assert isinstance(graph.store, HookedStore)
@@ -123,95 +123,95 @@ class Spy:
             self.exchanges.append(asked)
 
 
-def glimpse(update: Any) -> tuple[str, int, int]:
-    """Give what a client sees of an update, but for the time of checkpoints."""
+def seen_of(update: Any) -> tuple[str, int, int]:
+    """Return what a client sees of an update, without the time of checkpoints."""
     number = update.post.id if isinstance(update, PostPublished) else getattr(update, "post", 0)
     return type(update).__name__, update.number, number
 
 
-async def observe(feed: Feed, spy: Spy, guess: EventFilter, after: int | None) -> Observation:
-    """Subscribe until the stream is live and has nothing to tell."""
-    spy.exchanges = []
+async def observe(feed: Feed, store_log: StoreLog, guess: EventFilter, after: int | None) -> Observation:
+    """Subscribe until the stream is live and has no more updates."""
+    store_log.exchanges = []
     seen: Seen = []
     async with aclosing(feed.events(guess, after)) as stream, asyncio.timeout(PATIENCE):
         while True:
             step = asyncio.ensure_future(anext(stream))
-            while not step.done() and not len(feed):  # noqa: ASYNC110 - what tests wait for tells nobody
+            while not step.done() and not len(feed):  # noqa: ASYNC110 - nothing signals this
                 await asyncio.sleep(0.0005)
             if not step.done():
                 step.cancel()
                 await asyncio.wait([step])
-                return Observation(seen, spy.exchanges)
-            seen.append(glimpse(step.result()))
+                return Observation(seen, store_log.exchanges)
+            seen.append(seen_of(step.result()))
 
 
 def assert_alike(observed: Iterable[tuple[EventFilter, Observation]]) -> None:
-    """See that filters which differ in their guess alone were answered alike."""
+    """Assert that filters with the same public criteria were answered alike."""
     answers: dict[tuple[object, ...], tuple[EventFilter, Observation]] = {}
     for guess, observation in observed:
         other, expected = answers.setdefault(public(guess), (guess, observation))
-        assert observation == expected, f"{guess} is told from {other}"
+        assert observation == expected, f"{guess} is answered differently from {other}"
 
 
 @asynccontextmanager
-async def spied(store_url: str) -> AsyncIterator[tuple[Graph, Feed, Spy]]:
+async def recorded(store_url: str) -> AsyncIterator[tuple[Graph, Feed, StoreLog]]:
     """Run a process whose reader is at the end of the log."""
     graph = await Graph.open(store_url, CHEAP, partial(HookedStore, single_slot=True))
     try:
-        async with feed_of(graph, quiet=60) as feed:
+        async with feed_of(graph, checkpoint_seconds=60) as feed:
             await feed._reader.ready()
-            yield graph, feed, Spy(graph)
+            yield graph, feed, StoreLog(graph)
     finally:
         await graph.close()
 
 
-FORMS: dict[str, Callable[[Grave], int | None]] = {
-    "an old cursor": lambda grave: grave.before,
-    "a cursor just before the post": lambda grave: grave.post - 1,
-    "the post as a cursor": lambda grave: grave.post,
-    "a cursor just before the deletion": lambda grave: grave.deletion - 1,
-    "a cursor behind the log": lambda grave: MAX_NUMBER,
-    "no cursor": lambda grave: None,
+FORMS: dict[str, Callable[[DeletedPost], int | None]] = {
+    "an old cursor": lambda secret_post: secret_post.before,
+    "a cursor just before the post": lambda secret_post: secret_post.post - 1,
+    "the post as a cursor": lambda secret_post: secret_post.post,
+    "a cursor just before the deletion": lambda secret_post: secret_post.deletion - 1,
+    "a cursor behind the log": lambda secret_post: MAX_NUMBER,
+    "no cursor": lambda secret_post: None,
 }
 
 
 @pytest.mark.parametrize("tidied", [False, True], ids=["just deleted", "tidied up"])
 @pytest.mark.parametrize("form", FORMS)
-async def test_guesses_about_a_deleted_post_learn_nothing(
+async def test_guesses_about_a_deleted_post_are_answered_alike(
     form: str, tidied: bool, graph: Graph, store_url: str
 ) -> None:
-    """From a cursor of the client's choice, whether the event of the post is still in the log or not."""
-    grave = await bury(graph)
+    """From any cursor, whether the event of the post is still in the log or not."""
+    secret_post = await delete_secret(graph)
     if tidied:
         await graph.worker().drain()
         await graph.housekeeping.tidy()
-    tried = guesses(90, grave.author)
-    assert 10 < sum(is_right(guess, grave) for guess in tried) < 60
-    async with spied(store_url) as (_, feed, spy):
-        observed = [(guess, await observe(feed, spy, guess, FORMS[form](grave))) for guess in tried]
+    tried = guesses(90, secret_post.author)
+    assert 10 < sum(is_right(guess, secret_post) for guess in tried) < 60
+    async with recorded(store_url) as (_, feed, store_log):
+        observed = [(guess, await observe(feed, store_log, guess, FORMS[form](secret_post))) for guess in tried]
     assert_alike(observed)
-    assert not any(number == grave.post and kind == "PostPublished" for _, o in observed for kind, _, number in o.seen)
+    seen = [(kind, number) for _, observation in observed for kind, _, number in observation.seen]
+    assert ("PostPublished", secret_post.post) not in seen
 
 
 @pytest.mark.parametrize("recent", [5000, 1], ids=["from memory", "from the log"])
-async def test_resuming_from_the_cursor_of_any_event_learns_nothing(
+async def test_guesses_from_the_cursor_of_any_update_are_answered_alike(
     recent: int, graph: Graph, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every cursor that was given is tried with every guess."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", recent)
-    grave = await bury(graph)
-    tried = guesses(60, grave.author)
-    async with spied(store_url) as (_, feed, spy):
-        first = await observe(feed, spy, tried[0], grave.before)
+    secret_post = await delete_secret(graph)
+    tried = guesses(60, secret_post.author)
+    async with recorded(store_url) as (_, feed, store_log):
+        first = await observe(feed, store_log, tried[0], secret_post.before)
         assert any("XRANGE" in command for asked in first.exchanges for command in asked) == (recent == 1)
         for cursor in {number for _, number, _ in first.seen}:
-            assert_alike([(guess, await observe(feed, spy, guess, cursor)) for guess in tried])
+            assert_alike([(guess, await observe(feed, store_log, guess, cursor)) for guess in tried])
 
 
-async def test_a_reader_behind_the_log_answers_no_guess(graph: Graph, store_url: str) -> None:
-    """The deletion is in the log when the guesses begin, and new to the process that they are made at."""
+async def test_guesses_are_answered_alike_if_the_reader_is_behind_the_log(graph: Graph, store_url: str) -> None:
+    """The deletion is in the log when the streams begin, but the reader has not read it."""
     [alice] = await people(graph, "alice")
-    async with spied(store_url) as (process, feed, _):
+    async with recorded(store_url) as (process, feed, _):
         stop = Stop(process.store, sends("XREAD"))
         feed._reader.start()
         await asyncio.wait_for(stop.reached.wait(), PATIENCE)
@@ -224,37 +224,37 @@ async def test_a_reader_behind_the_log_answers_no_guess(graph: Graph, store_url:
         waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
         await asyncio.sleep(0.05)
         stop.resume()
-        telling = [step for step, guess in zip(waiting, tried, strict=True) if has_deletion(guess, secret.id)]
-        await asyncio.wait_for(asyncio.gather(*telling), PATIENCE)
-        told = Counter((public(guess), _told(step)) for guess, step in zip(tried, waiting, strict=True))
+        expected = [step for step, guess in zip(waiting, tried, strict=True) if has_deletion(guess, secret.id)]
+        await asyncio.wait_for(asyncio.gather(*expected), PATIENCE)
+        received = Counter((public(guess), _received(step)) for guess, step in zip(tried, waiting, strict=True))
         for step in waiting:
             step.cancel()
         await asyncio.wait(waiting)
         for stream in streams:
             await stream.aclose()
-    assert len(told) == len({public(guess) for guess in tried})
-    assert {what for _, what in told} <= {("PostDeleted", secret.id), None}
+    assert len(received) == len({public(guess) for guess in tried})
+    assert {what for _, what in received} <= {("PostDeleted", secret.id), None}
 
 
 def has_deletion(guess: EventFilter, post: int) -> bool:
-    """Tell whether the filter lets the deletion of a post pass, whatever the post said."""
+    """Return True if the deletion of a post matches the filter, whatever the content of the post is."""
     return guess.kinds is None and (guess.sample is None or share_of(post) < guess.sample)
 
 
-def _told(step: "asyncio.Future[Any]") -> tuple[str, int] | None:
+def _received(step: "asyncio.Future[Any]") -> tuple[str, int] | None:
     if not step.done():
         return None
     update = step.result()
     return type(update).__name__, update.post
 
 
-async def test_whoever_listened_while_the_post_was_public_hears_of_its_end(graph: Graph, store_url: str) -> None:
-    """Exactly those with the words: the observation above is able to tell them apart, and they could read the post."""
+async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Graph, store_url: str) -> None:
+    """They could read the post. This also shows that the observation can tell filters apart."""
     [alice] = await people(graph, "alice")
     secret = await graph.posts.publish(alice, SECRET, location=PLACE)
     right, wrong = EventFilter.of(keywords=["rosebud"]), EventFilter.of(keywords=["thorn"])
     async with (
-        spied(store_url) as (_, feed, _),
+        recorded(store_url) as (_, feed, _),
         aclosing(feed.events(right)) as one,
         aclosing(feed.events(wrong)) as two,
     ):
@@ -262,7 +262,7 @@ async def test_whoever_listened_while_the_post_was_public_hears_of_its_end(graph
             assert isinstance(await anext(stream), Checkpoint)
         steps = [asyncio.ensure_future(anext(stream)) for stream in (one, two)]
         async with asyncio.timeout(PATIENCE):
-            while len(feed) < 2:  # noqa: ASYNC110 - what tests wait for tells nobody
+            while len(feed) < 2:  # noqa: ASYNC110 - nothing signals this
                 await asyncio.sleep(0.001)
             await graph.posts.delete(alice, secret.id)
             update = await steps[0]
@@ -273,8 +273,8 @@ async def test_whoever_listened_while_the_post_was_public_hears_of_its_end(graph
         await asyncio.wait(steps)
 
 
-async def test_deletions_that_race_are_one(graph: Graph, store_url: str) -> None:
-    """The second would be matched by its words for streams that began after the first."""
+async def test_concurrent_deletions_are_one_event(graph: Graph, store_url: str) -> None:
+    """Streams that began after the first would match a second one by its words."""
     [alice] = await people(graph, "alice")
     [post] = await posts(graph, alice, SECRET)
     tab = await Graph.open(store_url, CHEAP, partial(HookedStore, single_slot=True))
@@ -291,8 +291,8 @@ async def test_deletions_that_race_are_one(graph: Graph, store_url: str) -> None
     assert [event.body.post for event in events if isinstance(event.body, LoggedDeletion)] == [post]
 
 
-async def test_a_deleted_post_answers_like_one_that_never_was(graph: Graph) -> None:
-    """To look-ups by id, to deleting, and to an update that names it."""
+async def test_a_deleted_post_is_answered_like_one_that_never_existed(graph: Graph) -> None:
+    """In queries by id, deletions, and attempts by other users."""
     alice, bob = await people(graph, "alice", "bob")
     [gone] = await posts(graph, alice, SECRET)
     await graph.posts.delete(alice, gone)

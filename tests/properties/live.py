@@ -1,4 +1,4 @@
-"""Clients of the live feed, as careful ones are written, and the town in which things happen to them."""
+"""Clients of the live feed that follow its documentation, and the expected state."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -14,15 +14,15 @@ from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapR
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from tests.support.graph_worlds import home
 
-GLANCE = 0.004  # seconds that a client waits for an update before it does something else
+POLL_SECONDS = 0.004
 PATIENCE = 20.0
 
 Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 
 
 @dataclass
-class Town:
-    """What is true: who follows whom, whose posts live, all events, and how far retention has come."""
+class World:
+    """The expected state: follows, posts, all events, and the number up to which retention has trimmed the log."""
 
     people: list[int]
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -31,8 +31,8 @@ class Town:
     events: list[Event] = field(default_factory=list)
     trimmed: int = 0
 
-    def note(self, event: Event) -> None:
-        """Know an event."""
+    def apply(self, event: Event) -> None:
+        """Apply an event."""
         self.events.append(event)
         match event.body:
             case PostPublished(author):
@@ -48,15 +48,15 @@ class Town:
                 pass
 
     def home(self, viewer: int) -> set[int]:
-        """Give the home timeline as it is defined."""
+        """Return the posts of a home timeline by its definition."""
         return {post for post, author in self.posts.items() if author == viewer or (viewer, author) in self.follows}
 
 
 class Client:
-    """Takes updates one by one, sees that their order is the log's, keeps its place, and resumes where it was."""
+    """Takes updates one by one, checks their order, and resumes from its position."""
 
-    def __init__(self, town: Town, streaming: Streaming) -> None:
-        self.town = town
+    def __init__(self, world: World, streaming: Streaming) -> None:
+        self.world = world
         self.position: int | None = None
         self.lost: list[tuple[int, int]] = []
         self.history: list[object] = []
@@ -66,13 +66,12 @@ class Client:
 
     async def connect(self, graph: Graph, feed: Feed) -> None:
         """Subscribe, or resume."""
-        await self.cut()
+        await self.disconnect()
         if self.position is None:
             await self.begin(graph)
         self._stream = self._streaming(feed, self.position)
 
-    async def cut(self) -> None:
-        """Lose the connection."""
+    async def disconnect(self) -> None:
         if self._next is not None:
             self._next.cancel()
             with suppress(asyncio.CancelledError, StoreUnavailable, StopAsyncIteration):
@@ -82,9 +81,9 @@ class Client:
             await self._stream.aclose()
             self._stream = None
 
-    async def glance(self, graph: Graph, feed: Feed, most: int = 1, seconds: float = GLANCE) -> bool:
-        """Take so many updates at most; tell whether there were any."""
-        for _ in range(most):
+    async def poll(self, graph: Graph, feed: Feed, limit: int = 1, seconds: float = POLL_SECONDS) -> bool:
+        """Take up to `limit` updates. Return False if one of them does not arrive in time."""
+        for _ in range(limit):
             try:
                 if self._stream is None:
                     await self.connect(graph, feed)
@@ -99,7 +98,7 @@ class Client:
             try:
                 update = taken.result()
             except StoreUnavailable:
-                await self.cut()
+                await self.disconnect()
                 continue
             await self._take(update, graph)
         return True
@@ -113,43 +112,47 @@ class Client:
             assert before is None or update.number > before, f"{update} came after {before}"
         if isinstance(update, Gap) and update.reason is GapReason.RETENTION:
             assert before is not None
-            assert before < self.town.trimmed, "only retention loses updates"
-            assert before < update.number, "and says so once"
+            assert before < self.world.trimmed, "only retention loses events"
+            assert before < update.number, "one gap reports them"
             self.lost.append((before, update.number))
         self.position = update.number
         await self.apply(update, graph)
 
     async def begin(self, graph: Graph) -> None:
-        """Do what comes before the first subscription."""
+        """Prepare the first subscription."""
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Make use of an update."""
+        """Handle an update."""
+        raise NotImplementedError
+
+    async def check(self, graph: Graph) -> None:
+        """Assert that the client has what it should have, once it has finished."""
         raise NotImplementedError
 
     async def finish(self, graph: Graph, feed: Feed, last: int) -> None:
-        """Take updates until everything up to this number is told."""
+        """Take updates until the position is `last`."""
         async with asyncio.timeout(PATIENCE):
             while self.position is None or self.position < last:
-                await self.glance(graph, feed, seconds=1.0)
-        await self.cut()
+                await self.poll(graph, feed, seconds=1.0)
+        await self.disconnect()
 
 
 class HomeClient(Client):
-    """Holds a home timeline: reads it once, applies every update, and reads again where it is told to."""
+    """Holds a home timeline: fetches it once, applies every update, and refetches when an update requires it."""
 
-    def __init__(self, town: Town, viewer: int) -> None:
-        super().__init__(town, lambda feed, after: feed.home(viewer, after))
+    def __init__(self, world: World, viewer: int) -> None:
+        super().__init__(world, lambda feed, after: feed.home(viewer, after))
         self.viewer = viewer
         self.held: dict[int, int | None] | None = None
 
     async def begin(self, graph: Graph) -> None:
-        """Read the timeline, and go on from the watermark before that: the page's `liveCursor`."""
+        """Fetch the timeline. The position is the watermark from before that: the `liveCursor` of the page."""
         watermark = await graph.log.watermark()
         await self._read(graph)
         self.position = watermark
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Keep what is held in step."""
+        """Apply an update to the posts that are held, or refetch them."""
         match update:
             case PostAdded():
                 self._held()[update.post.id] = update.post.author
@@ -170,33 +173,33 @@ class HomeClient(Client):
 
     async def _read(self, graph: Graph) -> None:
         authors = {
-            event.number: event.body.author for event in self.town.events if isinstance(event.body, PostPublished)
+            event.number: event.body.author for event in self.world.events if isinstance(event.body, PostPublished)
         }
         self.held = {post: authors[post] for post in await home(graph, self.viewer)}
         self.history.append(f"holds {sorted(self.held)}")
 
     async def check(self, graph: Graph) -> None:
-        """See that the client holds the home timeline."""
+        """Assert that the client holds the home timeline."""
         if self.held is None:
             await self._read(graph)
-        held, true = set(self._held()), self.town.home(self.viewer)
+        held, true = set(self._held()), self.world.home(self.viewer)
         assert held == true, f"viewer {self.viewer} lacks {true - held} and has {held - true}: {self.history}"
 
 
 class EventsClient(Client):
-    """Collects all that passes a filter; after a Gap for slowness it goes back for what it missed."""
+    """Collects the events that match a filter. After a Gap of a slow client it resumes to get the missing events."""
 
-    def __init__(self, town: Town, filter_: EventFilter) -> None:
-        super().__init__(town, lambda feed, after: feed.events(filter_, after))
+    def __init__(self, world: World, filter_: EventFilter) -> None:
+        super().__init__(world, lambda feed, after: feed.events(filter_, after))
         self.filter = filter_
         self.began: int | None = None
-        self.told: list[int] = []
+        self.received: list[int] = []
         self.replayed: list[tuple[int, int]] = []
         self._known = 0
 
     async def connect(self, graph: Graph, feed: Feed) -> None:
-        """Subscribe, or resume, and remember how far the log goes."""
-        self._known = self.town.events[-1].number if self.town.events else 0
+        """Subscribe, or resume, and note the end of the log."""
+        self._known = self.world.events[-1].number if self.world.events else 0
         await super().connect(graph, feed)
 
     async def _take(self, update: Any, graph: Graph) -> None:
@@ -205,25 +208,27 @@ class EventsClient(Client):
         await super()._take(update, graph)
 
     async def apply(self, update: Any, graph: Graph) -> None:
-        """Write an update down."""
+        """Collect an update."""
         if self.began is None:
             self.began = update.number
         if isinstance(update, Gap):
             if update.reason is GapReason.SLOW_CONSUMER:
-                await self.cut()
+                await self.disconnect()
         elif not isinstance(update, Checkpoint):
-            self.told.append(update.number)
+            self.received.append(update.number)
 
     async def check(self, graph: Graph) -> None:
-        """See that every matching event was told once, except for posts deleted since, and for what retention took.
+        """Assert that every matching event was received once, unless its post is deleted or retention removed it.
 
-        Deletions that were in the log when the client subscribed have to be told whatever the post said and where.
+        Deletions that were in the log when the client subscribed match whatever the content of the post is.
         """
-        events = [event for event in self.town.events if event.number > (self.began or 0)]
-        vague = {f.number for f in events if isinstance(f.body, PostDeleted) and self.filter.may_match(f)}
-        past = {number for number in vague if any(low < number <= high for low, high in self.replayed)}
+        events = [event for event in self.world.events if event.number > (self.began or 0)]
+        deletions = {
+            event.number for event in events if isinstance(event.body, PostDeleted) and self.filter.may_match(event)
+        }
+        past = {number for number in deletions if any(low < number <= high for low, high in self.replayed)}
         matching = past.union(event.number for event in events if self.filter.matches(event))
-        assert len(self.told) == len(set(self.told))
-        assert set(self.told) <= matching | vague
-        missing = [number for number in matching if number not in self.told and number not in self.town.deleted]
+        assert len(self.received) == len(set(self.received))
+        assert set(self.received) <= matching | deletions
+        missing = [number for number in matching if number not in self.received and number not in self.world.deleted]
         assert all(any(low <= number <= high for low, high in self.lost) for number in missing), (missing, self.lost)

@@ -1,8 +1,7 @@
-"""The promise of the live feed, for any interleaving of events, cuts, resumes, slow phases, outages and retention.
+"""Property tests of the live feed: any interleaving of events, disconnects, slow clients, outages and retention.
 
-A home client that applies every update holds the home timeline; an update client is told every event that passes its
-filter exactly once, in the order of the log, and every deletion that was in the log when it subscribed. What retention
-removed before it was told is announced by one Gap.
+A home client that applies every update holds the home timeline. An events client gets every matching event exactly
+once, in log order, and every deletion that was in the log when it subscribed. A Gap reports what retention removed.
 """
 
 import asyncio
@@ -26,11 +25,11 @@ from graph.log.numbers import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
-from tests.properties.live import Client, EventsClient, HomeClient, Town
+from tests.properties.live import Client, EventsClient, HomeClient, World
 from tests.support.graph_worlds import crowd
 from tests.support.stores import Fault, HookedStore, sends
 
-QUIET = 0.03
+CHECKPOINT_SECONDS = 0.03
 PEOPLE = 4
 TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")
 PLACES = (None, None, Location(52.5, 13.4), Location(39.9, 116.4))
@@ -42,8 +41,8 @@ client = st.integers(0, 5)
 process = st.integers(0, 1)
 step = st.one_of(
     *[st.tuples(st.just("publish"), person, st.integers(0, 3), st.integers(1, 4))] * 4,
-    *[st.tuples(st.just("look"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
-    *[st.tuples(st.just("turn"), person, person)] * 2,
+    *[st.tuples(st.just("poll"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
+    *[st.tuples(st.just("follow or unfollow"), person, person)] * 2,
     *[st.tuples(st.just("move"), client, process)] * 2,
     st.tuples(st.just("delete"), st.integers(0, 30)),
     st.tuples(st.just("commit only"), person, st.integers(0, 30)),
@@ -58,14 +57,14 @@ steps = st.lists(step, min_size=20, max_size=80)
 
 
 class Interleaving:
-    """A town, two processes with a feed each, a third that writes, and clients of either feed."""
+    """Two processes with a feed each, a third that writes, clients of either feed, and the expected state."""
 
     def __init__(self, writer: Graph, feeds: list[tuple[Graph, Feed]], raw: Redis, people: list[int]) -> None:
         self.writer = writer
         self.feeds = feeds
         self.raw = raw
         self.people = people
-        self.town = Town(people)
+        self.world = World(people)
         filters = (
             EventFilter.of(users=people[:2]),
             EventFilter.of(keywords=["rain", "北京"]),
@@ -73,85 +72,85 @@ class Interleaving:
             EventFilter.of(users=people, sample=0.5),
         )
         self.clients: list[Client] = [
-            HomeClient(self.town, people[0]),
-            HomeClient(self.town, people[1]),
-            *(EventsClient(self.town, chosen) for chosen in filters),
+            HomeClient(self.world, people[0]),
+            HomeClient(self.world, people[1]),
+            *(EventsClient(self.world, chosen) for chosen in filters),
         ]
         self.at = [n % 2 for n in range(len(self.clients))]
 
     async def step(self, name: str, *arguments: int) -> None:
-        """Let one thing happen."""
+        """Execute one step."""
         await getattr(self, f"_{name.replace(' ', '_')}")(*arguments)
 
     async def _publish(self, author: int, kind: int, times: int) -> None:
         for _ in range(times):
-            await self._done(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
+            await self._commit(self.writer.posts.publish(self.people[author], TEXTS[kind], location=PLACES[kind]))
 
     async def _delete(self, which: int) -> None:
-        if self.town.posts:
-            post, author = sorted(self.town.posts.items())[which % len(self.town.posts)]
-            with suppress(Rejected):  # nobody has projected the post yet
-                await self._done(self.writer.posts.delete(author, post))
+        if self.world.posts:
+            post, author = sorted(self.world.posts.items())[which % len(self.world.posts)]
+            with suppress(Rejected):  # the post is not projected yet
+                await self._commit(self.writer.posts.delete(author, post))
 
-    async def _turn(self, follower: int, followee: int) -> None:
+    async def _follow_or_unfollow(self, follower: int, followee: int) -> None:
         pair = self.people[follower], self.people[followee]
-        if pair in self.town.follows:
-            await self._done(self.writer.follows.unfollow(pair[0], [pair[1]]))
+        if pair in self.world.follows:
+            await self._commit(self.writer.follows.unfollow(pair[0], [pair[1]]))
         elif follower != followee:
-            await self._done(self.writer.follows.follow(pair[0], [pair[1]]))
+            await self._commit(self.writer.follows.follow(pair[0], [pair[1]]))
 
     async def _commit_only(self, who: int, kind: int) -> None:
-        """A process dies between its commit and its projections."""
+        """Commit without projecting, as a process that dies after its commit."""
         me, other = self.people[who], self.people[kind % PEOPLE]
-        followed: EventBody = Unfollowed(me, other) if (me, other) in self.town.follows else Followed(me, other)
+        followed: EventBody = Unfollowed(me, other) if (me, other) in self.world.follows else Followed(me, other)
         published = PostPublished(me, TEXTS[kind % 4])
-        await self._done(self.writer.log.append([followed if kind % 2 and me != other else published]))
+        await self._commit(self.writer.log.append([followed if kind % 2 and me != other else published]))
 
-    async def _done(self, deed: Awaitable[Any]) -> None:
+    async def _commit(self, write: Awaitable[Any]) -> None:
         before = await self.writer.log.last()
-        await deed
+        await write
         for event in await self.writer.log.newest(await self.writer.log.last(), 3):
             if event.number > before and isinstance(event.body, PostPublished | PostDeleted | Followed | Unfollowed):
-                self.town.note(event)
+                self.world.apply(event)
 
-    async def _look(self, who: int, most: int) -> None:
+    async def _poll(self, who: int, most: int) -> None:
         graph, feed = self.feeds[self.at[who]]
-        await self.clients[who].glance(graph, feed, most)
+        await self.clients[who].poll(graph, feed, most)
 
     async def _move(self, who: int, process: int) -> None:
-        await self.clients[who].cut()
+        await self.clients[who].disconnect()
         self.at[who] = process
 
     async def _drain(self) -> None:
         await self.writer.worker().drain()
 
     async def _trim(self, which: int) -> None:
-        """Let retention remove what is drained, up to some event."""
+        """Let retention remove projected events, up to some event."""
         watermark = await self.writer.worker().drain()
-        numbers = [event.number for event in self.town.events if event.number <= watermark]
-        if numbers and (upto := numbers[which % len(numbers)]) > self.town.trimmed:
-            self.town.trimmed = upto
+        numbers = [event.number for event in self.world.events if event.number <= watermark]
+        if numbers and (upto := numbers[which % len(numbers)]) > self.world.trimmed:
+            self.world.trimmed = upto
             await self.writer.store.send(
                 [("SET", "{log}:trimmed", upto), ("XTRIM", "{log}", "MINID", entry_id(upto + 1))]
             )
 
     async def _outage(self, process: int, times: int) -> None:
-        """A process cannot reach the store for some exchanges."""
+        """Make some exchanges of a process with the store fail."""
         Fault(self.feeds[process][0].store, lambda _: True, times=times)
 
     async def _lag(self, process: int, times: int) -> None:
-        """The reader of a process falls behind."""
+        """Make the reader of a process fall behind."""
         Fault(self.feeds[process][0].store, sends("XREAD"), times=times)
 
     async def _disconnect(self) -> None:
-        """The store closes all connections."""
+        """Close all connections to the store."""
         await self.raw.client_kill_filter(_type="normal", skipme=True)
 
     async def _rest(self) -> None:
-        await asyncio.sleep(QUIET)
+        await asyncio.sleep(CHECKPOINT_SECONDS)
 
     async def check(self) -> None:
-        """Let everything come to rest, and compare what the clients hold with what is true."""
+        """Let all clients finish, and check what they have received."""
         await self.writer.worker().drain()
         last = await self.writer.log.last()
         for who, each in enumerate(self.clients):
@@ -160,8 +159,8 @@ class Interleaving:
             await each.check(self.writer)
 
 
-async def run(url: str, happening: list[Step]) -> None:
-    """Let things happen in an empty store."""
+async def run(url: str, steps_taken: list[Step]) -> None:
+    """Run the steps in an empty store."""
     async with AsyncExitStack() as stack:
         graphs = []
         for _ in range(3):
@@ -170,23 +169,23 @@ async def run(url: str, happening: list[Step]) -> None:
         writer, *readers = graphs
         raw = await stack.enter_async_context(Redis.from_url(url, decode_responses=True))
         people = await crowd(writer, PEOPLE)
-        feeds = [(graph, await stack.enter_async_context(feed_of(graph, QUIET))) for graph in readers]
+        feeds = [(graph, await stack.enter_async_context(feed_of(graph, CHECKPOINT_SECONDS))) for graph in readers]
         interleaving = Interleaving(writer, feeds, raw, people)
         try:
-            for name, *arguments in happening:
+            for name, *arguments in steps_taken:
                 await interleaving.step(name, *arguments)
             await interleaving.check()
         finally:
             for each in interleaving.clients:
-                await each.cut()
+                await each.disconnect()
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(2))
-def test_the_promise_of_the_live_feed_is_kept(
+def test_clients_receive_every_update_once_in_order(
     part: int, store_url: str, long_profile: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With small bounds on what is buffered, taken and kept, so that every one of them is met."""
+    """All limits are small, so that each of them is reached."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1300)
     monkeypatch.setattr("graph.feed.buffer.TAKE_BATCH", 2)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 3)
@@ -202,9 +201,9 @@ def test_the_promise_of_the_live_feed_is_kept(
         database=None,
     )
     @given(steps)
-    def example(happening: list[Step]) -> None:
+    def example(steps_taken: list[Step]) -> None:
         with redis.Redis.from_url(store_url) as client:
             client.flushall()
-        asyncio.run(run(store_url, happening))
+        asyncio.run(run(store_url, steps_taken))
 
     example()

@@ -1,4 +1,4 @@
-"""Filters and events for tests: strategies over a small world in which they often meet, and events in one line each."""
+"""Strategies for filters and events in a small world, in which they often match."""
 
 from hypothesis import strategies as st
 
@@ -30,7 +30,7 @@ samples = st.sampled_from((0.001, 0.3, 0.7, 0.999, 1.0))
 
 
 def lists(values: st.SearchStrategy[int] | st.SearchStrategy[str]) -> st.SearchStrategy[list[int | str] | None]:
-    """Draw one to three of these values, or None."""
+    """Draw a list of one to three of these values, or None."""
     return st.none() | st.lists(values, min_size=1, max_size=3)
 
 
@@ -46,20 +46,19 @@ filters = st.builds(
 
 
 def published(text: str = "hi", *, author: int = 1, at: tuple[float, float] | None = None, number: int = 1000) -> Event:
-    """Publish a post."""
     latitude, longitude = at or (None, None)
     return Event(number, PostPublished(author, text, None, latitude, longitude))
 
 
 def deleted(post: Event, number: int = 2000) -> Event:
-    """Delete a post, as the graph does it."""
+    """Return the event that deletes a post."""
     update = post.body
     assert isinstance(update, PostPublished)
     return Event(number, PostDeleted(update.author, post.number, digest_of(update.text)))
 
 
-def deleted_long_ago(post: int = 1000, *, author: int = 1, number: int = 2000) -> Event:
-    """Delete a post with an event of an older version, which has neither words nor a place."""
+def deleted_by_older_version(post: int = 1000, *, author: int = 1, number: int = 2000) -> Event:
+    """Return the event with which older versions deleted a post: without a digest."""
     return Event(number, PostDeleted(author, post))
 
 

@@ -1,4 +1,4 @@
-"""The live feed: what happens to a home timeline, in log order, as it happens."""
+"""Tests of live home timelines."""
 
 import asyncio
 
@@ -11,12 +11,12 @@ from graph.feed.feed import Feed
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, PostAdded, PostRemoved
 from graph.log.events import Followed, PostPublished, ProfileChanged, SessionsEnded
 from graph.model import Post
-from tests.graph.feed.watching import QUIET, blocked, numbers, watching
+from tests.graph.feed.watching import CHECKPOINT_SECONDS, blocked, numbers, watching
 from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts, reached
 
 
 async def test_a_stream_begins_with_a_checkpoint(graph: Graph, feed: Feed) -> None:
-    """At the log's end, or at the cursor it resumes from."""
+    """Its number is the end of the log, or the cursor that the stream resumes from."""
     alice, bob = await people(graph, "alice", "bob")
     for after in (None, alice):
         stream = feed.home(alice, after)
@@ -26,8 +26,7 @@ async def test_a_stream_begins_with_a_checkpoint(graph: Graph, feed: Feed) -> No
         await stream.aclose()
 
 
-async def test_posts_arrive_in_the_order_of_the_log(graph: Graph, feed: Feed) -> None:
-    """One's own and those of everyone followed; nobody else's."""
+async def test_posts_of_the_viewer_and_of_followed_users_arrive_in_log_order(graph: Graph, feed: Feed) -> None:
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as watcher:
@@ -40,8 +39,8 @@ async def test_posts_arrive_in_the_order_of_the_log(graph: Graph, feed: Feed) ->
         assert await watcher.silent()
 
 
-async def test_deletions_are_retracted(graph: Graph, feed: Feed) -> None:
-    """The removal names the post and its author; those of strangers are not told."""
+async def test_deletions_in_the_timeline_are_streamed(graph: Graph, feed: Feed) -> None:
+    """Deletions of posts by users who are not followed are not."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     [post], [other] = await posts(graph, bob, "hi"), await posts(graph, carol, "hi")
@@ -55,8 +54,8 @@ async def test_deletions_are_retracted(graph: Graph, feed: Feed) -> None:
         assert await watcher.silent()
 
 
-async def test_follows_change_what_is_shown_from_then_on(graph: Graph, feed: Feed) -> None:
-    """AuthorAdded, then that author's posts; AuthorRemoved, then none; others' follows are not told."""
+async def test_a_live_stream_applies_follows_and_unfollows(graph: Graph, feed: Feed) -> None:
+    """The stream contains AuthorAdded, the posts of the author, AuthorRemoved, then no more posts of the author."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     async with watching(feed, alice) as watcher:
         await posts(graph, bob, "before")
@@ -76,8 +75,8 @@ async def test_follows_change_what_is_shown_from_then_on(graph: Graph, feed: Fee
     assert numbers(updates) == [followed, shown, unfollowed, own]
 
 
-async def test_a_quiet_stream_gives_checkpoints(graph: Graph, feed: Feed) -> None:
-    """They carry the place to resume from, which advances with events that are of no concern."""
+async def test_a_stream_without_updates_gets_checkpoints(graph: Graph, feed: Feed) -> None:
+    """Their numbers advance with events that do not concern the viewer."""
     alice, bob = await people(graph, "alice", "bob")
     async with watching(feed, alice) as watcher:
         assert (await watcher.next()).number == bob
@@ -88,21 +87,20 @@ async def test_a_quiet_stream_gives_checkpoints(graph: Graph, feed: Feed) -> Non
                 assert isinstance(checkpoint, Checkpoint)
 
 
-async def test_a_stream_is_quiet_even_if_the_log_is_not(graph: Graph, feed: Feed) -> None:
-    """Who is told nothing gets checkpoints all the same while others are busy: the cursor must not grow old."""
+async def test_a_stream_without_updates_gets_checkpoints_while_the_log_is_busy(graph: Graph, feed: Feed) -> None:
     alice, bob = await people(graph, "alice", "bob")
 
     async def chatter() -> None:
         while True:
             await graph.log.append([ProfileChanged(bob, "b")])
-            await asyncio.sleep(QUIET / 10)
+            await asyncio.sleep(CHECKPOINT_SECONDS / 10)
 
-    async with watching(feed, alice) as watcher, background(chatter()), asyncio.timeout(10 * QUIET):
+    async with watching(feed, alice) as watcher, background(chatter()), asyncio.timeout(10 * CHECKPOINT_SECONDS):
         assert isinstance(await watcher.next(), Checkpoint)
 
 
-async def test_a_post_that_nobody_projected_yet_is_streamed(graph: Graph, feed: Feed) -> None:
-    """From its event: the feed does not wait for projections, live or in the replay."""
+async def test_an_unprojected_post_is_streamed(graph: Graph, feed: Feed) -> None:
+    """Both live and in the replay."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -118,8 +116,8 @@ async def test_a_post_that_nobody_projected_yet_is_streamed(graph: Graph, feed: 
     assert replayed == live
 
 
-async def test_a_follow_that_nobody_projected_yet_counts(graph: Graph, feed: Feed) -> None:
-    """A stream that joins between the commit of a follow and its projection shows the followee's posts."""
+async def test_an_unprojected_follow_is_applied(graph: Graph, feed: Feed) -> None:
+    """A stream that joins between the commit of a follow and its projection contains the posts of the followed user."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
     await graph.worker().drain()
@@ -133,7 +131,7 @@ async def test_a_follow_that_nobody_projected_yet_counts(graph: Graph, feed: Fee
 
 
 async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
-    """Logging out ends the streams of that session and no others."""
+    """Streams of other sessions of the same user go on."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     async with (
@@ -151,8 +149,7 @@ async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
             await on_laptop.take(1)
 
 
-async def test_a_session_that_ended_while_its_stream_began_ends_it(graph: Graph, feed: Feed) -> None:
-    """Between the check of the token and the joining of the feed, no logging out is lost."""
+async def test_a_session_that_has_ended_gets_no_stream(graph: Graph, feed: Feed) -> None:
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     await graph.sessions.end(alice, session.id)
@@ -163,8 +160,8 @@ async def test_a_session_that_ended_while_its_stream_began_ends_it(graph: Graph,
             await watcher.silent()
 
 
-async def test_a_session_that_made_way_for_newer_ones_ends_its_stream(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """No event tells of it, nor of an expiry; so a stream looks its session up now and then, busy or quiet."""
+async def test_a_session_that_was_replaced_by_newer_ones_ends_its_stream(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """The log has no event for this, nor for an expiry: the sweep of the session watch finds it."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     async with watching(feed, alice, session=session.id) as watcher:
@@ -176,7 +173,7 @@ async def test_a_session_that_made_way_for_newer_ones_ends_its_stream(graph: Gra
 
 
 async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """Fifty subscribers, one blocked connection, and every one gets every post."""
+    """Fifty subscribers need one blocked connection."""
     alice, *_ = await people(graph, "alice")
     streams = [feed.home(alice) for _ in range(50)]
     await asyncio.gather(*(anext(stream) for stream in streams))
@@ -191,22 +188,22 @@ async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Fee
     assert readers == 1
 
 
-async def test_an_error_reply_does_not_silence_the_streams(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """A failover unblocks blocked readers with an error; the feed reads on where it was."""
+async def test_the_reader_goes_on_after_an_error_reply(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """A failover unblocks blocked clients with an error."""
     alice, *_ = await people(graph, "alice")
     async with watching(feed, alice) as watcher:
         await reached(lambda: blocked(raw), 1)
         [reader] = [client for client in await raw.client_list() if client["cmd"] == "xread"]
-        await raw.client_unblock(reader["id"], error=True)
+        await raw.client_unblock(int(reader["id"]), error=True)
         await watcher.silent()
         [post] = await posts(graph, alice, "hi")
 
-        async with asyncio.timeout(20 * QUIET):
+        async with asyncio.timeout(20 * CHECKPOINT_SECONDS):
             assert numbers(await watcher.take(1)) == [post]
 
 
-async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Graph, feed: Feed) -> None:
-    """Its request died after the commit, before the stream began: no later event would end it."""
+async def test_a_session_with_an_unprojected_log_out_gets_no_stream(graph: Graph, feed: Feed) -> None:
+    """The process that logged out died after its commit, before the stream began."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     await graph.worker().drain()
@@ -217,8 +214,7 @@ async def test_a_logging_out_that_nobody_projected_yet_ends_the_stream(graph: Gr
             await watcher.silent()
 
 
-async def test_a_live_stream_hears_of_a_logging_out_from_the_log(graph: Graph, feed: Feed) -> None:
-    """Before anybody has projected it."""
+async def test_an_unprojected_log_out_ends_a_live_stream(graph: Graph, feed: Feed) -> None:
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     async with watching(feed, alice, session=session.id) as watcher:

@@ -1,8 +1,6 @@
-"""Update streams: what happens anywhere, as far as a filter lets it pass, and who may listen."""
+"""Tests of event streams."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -16,33 +14,13 @@ from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostPubl
 from graph.log.events import PermissionRevoked
 from graph.log.numbers import entry_id
 from graph.model import Permission
-from tests.graph.feed.watching import Watcher, feed_of, numbers
+from tests.graph.feed.watching import Watcher, feed_of, following, numbers
 from tests.support.graph_worlds import Open, befriend, people, posts, reached
 from tests.support.stores import Stop, sends
 
 
-@asynccontextmanager
-async def following(
-    feed: Feed,
-    filter_: EventFilter,
-    after: int | None = None,
-    viewer: int | None = None,
-    session: str | None = None,
-    holder: str | None = None,
-) -> AsyncIterator[Watcher]:
-    """Subscribe to what passes a filter, and take the checkpoint that comes first; without a cursor, be live."""
-    stream = feed.events(filter_, after, viewer, session, holder=holder)
-    watcher = Watcher(stream)
-    try:
-        assert isinstance(await watcher.next(), Checkpoint)
-        assert after is not None or await watcher.silent()
-        yield watcher
-    finally:
-        await stream.aclose()
-
-
-async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, feed: Feed) -> None:
-    """Posts and deletions of theirs, and follows on either side; nothing of others."""
+async def test_a_filter_by_user_matches_all_kinds_of_events(graph: Graph, feed: Feed) -> None:
+    """It matches posts and deletions by the user, and follows on either side."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     async with following(feed, EventFilter.of(users=[bob])) as watcher:
         await posts(graph, alice, "not bob's")
@@ -68,8 +46,8 @@ async def test_all_four_kinds_of_what_concerns_a_person_are_told(graph: Graph, f
     assert at == sorted(at)
 
 
-async def test_a_live_deletion_reaches_whom_the_post_reached(graph: Graph, another: Open) -> None:
-    """By its words, in another process, though nothing of the post is left; every box gets it."""
+async def test_a_live_deletion_reaches_the_filters_that_matched_the_post(graph: Graph, another: Open) -> None:
+    """Keywords match by the digest in the event; every box matches."""
     elsewhere = await another()
     [alice] = await people(graph, "alice")
     rain, sun = await posts(graph, alice, "rain in Berlin", "sun in Rome")
@@ -87,8 +65,8 @@ async def test_a_live_deletion_reaches_whom_the_post_reached(graph: Graph, anoth
         assert [update.post for update in await box.take(2)] == [sun, rain]
 
 
-async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph, another: Open) -> None:
-    """As far as users and sample allow: whoever resumes may be guessing at what the post said and where."""
+async def test_a_replayed_deletion_matches_every_keyword_and_box(graph: Graph, another: Open) -> None:
+    """The filter may be a guess at the content of the deleted post. Users and samples still restrict deletions."""
     elsewhere = await another()
     [alice] = await people(graph, "alice")
     start = await graph.log.last()
@@ -106,10 +84,10 @@ async def test_a_deletion_of_the_past_reaches_every_keyword_and_box(graph: Graph
         assert await watcher.silent()
 
 
-async def test_a_stream_does_not_wait_for_what_the_log_has_lost(
+async def test_a_stream_does_not_wait_for_lost_entries(
     graph: Graph, another: Open, raw: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits for a reader that is behind the newest entry; a failover may undo that entry before it is read."""
+    """It waits for a reader that is behind the newest entry, until a failover has removed that entry."""
     monkeypatch.setattr("graph.feed.subscription.PROGRESS_SECONDS", 0.05)
     process = await another()
     [alice] = await people(graph, "alice")
@@ -134,8 +112,8 @@ async def test_a_stream_does_not_wait_for_what_the_log_has_lost(
         await stream.aclose()
 
 
-async def test_resuming_tells_what_was_missed_once(graph: Graph, feed: Feed) -> None:
-    """From the cursor on, and then what happens next; posts that were deleted since are left out."""
+async def test_resuming_replays_missed_events_once(graph: Graph, feed: Feed) -> None:
+    """Posts that are deleted are left out."""
     [alice] = await people(graph, "alice")
     chosen = EventFilter.of(keywords=["rain"])
     start = await graph.log.last()
@@ -150,10 +128,10 @@ async def test_resuming_tells_what_was_missed_once(graph: Graph, feed: Feed) -> 
         assert numbers(await watcher.take(2)) == [deleted, *live]
 
 
-async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
+async def test_a_slow_stream_gets_a_gap_to_resume_from(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its cursor is where the stream stood, so that a new subscription misses nothing."""
+    """A new subscription from the number of the gap gets all events."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1000)
     monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", 0)
     [alice] = await people(graph, "alice")
@@ -175,8 +153,7 @@ async def test_a_slow_stream_gets_one_gap_from_which_it_can_have_all(
     assert feed.cut_off == 1
 
 
-async def test_a_firehose_needs_its_permission(graph: Graph, feed: Feed) -> None:
-    """Of somebody: it is not for the anonymous, and granted by name."""
+async def test_a_firehose_requires_the_permission_of_a_viewer(graph: Graph, feed: Feed) -> None:
     [alice] = await people(graph, "alice")
     everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_PUBLISHED])
     with pytest.raises(NotPermitted):
@@ -190,7 +167,7 @@ async def test_a_firehose_needs_its_permission(graph: Graph, feed: Feed) -> None
 
 
 async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) -> None:
-    """At once, also if the process that revoked it died before anything was projected."""
+    """At once, even if the revocation is not projected."""
     alice, bob = await people(graph, "alice", "bob")
     everything = EventFilter.of(firehose=True)
     for person in (alice, bob):
@@ -206,8 +183,8 @@ async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) 
         assert numbers(await kept.take(1)) == written
 
 
-async def test_a_permission_that_was_revoked_and_granted_again_holds(graph: Graph, feed: Feed) -> None:
-    """Though no event of this is drained."""
+async def test_a_permission_that_was_granted_again_is_valid(graph: Graph, feed: Feed) -> None:
+    """Unprojected revocations do not matter."""
     [alice] = await people(graph, "alice")
     await graph.users.grant(alice, Permission.FIREHOSE)
     await graph.users.revoke(alice, Permission.FIREHOSE)
@@ -217,7 +194,7 @@ async def test_a_permission_that_was_revoked_and_granted_again_holds(graph: Grap
 
 
 async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
-    """Logging out ends all streams of the session; who is anonymous has none."""
+    """Anonymous streams go on."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     chosen = EventFilter.of(users=[alice])
@@ -229,8 +206,7 @@ async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -
         assert numbers(await anonymous.take(1)) == written
 
 
-async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
-    """However they end, nobody is waited for, watched or indexed any more."""
+async def test_ended_streams_are_removed_from_all_indexes(graph: Graph, feed: Feed) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     session = await graph.sessions.start(alice)
@@ -252,8 +228,8 @@ async def test_streams_leave_nothing_behind(graph: Graph, feed: Feed) -> None:
     assert len(feed._session_watch) == 0
 
 
-async def test_a_watched_session_tells_when_it_ends(graph: Graph, feed: Feed, raw: Redis) -> None:
-    """Once: when it is logged out, expires, or makes way; not when nobody watches any more."""
+async def test_a_session_watch_calls_back_once(graph: Graph, feed: Feed, raw: Redis) -> None:
+    """On log-out, expiry and replacement by newer sessions; not after it was stopped."""
     [alice] = await people(graph, "alice")
     ended: list[int] = []
     opened = [await graph.sessions.start(alice) for _ in range(4)]

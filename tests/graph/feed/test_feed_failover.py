@@ -1,4 +1,4 @@
-"""A failover that loses the log's tail: numbers do not repeat, and who was told of what is undone hears of a Gap."""
+"""Tests of the live feed after a failover that lost the newest entries of the log."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -13,13 +13,14 @@ from tests.graph.feed.watching import numbers, watching
 from tests.support.graph_worlds import PATIENCE, Open, befriend, people, posts
 
 
-async def test_a_process_never_appends_below_what_its_reader_has_told(
+async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
     graph: Graph, another: Open, raw: Redis, feed: Feed
 ) -> None:
-    """Though the event came from another process, on a machine whose clock was ahead."""
+    """Also if the lost event came from another process whose clock was ahead."""
     other = await another()
     [alice] = await people(graph, "alice")
     before = await raw.dump("{log}")
+    assert before is not None
     async with watching(feed, alice) as watcher:
         ahead = datetime.now(UTC) + timedelta(seconds=30)
         [lost] = await other.log.append([PostPublished(alice, "lost")], times=[ahead])
@@ -32,12 +33,13 @@ async def test_a_process_never_appends_below_what_its_reader_has_told(
         assert numbers(await watcher.take(1)) == [kept]
 
 
-async def test_streams_that_were_told_of_lost_events_get_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
-    """Those that live through it, and those that resume with a cursor from the lost tail; then both go on."""
+async def test_streams_that_contained_lost_events_get_a_gap(graph: Graph, raw: Redis, feed: Feed) -> None:
+    """Both live streams and those that resume from a lost number."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     end = await graph.worker().drain()
     before = await raw.dump("{log}")
+    assert before is not None
     async with watching(feed, alice) as watcher:
         [lost] = await posts(graph, bob, "lost")
         assert numbers(await watcher.take(1)) == [lost]

@@ -1,4 +1,4 @@
-"""Resuming the live feed: nothing twice, no hole, and a Gap rather than silence."""
+"""Tests of resuming live streams, and of gaps."""
 
 import asyncio
 from datetime import timedelta
@@ -12,13 +12,13 @@ from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapR
 from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChanged
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
-from tests.graph.feed.watching import QUIET, Watcher, feed_of, numbers, watching
+from tests.graph.feed.watching import CHECKPOINT_SECONDS, Watcher, feed_of, numbers, watching
 from tests.support.graph_worlds import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
 from tests.support.stores import Fault, Stop, sends
 
 
-async def test_resuming_replays_what_was_missed_and_goes_live(graph: Graph, feed: Feed) -> None:
-    """From any cursor on: in log order, nothing twice, nothing left out at the seam."""
+async def test_resuming_replays_missed_updates_and_goes_live(graph: Graph, feed: Feed) -> None:
+    """From any cursor, in log order, each update once."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -30,8 +30,8 @@ async def test_resuming_replays_what_was_missed_and_goes_live(graph: Graph, feed
             assert numbers(await watcher.until(written[-1])) == written[seam:]
 
 
-async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, another: Open) -> None:
-    """While one author publishes without pause, streams that resume anywhere, again and again, see every post once."""
+async def test_no_update_is_lost_or_repeated_between_replay_and_live(graph: Graph, another: Open) -> None:
+    """While one author publishes without pause, streams that resume again and again get every post once."""
     writer = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -41,7 +41,7 @@ async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, 
         for n in range(150):
             written.extend(await posts(writer, bob, f"{n}"))
 
-    async with feed_of(graph, quiet=5) as feed:
+    async with feed_of(graph, checkpoint_seconds=5) as feed:
         seen = list(written)
         async with background(publish()) as publishing:
             while len(seen) < 151:
@@ -52,8 +52,7 @@ async def test_nothing_is_lost_or_doubled_where_replay_meets_live(graph: Graph, 
     assert seen == written
 
 
-async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed) -> None:
-    """Query, then subscribe from the watermark read before: page and updates together hold every post."""
+async def test_a_page_and_the_stream_from_its_live_cursor_contain_every_post(graph: Graph, feed: Feed) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     first = await posts(graph, bob, "1", "2")
@@ -69,8 +68,8 @@ async def test_a_page_and_its_live_cursor_leave_no_hole(graph: Graph, feed: Feed
     assert sorted({*page, *numbers(updates)}) == first + between + late
 
 
-async def test_the_replay_shows_whom_the_viewer_follows_now(graph: Graph, feed: Feed) -> None:
-    """Posts of those unfollowed meanwhile are left out; the changes themselves are told."""
+async def test_the_replay_uses_the_current_follows(graph: Graph, feed: Feed) -> None:
+    """Posts of users who were unfollowed later are left out. The follows and unfollows themselves are streamed."""
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -87,8 +86,7 @@ async def test_the_replay_shows_whom_the_viewer_follows_now(graph: Graph, feed: 
     assert (updates[0].number, updates[-1].number) == (early, late)
 
 
-async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed) -> None:
-    """Their text is never sent; the removal is told."""
+async def test_the_replay_contains_deletions_but_no_deleted_posts(graph: Graph, feed: Feed) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -104,8 +102,8 @@ async def test_deleted_posts_are_skipped_in_the_replay(graph: Graph, feed: Feed)
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
 
 
-async def test_a_cursor_ahead_of_the_feed_misses_no_follow(graph: Graph, another: Open) -> None:
-    """The reader of this process lags behind the cursor, and a follow lies between the two, not yet projected."""
+async def test_a_cursor_ahead_of_the_reader_misses_no_follow(graph: Graph, another: Open) -> None:
+    """An unprojected follow lies between the reader of this process and the cursor."""
     lagging = await another()
     alice, bob = await people(graph, "alice", "bob")
     async with feed_of(lagging) as feed, watching(feed, bob):
@@ -119,12 +117,11 @@ async def test_a_cursor_ahead_of_the_feed_misses_no_follow(graph: Graph, another
             [post] = await posts(graph, bob, "hi")
 
             assert follow.number < post
-            async with asyncio.timeout(20 * QUIET):
+            async with asyncio.timeout(20 * CHECKPOINT_SECONDS):
                 assert numbers(await watcher.take(1)) == [post]
 
 
-async def test_a_cursor_below_the_retention_is_a_gap(another: Open) -> None:
-    """One Gap says that something may be missing; then the stream goes on from now."""
+async def test_a_cursor_older_than_the_retention_gets_a_gap(another: Open) -> None:
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -146,8 +143,8 @@ async def test_a_cursor_below_the_retention_is_a_gap(another: Open) -> None:
 
 
 @pytest.mark.parametrize("ahead", [1, MAX_NUMBER])
-async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: int) -> None:
-    """After a failover that lost the log's tail: one Gap, then on from now."""
+async def test_a_cursor_beyond_the_log_gets_a_gap(graph: Graph, feed: Feed, ahead: int) -> None:
+    """A failover may have lost the entries that it refers to."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     await graph.worker().drain()
@@ -162,15 +159,14 @@ async def test_a_cursor_of_the_future_is_a_gap(graph: Graph, feed: Feed, ahead: 
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let readers keep only two events in memory, and read the log in parts of two."""
+    """Keep two events in memory and read the log in batches of two."""
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 2)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 2)
     monkeypatch.setattr("graph.feed.subscription.REPLAY_BATCH", 2)
 
 
 @pytest.mark.usefixtures("forgetful")
-async def test_trimming_during_the_replay_is_a_gap(graph: Graph, feed: Feed) -> None:
-    """What vanished while it was being read is not passed over in silence; what is left is told."""
+async def test_events_that_are_trimmed_during_the_replay_get_a_gap(graph: Graph, feed: Feed) -> None:
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     start = await graph.log.last()
@@ -189,8 +185,7 @@ async def test_trimming_during_the_replay_is_a_gap(graph: Graph, feed: Feed) -> 
 
 
 @pytest.mark.usefixtures("forgetful")
-async def test_what_the_process_keeps_in_memory_needs_no_log(graph: Graph, feed: Feed) -> None:
-    """A cursor that retention has overtaken is no loss while the newest events are in memory."""
+async def test_trimmed_events_that_are_in_memory_get_no_gap(graph: Graph, feed: Feed) -> None:
     [alice] = await people(graph, "alice")
     async with watching(feed, alice) as first:
         written = await many_posts(graph, alice, 3)
@@ -200,8 +195,7 @@ async def test_what_the_process_keeps_in_memory_needs_no_log(graph: Graph, feed:
             assert [update.number for update in await watcher.take(1)] == written[2:]
 
 
-async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, another: Open) -> None:
-    """The reader was away for longer than the log is kept: every stream gets one Gap, and then what is left."""
+async def test_a_reader_overtaken_by_retention_gives_each_stream_one_gap(graph: Graph, another: Open) -> None:
     lagging = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -223,7 +217,7 @@ async def test_a_reader_that_retention_overtakes_says_so_once(graph: Graph, anot
 
 
 async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -> int:
-    """Let one of two readers take the first post only, and publish more than it may buffer; return that post."""
+    """Fill the buffer of one watcher beyond its limit, after it took one post. Return that post."""
     [first] = await posts(graph, author, "first")
     assert numbers(await slow.take(1)) == [first]
     assert await slow.silent()
@@ -234,10 +228,10 @@ async def fall_behind(graph: Graph, author: int, slow: Watcher, fast: Watcher) -
     return first
 
 
-async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
+async def test_a_slow_client_gets_a_gap_and_others_do_not(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the bound it is cut off and goes on from the watermark; a fast one beside it loses nothing."""
+    """It resumes at the watermark."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -255,10 +249,10 @@ async def test_a_slow_reader_gets_a_gap_and_the_others_do_not(
             assert len(await resumed.until(after[-1])) == 9
 
 
-async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
+async def test_posts_that_are_published_while_a_client_refetches_after_a_gap_are_streamed(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream goes on from the watermark of before the gap, however long the client takes for its page."""
+    """The stream resumes at the watermark that was read before the gap was sent."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 1500)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -274,10 +268,10 @@ async def test_what_happens_while_a_client_refetches_after_a_gap_is_told(
         assert numbers(await slow.take(1)) == meanwhile
 
 
-async def test_a_post_that_is_deleted_while_a_client_takes_its_time_is_not_told(
+async def test_a_post_that_is_deleted_before_its_turn_is_not_streamed(
     graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the replay and live: what was looked up long ago is looked up again."""
+    """Both in the replay and live, if the client is slow."""
     monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.01)
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
@@ -306,10 +300,8 @@ def test_only_a_buffer_that_is_taken_from_counts_as_congested() -> None:
     assert not buffer.is_congested(1000.0)
 
 
-async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
-    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that cannot keep up reads later, and cuts nobody off who takes what there is."""
+async def test_a_burst_cuts_off_no_active_client(graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader waits, and the events stay in the log meanwhile."""
     monkeypatch.setattr("graph.feed.buffer.MAX_BYTES", 8000)
     monkeypatch.setattr("graph.feed.reader.READ_BATCH", 10)
     monkeypatch.setattr("graph.feed.feed.THROTTLE_SECONDS", PATIENCE)
@@ -317,7 +309,7 @@ async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as watcher:
         events = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
-        taken = []
+        taken: list[PostAdded] = []
         while len(taken) < len(events):
             taken += await watcher.take(1)
             await asyncio.sleep(0.001)
@@ -325,8 +317,8 @@ async def test_a_burst_waits_in_the_log_for_streams_that_go_on(
     assert feed.cut_off == 0
 
 
-async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: Graph, another: Open) -> None:
-    """Posts, deletions, follows and unfollows by two instances: at the end, client and server agree."""
+async def test_a_client_that_applies_every_update_holds_the_home_timeline(graph: Graph, another: Open) -> None:
+    """Posts, deletions, follows and unfollows are committed by two processes."""
     other = await another()
     alice, *authors = await people(graph, "alice", "bob", "carol", "dave")
     await cached(graph, alice)
@@ -363,8 +355,8 @@ async def test_a_client_that_applies_every_event_holds_the_home_timeline(graph: 
     assert sorted(held, reverse=True) == await home(graph, alice)
 
 
-async def test_what_a_client_fetches_again_holds_what_it_was_told(graph: Graph, another: Open) -> None:
-    """Though a process died between the commits of a post, a follow and a deletion and their projections."""
+async def test_a_page_refetched_after_a_follow_contains_all_streamed_posts(graph: Graph, another: Open) -> None:
+    """Even if a process died between the commits of a post, a follow and a deletion and their projections."""
     reading = await another()
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)

@@ -1,4 +1,4 @@
-"""Replays take turns: few work at a time, those of one holder even fewer, and nobody waits for a client that stalls."""
+"""Tests of the fair scheduling of replays."""
 
 import asyncio
 from contextlib import aclosing
@@ -8,94 +8,89 @@ import pytest
 from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.turns import AT_ONCE, AT_ONCE_PER_HOLDER, Turn, Turns
+from graph.feed.turns import MAX_RUNNING, MAX_RUNNING_PER_HOLDER, Turn, Turns
 from graph.feed.updates import PostPublished
-from tests.graph.feed.test_feed_events import following
-from tests.graph.feed.watching import numbers
+from tests.graph.feed.watching import following, numbers
 from tests.support.graph_worlds import PATIENCE, many_posts, people, posts
 
 
 async def queued(turns: Turns, *holders: str) -> tuple[list[Turn], list["asyncio.Task[None]"]]:
-    """Let replays of these holders ask for a turn, one after the other."""
-    asking = [Turn(turns, holder) for holder in holders]
+    """Let replays of these holders queue for a turn, in this order."""
+    turns_of_replays = [Turn(turns, holder) for holder in holders]
     steps = []
-    for turn in asking:
+    for turn in turns_of_replays:
         turn.queue()
         steps.append(asyncio.create_task(turn.step()))
         await asyncio.sleep(0)
     await asyncio.sleep(0.02)
-    return asking, steps
+    return turns_of_replays, steps
 
 
-def admitted(steps: list["asyncio.Task[None]"]) -> list[int]:
-    """Name those who have their turn."""
+def started(steps: list["asyncio.Task[None]"]) -> list[int]:
+    """Return the positions of the replays that have their turn."""
     return [n for n, step in enumerate(steps) if step.done()]
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take no turn back."""
+def endless_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.feed.turns.IDLE_SECONDS", 60.0)
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 60.0)
 
 
-@pytest.mark.usefixtures("patient")
-async def test_few_replays_work_at_once_and_the_others_wait_in_order() -> None:
-    """A turn that ends is given to the one who has waited longest."""
+@pytest.mark.usefixtures("endless_turns")
+async def test_a_few_replays_run_and_the_others_wait_in_order() -> None:
     turns = Turns()
-    asking, steps = await queued(turns, *map(str, range(AT_ONCE + 3)))
-    assert admitted(steps) == [*range(AT_ONCE)]
-    for turn in asking[:2]:
+    turns_of_replays, steps = await queued(turns, *map(str, range(MAX_RUNNING + 3)))
+    assert started(steps) == [*range(MAX_RUNNING)]
+    for turn in turns_of_replays[:2]:
         turn.end()
     await asyncio.sleep(0.02)
-    assert admitted(steps) == [*range(AT_ONCE + 2)]
-    for turn in asking:
+    assert started(steps) == [*range(MAX_RUNNING + 2)]
+    for turn in turns_of_replays:
         turn.end()
     await asyncio.gather(*steps)
-    for turn in asking:
+    for turn in turns_of_replays:
         turn.end()
     assert len(turns) == 0
-    assert not turns._of_holder
+    assert not turns._running_of
 
 
-@pytest.mark.usefixtures("patient")
-async def test_one_holder_leaves_room_for_others() -> None:
-    """However many replays they have waiting."""
+@pytest.mark.usefixtures("endless_turns")
+async def test_the_replays_of_one_holder_do_not_take_all_turns() -> None:
     turns = Turns()
-    asking, steps = await queued(turns, *["mallory"] * 20, "alice")
-    assert admitted(steps) == [*range(AT_ONCE_PER_HOLDER), 20]
+    turns_of_replays, steps = await queued(turns, *["mallory"] * 20, "alice")
+    assert started(steps) == [*range(MAX_RUNNING_PER_HOLDER), 20]
     steps[5].cancel()
-    asking[0].end()
+    turns_of_replays[0].end()
     await asyncio.sleep(0.02)
-    assert admitted(steps) == [0, 1, 2, 5, 20]
+    assert started(steps) == [0, 1, 2, 5, 20]
     for step in steps:
         step.cancel()
     await asyncio.wait(steps)
-    for turn in asking:
+    for turn in turns_of_replays:
         turn.end()
     assert len(turns) == 0
     assert not turns._waiting
 
 
-async def test_a_turn_is_lost_by_who_does_not_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that take nothing hold nobody up; they queue again when they come back."""
+async def test_a_replay_that_makes_no_step_loses_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It queues again at its next step."""
     monkeypatch.setattr("graph.feed.turns.IDLE_SECONDS", 0.01)
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 60.0)
     turns = Turns()
-    asking, steps = await queued(turns, *map(str, range(AT_ONCE + 1)))
+    turns_of_replays, steps = await queued(turns, *map(str, range(MAX_RUNNING + 1)))
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*steps)
-        await asking[0].step()
-    for turn in asking:
+        await turns_of_replays[0].step()
+    for turn in turns_of_replays:
         turn.end()
     assert len(turns) == 0
 
 
-async def test_a_long_turn_makes_way_for_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though it is used all the time."""
+async def test_a_long_turn_ends_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.feed.turns.TURN_SECONDS", 0.03)
     turns = Turns()
-    busy, steps = await queued(turns, *map(str, range(AT_ONCE)))
+    busy, steps = await queued(turns, *map(str, range(MAX_RUNNING)))
     await asyncio.gather(*steps)
     newcomer = Turn(turns, "newcomer")
     newcomer.queue()
@@ -109,34 +104,34 @@ async def test_a_long_turn_makes_way_for_those_who_wait(monkeypatch: pytest.Monk
         turn.end()
 
 
-async def test_everything_else_has_its_turn_between_the_events_of_a_replay(graph: Graph, feed: Feed) -> None:
-    """A client that takes as fast as it can does not keep the process busy; and still gets everything."""
+async def test_other_tasks_run_between_the_updates_of_a_replay(graph: Graph, feed: Feed) -> None:
+    """Even if the client takes updates as fast as it can."""
     [alice] = await people(graph, "alice")
     start = await graph.log.last()
     written = await many_posts(graph, alice, 1000)
-    turns_of_others = 0
+    iterations = 0
 
     async def others() -> None:
-        nonlocal turns_of_others
+        nonlocal iterations
         while True:
-            turns_of_others += 1
+            iterations += 1
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    told = []
+    streamed = []
     async with aclosing(feed.events(EventFilter.of(users=[alice]), start)) as stream, asyncio.timeout(PATIENCE):
         async for update in stream:
-            told += [update.number] if isinstance(update, PostPublished) else []
-            if len(told) == len(written):
+            streamed += [update.number] if isinstance(update, PostPublished) else []
+            if len(streamed) == len(written):
                 break
     beside.cancel()
-    assert told == written
-    assert turns_of_others >= len(told)
+    assert streamed == written
+    assert iterations >= len(streamed)
     assert len(feed._turns) == 0
 
 
-async def test_replays_that_wait_keep_nobody_from_living(graph: Graph, feed: Feed) -> None:
-    """Twenty long replays whose clients have stalled, and a newcomer who is live at once; then they go on."""
+async def test_stalled_replays_do_not_delay_others(graph: Graph, feed: Feed) -> None:
+    """Twenty clients stall in long replays. A new subscription is live at once, and another replay completes."""
     [alice] = await people(graph, "alice")
     start = await graph.log.last()
     written = await many_posts(graph, alice, 400)

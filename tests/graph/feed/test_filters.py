@@ -1,4 +1,4 @@
-"""Filters of update streams: what they may ask for, and what matches."""
+"""Tests of the filters of event streams."""
 
 import math
 import time
@@ -24,20 +24,19 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.model import MAX_NUMBER
-from tests.graph.feed.filtering import deleted, deleted_long_ago, filters, people, posts, published
+from tests.graph.feed.filtering import deleted, deleted_by_older_version, filters, people, posts, published
 
 EVERYWHERE = Box(-90, -180, 90, 180)
 ALICE, BOB, CAROL = 1, 2, 3
 
 
 def matching(events: dict[str, Event], **asked: Any) -> str:
-    """Name the events that match a filter, in one string."""
+    """Return the names of the events that match a filter, as one string."""
     filter_ = EventFilter.of(**asked)
     return " ".join(name for name, event in events.items() if filter_.matches(event))
 
 
 def test_users_match_authors_and_either_side_of_a_follow() -> None:
-    """Whatever it is that they do, or that is done to them."""
     post = published(author=ALICE)
     events = {
         "post": post,
@@ -52,8 +51,7 @@ def test_users_match_authors_and_either_side_of_a_follow() -> None:
     assert matching(events, users=[4]) == ""
 
 
-def test_keywords_match_posts_that_have_one_of_them_whole() -> None:
-    """Entries are joined by OR, the words of an entry by AND."""
+def test_keywords_match_posts_that_contain_all_words_of_one_entry() -> None:
     events = {
         "rain": published("Rain in Rome"),
         "sun": published("Sun in Berlin"),
@@ -65,16 +63,15 @@ def test_keywords_match_posts_that_have_one_of_them_whole() -> None:
     assert matching(events, keywords=["in sun", "北京"]) == "sun 京"
 
 
-def test_within_matches_posts_from_there() -> None:
-    """A post without a place is nowhere."""
+def test_within_matches_posts_with_a_place_in_the_box() -> None:
     events = {"here": published(at=(52.5, 13.4)), "there": published(at=(-33.9, 151.2)), "nowhere": published()}
 
     assert matching(events, within=Box(50, 10, 55, 15)) == "here"
     assert matching(events, within=EVERYWHERE) == "here there"
 
 
-def test_fields_are_joined_by_and() -> None:
-    """Each narrows what the others let pass, the firehose too."""
+def test_fields_are_combined_with_and() -> None:
+    """The firehose does not widen a filter."""
     here = (1.0, 1.0)
     events = {
         "1": published("rain", author=ALICE, at=here),
@@ -90,7 +87,6 @@ def test_fields_are_joined_by_and() -> None:
 
 
 def test_follows_never_match_keywords_or_a_box() -> None:
-    """They say nothing and are nowhere, even if a side of them is asked for."""
     events = {"followed": Event(1, Followed(ALICE, BOB)), "unfollowed": Event(2, Unfollowed(ALICE, BOB))}
 
     assert matching(events, users=[ALICE]) == "followed unfollowed"
@@ -98,8 +94,7 @@ def test_follows_never_match_keywords_or_a_box() -> None:
     assert matching(events, users=[ALICE], within=EVERYWHERE) == ""
 
 
-def test_the_firehose_has_all_four_kinds_and_nothing_else() -> None:
-    """What concerns a person alone is in no stream."""
+def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
     events = {
         "post": published("!"),
         "deletion": deleted(published("!")),
@@ -120,15 +115,15 @@ def test_the_firehose_has_all_four_kinds_and_nothing_else() -> None:
 
 
 @given(posts, filters, st.integers(1, MAX_NUMBER))
-def test_a_deletion_matches_wherever_its_post_did(post: Event, filter_: EventFilter, number: int) -> None:
-    """Unless deletions are not asked for; and it falls into the same samples."""
+def test_a_deletion_matches_the_filters_that_its_post_matched(post: Event, filter_: EventFilter, number: int) -> None:
+    """Unless the filter excludes deletions."""
     if filter_.matches(post) and (filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds):
         assert filter_.matches(deleted(post, number))
 
 
-def test_a_deletion_of_an_older_version_is_told_to_everybody_who_may_have_the_post() -> None:
-    """Nobody knows any longer what it said and where; its author and sample are known."""
-    events = {"deletion": deleted_long_ago(author=ALICE)}
+def test_a_deletion_without_a_digest_matches_by_author_and_sample() -> None:
+    """Older versions wrote such events."""
+    events = {"deletion": deleted_by_older_version(author=ALICE)}
 
     assert matching(events, keywords=["whatever"], within=Box(0, 0, 0, 0)) == "deletion"
     assert matching(events, users=[ALICE], keywords=["whatever"]) == "deletion"
@@ -136,8 +131,7 @@ def test_a_deletion_of_an_older_version_is_told_to_everybody_who_may_have_the_po
     assert matching(events, keywords=["whatever"], sample=1e-9) == ""
 
 
-def test_a_live_deletion_tells_words_to_those_who_listened_and_no_place() -> None:
-    """Keywords are matched by the digest; every box gets every deletion, whether the post had a place or not."""
+def test_a_deletion_matches_keywords_by_its_digest_and_every_box() -> None:
     events = {"here": deleted(published("rain", at=(1.0, 1.0))), "nowhere": deleted(published("😀"))}
 
     assert matching(events, keywords=["rain"]) == "here"
@@ -147,8 +141,8 @@ def test_a_live_deletion_tells_words_to_those_who_listened_and_no_place() -> Non
 
 
 @given(posts, filters)
-def test_leaving_content_aside_tells_posts_and_deletions_alike(post: Event, filter_: EventFilter) -> None:
-    """The choice before deletions are looked up misses nothing that matches, and reads no words or places."""
+def test_may_match_does_not_depend_on_the_content_of_posts(post: Event, filter_: EventFilter) -> None:
+    """It is true for everything that matches."""
     every_kind = replace(filter_, kinds=None)
     update = post.body
     assert isinstance(update, PostPublished)
@@ -158,16 +152,16 @@ def test_leaving_content_aside_tells_posts_and_deletions_alike(post: Event, filt
     assert filter_.may_match(post) or not filter_.matches(post)
 
 
-def test_a_filter_counts_its_terms() -> None:
-    """Users, words, hashtags, pairs of phrases, a fixed number for a box, and one for itself."""
+def test_the_size_of_a_filter() -> None:
+    """Users, words, hashtags, pairs of characters in phrases, 16 for a box, and one."""
     assert EventFilter.of(firehose=True, sample=0.5).terms == 1
     assert EventFilter.of(users=[1, 2, 2]).terms == 3
     assert EventFilter.of(keywords=["rain in #berlin", "rain", "北京下雨", "雨"]).terms == 3 + 1 + 3 + 1 + 1
     assert EventFilter.of(users=[1], within=EVERYWHERE).terms == 1 + 16 + 1
 
 
-def test_a_sample_is_the_same_everywhere_and_for_ever() -> None:
-    """It depends on nothing but the number, spreads evenly, and a larger one has all of a smaller one."""
+def test_shares_are_fixed_and_uniform() -> None:
+    """They depend on the number only. A larger sample contains every smaller one."""
     assert (share_of(0), share_of(1), share_of(MAX_NUMBER)) == (
         0.7891985391709461,
         0.31875248932277545,
@@ -181,7 +175,6 @@ def test_a_sample_is_the_same_everywhere_and_for_ever() -> None:
 
 @given(st.integers(1, MAX_NUMBER), people, people)
 def test_a_follow_is_sampled_by_its_own_number(number: int, follower: int, followee: int) -> None:
-    """A follow is not a thing with an id."""
     share = share_of(number)
     event = Event(number, Followed(follower, followee))
 
@@ -203,7 +196,7 @@ def test_a_follow_is_sampled_by_its_own_number(number: int, follower: int, follo
 def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
     box: Box, inside: list[tuple[float, float]], outside: list[tuple[float, float]]
 ) -> None:
-    """180 and -180 are the same meridian."""
+    """Longitudes 180 and -180 are the same meridian."""
     assert [place for place in inside if not box.contains(*place)] == []
     assert [place for place in outside if box.contains(*place)] == []
 
@@ -214,18 +207,18 @@ def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
         ({}, "'firehose: true'"),
         ({"sample": 0.5, "kinds": [EventKind.POST_DELETED]}, "'firehose: true'"),
         ({"users": []}, "'users' must not be empty"),
-        ({"users": [*range(3001)]}, "'users' has 3001 entries; at most 3000"),
+        ({"users": [*range(3001)]}, "'users' has 3,001 entries; the limit is 3,000"),
         ({"keywords": []}, "'keywords' must not be empty"),
-        ({"keywords": ["a"] * 401}, "'keywords' has 401 entries; at most 400"),
+        ({"keywords": ["a"] * 401}, "'keywords' has 401 entries; the limit is 400"),
         ({"keywords": ["rain", "!?"]}, "The entry '!?' of 'keywords' has no word"),
         ({"keywords": ["\ud800"]}, r"The entry '\ud800' of 'keywords' has no word"),
         ({"keywords": ["!" * 100]}, f"The entry '{'!' * 40}…' of 'keywords'"),
-        ({"keywords": [" ".join(map(str, range(26)))]}, "has 26 words; at most 25"),
-        ({"keywords": ["a" * 61]}, "has a word of 61 characters; at most 60"),
-        ({"keywords": ["北京" * 31]}, "has a word of 62 characters; at most 60"),
-        ({"keywords": [f"a{n} b c d e f" for n in range(400)]}, "'keywords' has 2,400 terms; at most 2,000"),
+        ({"keywords": [" ".join(map(str, range(26)))]}, "has 26 words; the limit is 25"),
+        ({"keywords": ["a" * 61]}, "has a word of 61 characters; the limit is 60"),
+        ({"keywords": ["北京" * 31]}, "has a word of 62 characters; the limit is 60"),
+        ({"keywords": [f"a{n} b c d e f" for n in range(400)]}, "'keywords' has 2,400 terms; the limit is 2,000"),
         ({"keywords": [f"{chr(0x5000 + n)}一二三四五六" for n in range(400)]}, "'keywords' has 2,400 terms"),
-        ({"keywords": ["a " * 3101]}, "has 6202 characters; at most 6200"),
+        ({"keywords": ["a " * 3101]}, "has 6,202 characters; the limit is 6,200"),
         ({"keywords": ["e" + "\u0301\u0316" * 16]}, "has more than 30 combining characters in a row"),
         ({"keywords": ["e" + "\u0301\u0316\u034f\u200d" * 16]}, "has more than 30 combining characters in a row"),
         ({"users": [1], "kinds": []}, "'kinds' must not be empty"),
@@ -240,8 +233,7 @@ def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
         ({"within": Box(1, 0, 0, 0)}, "'within.south' must not lie north of 'within.north'"),
     ],
 )
-def test_a_bad_filter_is_refused_by_name(asked: dict[str, Any], complaint: str) -> None:
-    """One error, which names the field and says what is wrong, in words that can be sent."""
+def test_a_bad_filter_is_rejected_with_the_name_of_the_field(asked: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadFilter) as refused:
         EventFilter.of(**asked)
 
@@ -261,13 +253,12 @@ def test_a_bad_filter_is_refused_by_name(asked: dict[str, Any], complaint: str) 
         lambda: EventFilter.of(firehose=True, sample=5e-324),
     ],
 )
-def test_the_limits_themselves_are_allowed(ask: Callable[[], EventFilter]) -> None:
-    """Three thousand users, four hundred entries, twenty-five words of sixty characters, the whole earth."""
+def test_filters_at_the_limits_are_allowed(ask: Callable[[], EventFilter]) -> None:
     ask()
 
 
-def test_filters_that_ask_for_the_same_are_equal() -> None:
-    """However they put it: streams can share them."""
+def test_equivalent_filters_are_equal() -> None:
+    """So streams can share them."""
     one = EventFilter.of(users=[1, 2, 2], keywords=["Rain  berlin"], sample=1.0, kinds=list(EventKind))
 
     assert one == EventFilter.of(users=[2, 1], keywords=["BERLIN rain"])
@@ -283,12 +274,12 @@ def test_filters_that_ask_for_the_same_are_equal() -> None:
         "x" * 6_201,
     ],
 )
-def test_entries_that_would_take_long_to_fold_are_refused_first(entry: str) -> None:
-    """Sixteen of them, as many as fit into a request, cost a few milliseconds of processor time at most."""
+def test_entries_that_are_slow_to_fold_are_rejected_early(entry: str) -> None:
+    """A request with sixteen of them costs a few milliseconds."""
     spent = []
     for _ in range(5):
         start = time.process_time()
-        with pytest.raises(BadFilter, match=r"combining characters in a row|at most 6200 are allowed"):
+        with pytest.raises(BadFilter, match=r"combining characters in a row|the limit is 6,200"):
             EventFilter.of(keywords=[entry])
         spent.append(time.process_time() - start)
 
@@ -297,7 +288,7 @@ def test_entries_that_would_take_long_to_fold_are_refused_first(entry: str) -> N
 
 @pytest.mark.parametrize("word", ["Nước", "한국어", "ṩ"])
 def test_words_may_be_decomposed(word: str) -> None:
-    """An entry of 25 long words is not refused for being written with separate accents."""
+    """A keyword of 25 long words is not too long with separate accents."""
     words = " ".join(f"#{letter}{(word * 60)[:59]}" for letter in "abcdefghijklmnopqrstuvwxy")
     decomposed = unicodedata.normalize("NFD", words)
 

@@ -1,4 +1,4 @@
-"""The index of filters finds exactly what the filters themselves say, without asking them all, and forgets the past."""
+"""Tests of the index of filters."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ from graph.log.events import Event, Followed, ProfileChanged
 from server.demo.phrases import compose
 from server.demo.phrases.chinese import CHINESE
 from server.demo.phrases.english import ENGLISH
-from tests.graph.feed.filtering import deleted, deleted_long_ago, events, filters, published
+from tests.graph.feed.filtering import deleted, deleted_by_older_version, events, filters, published
 
 HERE = (52.52, 13.405)
 Subscription = tuple[EventFilter, int]
@@ -36,7 +36,7 @@ def expected(subscriptions: list[Subscription], event: Event) -> set[int]:
 
 
 def reachable(thing: object) -> int:
-    """Count the objects that live because this one does, classes and modules aside."""
+    """Count the objects that are reachable from this one, without classes and modules."""
     seen: dict[int, object] = {}
     waiting = [thing]
     while waiting:
@@ -48,7 +48,7 @@ def reachable(thing: object) -> int:
 
 
 def calls(run: Callable[[], Any]) -> int:
-    """Count the calls of Python functions while this runs."""
+    """Count the calls of Python functions."""
     count = 0
 
     def called(frame: FrameType, update: str, argument: object) -> None:
@@ -70,10 +70,10 @@ def calls(run: Callable[[], Any]) -> int:
     st.lists(events, min_size=1, max_size=6),
     st.randoms(use_true_random=False),
 )
-def test_the_index_finds_what_the_filters_say(
+def test_the_index_finds_exactly_the_filters_that_match(
     subscriptions: list[Subscription], happened: list[Event], random: Random
 ) -> None:
-    """For any filters and events, while subscribers come and go; and nothing is left of those that went."""
+    """For any filters and events, while subscribers are removed. Nothing is left of removed filters."""
     index = index_of(*subscriptions)
     remaining = subscriptions[:]
     random.shuffle(remaining)
@@ -100,15 +100,15 @@ def test_the_index_finds_what_the_filters_say(
 def test_boxes_of_all_sizes_are_found_around_a_place(
     latitude: float, longitude: float, margins: list[tuple[float, float, float, float]]
 ) -> None:
-    """From a point to the whole earth, long and thin ones, over the antimeridian and up to the poles."""
+    """From a point to the whole earth, long and thin ones, across the antimeridian and up to the poles."""
     subscriptions = []
     for number, (below, left, above, right) in enumerate(margins):
-        west, east = (-180.0, 180.0) if left + right > 360 else (around(longitude - left), around(longitude + right))
+        west, east = (-180.0, 180.0) if left + right > 360 else (wrapped(longitude - left), wrapped(longitude + right))
         box = Box(max(-90, latitude - below), west, min(90, latitude + above), east)
         subscriptions.append((EventFilter.of(within=box), number))
     index = index_of(*subscriptions)
 
-    for event in (published(at=(latitude, longitude)), published(at=(latitude, around(longitude + 0.01)))):
+    for event in (published(at=(latitude, longitude)), published(at=(latitude, wrapped(longitude + 0.01)))):
         assert set(index.matching(event)) == expected(subscriptions, event)
     assert len(index.matching(published(at=(latitude, longitude)))) == len(margins)
     for subscription in subscriptions:
@@ -116,13 +116,13 @@ def test_boxes_of_all_sizes_are_found_around_a_place(
     assert reachable(index) == reachable(FilterIndex())
 
 
-def around(longitude: float) -> float:
-    """Bring a longitude back onto the map."""
+def wrapped(longitude: float) -> float:
+    """Return a longitude between -180 and 180."""
     return longitude + 360 if longitude < -180 else longitude - 360 if longitude > 180 else longitude
 
 
-def test_real_texts_are_found_as_the_filters_say() -> None:
-    """English and Chinese posts and their deletions, among hundreds of filters on their words and phrases."""
+def test_texts_match_hundreds_of_filters_on_their_words() -> None:
+    """English and Chinese posts, and their deletions."""
     random = Random(4)  # noqa: S311 - not for secrets
     texts = [compose(voice, random.choice(voice.topics), random) for voice in (ENGLISH, CHINESE) * 60]
     subscriptions = []
@@ -144,8 +144,8 @@ def test_real_texts_are_found_as_the_filters_say() -> None:
     assert found > len(texts)
 
 
-def test_many_subscribers_of_one_thing_come_and_go() -> None:
-    """Hundreds that share a user, a word, a filter: each is found once, until the last one has gone."""
+def test_hundreds_of_subscribers_may_share_a_criterion() -> None:
+    """Each is found once, until it is removed."""
     post = published("rain", author=1)
     subscriptions = [
         *((EventFilter.of(users=[1, 1000 + n]), n) for n in range(100)),
@@ -167,7 +167,7 @@ def test_many_subscribers_of_one_thing_come_and_go() -> None:
 
 
 def test_a_subscriber_may_have_several_filters() -> None:
-    """One that matches is enough, two find the subscriber once, and taking one back leaves the other."""
+    """If two of them match, the subscriber is found once."""
     rain, sun = EventFilter.of(keywords=["rain"]), EventFilter.of(keywords=["sun"])
     index = index_of((rain, 1), (sun, 1), (sun, 2), (sun, 2))
 
@@ -178,8 +178,8 @@ def test_a_subscriber_may_have_several_filters() -> None:
     assert list(index.matching(published("sun"))) == [2]
 
 
-def test_a_phrase_that_repeats_itself_is_looked_for_whole() -> None:
-    """Though it has but one pair; its deletion knows pairs only, and may reach a few more."""
+def test_a_phrase_of_repeated_characters_matches_as_a_whole() -> None:
+    """A digest contains only pairs of characters, so the deletion may match more filters."""
     index = index_of((EventFilter.of(keywords=["哈哈哈"]), 1), (EventFilter.of(keywords=["哈哈"]), 2))
 
     assert sorted(index.matching(published("哈哈哈哈"))) == [1, 2]
@@ -187,8 +187,7 @@ def test_a_phrase_that_repeats_itself_is_looked_for_whole() -> None:
     assert sorted(index.matching(deleted(published("哈哈！哈")))) == [1, 2]
 
 
-def test_what_was_never_added_cannot_be_removed() -> None:
-    """Another's filter stays."""
+def test_removing_a_missing_filter_raises() -> None:
     rain, sun = EventFilter.of(keywords=["rain"]), EventFilter.of(keywords=["sun"])
     index = index_of((rain, 1))
 
@@ -199,8 +198,8 @@ def test_what_was_never_added_cannot_be_removed() -> None:
     assert list(index.matching(published("rain"))) == [1]
 
 
-def test_a_deletion_without_words_finds_all_who_may_have_the_post() -> None:
-    """Events of older versions reach every keyword and box, as far as users and sample allow."""
+def test_a_deletion_without_a_digest_matches_every_keyword_and_box() -> None:
+    """Older versions wrote such events. Users and samples still restrict them."""
     subscriptions = [
         (EventFilter.of(keywords=["rain"]), 1),
         (EventFilter.of(keywords=["sun"], users=[1]), 2),
@@ -210,11 +209,10 @@ def test_a_deletion_without_words_finds_all_who_may_have_the_post() -> None:
     ]
     index = index_of(*subscriptions)
 
-    assert sorted(index.matching(deleted_long_ago(1000, author=1))) == [1, 2, 4]
+    assert sorted(index.matching(deleted_by_older_version(1000, author=1))) == [1, 2, 4]
 
 
-def test_what_concerns_one_person_alone_matches_nothing() -> None:
-    """Not even a firehose."""
+def test_an_event_of_another_kind_matches_no_filter() -> None:
     assert not index_of((EventFilter.of(firehose=True), 1)).matching(Event(1, ProfileChanged(1, "Alice")))
 
 
@@ -233,8 +231,8 @@ OTHERS: dict[str, Callable[[int], EventFilter]] = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_filters_that_do_not_match_cost_nothing(kind: str) -> None:
-    """A thousand others are not asked when an event comes, however close they are; nor for a follow or a deletion."""
+def test_filters_that_do_not_match_are_not_evaluated(kind: str) -> None:
+    """A thousand of them, similar to one that matches."""
     index = index_of(*((OTHERS[kind](n), n) for n in range(1000)), (EventFilter.of(users=[1]), -1))
     post = published("the rain in 北京", author=1, at=HERE)
 

@@ -1,9 +1,9 @@
-"""Posting lists: few values or many, they are what was put there."""
+"""Tests of posting lists, with few values under a key and with many."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.feed.posting_lists import FEW, PostingLists, Values, common, excluding, including
+from graph.feed.posting_lists import FEW, PostingLists, Values, intersection, with_value, without_value
 
 some = st.sets(st.integers(0, 3 * FEW), max_size=2 * FEW)
 
@@ -11,30 +11,27 @@ some = st.sets(st.integers(0, 3 * FEW), max_size=2 * FEW)
 def values(of: set[int]) -> Values[int]:
     found: Values[int] = ()
     for value in of:
-        found = including(found, value)
+        found = with_value(found, value)
     return found
 
 
 @given(some, some)
-def test_values_are_what_was_included_and_not_excluded(one: set[int], other: set[int]) -> None:
-    """Each once, whether they are few or many, or become so."""
+def test_values_are_what_was_added_and_not_removed(one: set[int], other: set[int]) -> None:
     for value in one:
-        assert including(values(one), value) == values(one)
+        assert with_value(values(one), value) == values(one)
     kept = values(one)
     for value in one & other:
-        kept = excluding(kept, value)
+        kept = without_value(kept, value)
     assert sorted(kept) == sorted(one - other)
 
 
 @given(some, some)
-def test_what_two_have_in_common(one: set[int], other: set[int]) -> None:
-    """Few and few, few and many, many and many."""
-    assert common(values(one), values(other)) == one & other
+def test_the_intersection_is_that_of_the_sets(one: set[int], other: set[int]) -> None:
+    assert intersection(values(one), values(other)) == one & other
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 3))))
-def test_keys_without_values_are_forgotten(changes: list[tuple[bool, int, int]]) -> None:
-    """The lists hold what was put under each key and not taken away."""
+def test_keys_hold_what_was_added_and_empty_keys_are_removed(changes: list[tuple[bool, int, int]]) -> None:
     postings: PostingLists[int, int] = PostingLists()
     expected: dict[int, set[int]] = {}
     for adding, key, value in changes:
@@ -48,4 +45,4 @@ def test_keys_without_values_are_forgotten(changes: list[tuple[bool, int, int]])
     assert {key: set(postings[key]) for key in range(4)} == {key: expected.get(key, set()) for key in range(4)}
     assert {key for key in range(4) if key in postings} == {key for key, values in expected.items() if values}
     assert sorted(postings) == sorted(value for values in expected.values() for value in values)
-    assert sorted(postings.among([0, 1, 1, 9])) == sorted([*expected.get(0, ()), *expected.get(1, ())])
+    assert sorted(postings.of_any([0, 1, 1, 9])) == sorted([*expected.get(0, ()), *expected.get(1, ())])

@@ -1,7 +1,7 @@
-"""Subscribers of the live feed, for its tests."""
+"""Subscribers of the live feed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,25 +9,26 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.feed.feed import Feed
+from graph.feed.filters import EventFilter
 from graph.feed.updates import Checkpoint
 from tests.support.graph_worlds import PATIENCE
 
-QUIET = 0.1
+CHECKPOINT_SECONDS = 0.1
 
 
 class Watcher:
-    """One subscriber, which takes updates when it likes."""
+    """Takes the updates of one subscription."""
 
-    def __init__(self, stream: AsyncIterator[Any]) -> None:
+    def __init__(self, stream: AsyncGenerator[Any]) -> None:
         self._stream = stream
 
     async def next(self) -> Any:
-        """Wait for the next update, checkpoints included."""
+        """Return the next update."""
         async with asyncio.timeout(PATIENCE):
             return await anext(self._stream)
 
     async def take(self, count: int) -> list[Any]:
-        """Wait for so many updates that are not checkpoints."""
+        """Return the next updates, without checkpoints."""
         found: list[Any] = []
         async with asyncio.timeout(PATIENCE):
             while len(found) < count:
@@ -36,14 +37,14 @@ class Watcher:
         return found
 
     async def until(self, number: int) -> list[Any]:
-        """Take all updates up to the one with this number, checkpoints left out."""
+        """Return the next updates up to this number, without checkpoints."""
         found = await self.take(1)
         while found[-1].number < number:
             found += await self.take(1)
         return found
 
     async def silent(self) -> bool:
-        """Tell whether nothing but a checkpoint comes."""
+        """Return True if the next update is a checkpoint."""
         return isinstance(await self.next(), Checkpoint)
 
 
@@ -51,8 +52,27 @@ class Watcher:
 async def watching(
     feed: Feed, viewer: int, after: int | None = None, session: str | None = None
 ) -> AsyncIterator[Watcher]:
-    """Subscribe to somebody's home, and take the checkpoint that comes first; without a cursor, be live."""
-    stream = feed.home(viewer, after, session)
+    """Subscribe to a home timeline and take the first checkpoint. Without `after`, the subscription is live."""
+    async with _begun(feed.home(viewer, after, session), after) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def following(
+    feed: Feed,
+    filter_: EventFilter,
+    after: int | None = None,
+    viewer: int | None = None,
+    session: str | None = None,
+    holder: str | None = None,
+) -> AsyncIterator[Watcher]:
+    """Subscribe to filtered events and take the first checkpoint. Without `after`, the subscription is live."""
+    async with _begun(feed.events(filter_, after, viewer, session, holder=holder), after) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def _begun(stream: AsyncGenerator[Any], after: int | None) -> AsyncIterator[Watcher]:
     watcher = Watcher(stream)
     try:
         assert isinstance(await watcher.next(), Checkpoint)
@@ -63,8 +83,8 @@ async def watching(
 
 
 @asynccontextmanager
-async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
-    """Run a feed that is soon called quiet."""
+async def feed_of(graph: Graph, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> AsyncIterator[Feed]:
+    """Run a feed of its own for a graph."""
     feed = Feed(
         graph.store,
         graph.log,
@@ -73,7 +93,7 @@ async def feed_of(graph: Graph, quiet: float = QUIET) -> AsyncIterator[Feed]:
         graph.sessions,
         graph.users,
         graph.projections,
-        checkpoint_seconds=quiet,
+        checkpoint_seconds=checkpoint_seconds,
     )
     try:
         yield feed
@@ -86,5 +106,5 @@ def numbers(updates: list[Any]) -> list[int]:
 
 
 async def blocked(raw: Redis) -> int:
-    """Count the connections that wait for the log to grow."""
+    """Count the connections that wait for new entries of the log."""
     return sum(client["cmd"] == "xread" and "b" in client["flags"] for client in await raw.client_list())

@@ -1,0 +1,209 @@
+"""Inverted indexes of filters, one for each kind of criterion.
+
+A *value* stands for a filter. The indexes know nothing else about it.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Generic, Protocol, TypeVar
+
+from graph.feed.filters import EventFilter, EventKind, Traits
+from graph.feed.grid import Grid
+from graph.feed.posting_lists import PostingLists, Values, intersection, with_value, without_value
+from graph.terms import Keyword, Terms, code_of
+
+V = TypeVar("V", bound=Hashable)
+
+
+class CriterionIndex(Protocol[V]):
+    """Values by one criterion of their filters."""
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Add a value under the criterion of its filter."""
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Remove a value and everything that was stored for it."""
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Return the values whose criterion an event meets. There may be duplicates and false positives."""
+
+
+class UserIndex(Generic[V]):
+    """Values by the users of their filters."""
+
+    def __init__(self) -> None:
+        self._by_user: PostingLists[int, V] = PostingLists()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Add a value under each user of its filter."""
+        self._by_user.add_all(filter_.users or (), value)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Remove a value from each user of its filter."""
+        self._by_user.remove_all(filter_.users or (), value)
+
+    def of_user(self, user: int) -> Values[V]:
+        """Return the values under a user."""
+        return self._by_user[user]
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Return the values under the author of a post, or under both sides of a follow."""
+        return chain.from_iterable(map(self.of_user, traits.users))
+
+
+@dataclass(slots=True, eq=False)
+class IndexedKeyword(Generic[V]):
+    """A keyword of one or more filters: the term it is indexed under, and the other words and phrases to look for.
+
+    `values` belong to filters without users, `values_with_users` to those that have users too.
+    """
+
+    keyword: Keyword
+    index_term: str
+    rest: tuple[str, ...]
+    values: Values[V] = ()
+    values_with_users: Values[V] = ()
+
+
+class KeywordIndex(Generic[V]):
+    """Values by the keywords of their filters, and by their users if they have both. Equal keywords are stored once.
+
+    A keyword is indexed under only one of its terms, the one with the fewest keywords so far. So keywords that contain
+    a common word are not looked at for each text with that word.
+    """
+
+    def __init__(self) -> None:
+        self._keywords: PostingLists[Keyword, IndexedKeyword[V]] = PostingLists()
+        self._by_term: PostingLists[str, IndexedKeyword[V]] = PostingLists()
+        self._terms_by_code: PostingLists[str, str] = PostingLists()
+        self._users: UserIndex[V] = UserIndex()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Add a value under each keyword and each user of its filter."""
+        self._users.add(filter_, value)
+        for keyword in filter_.keywords or ():
+            [indexed] = self._keywords[keyword] or (self._index(keyword),)
+            if filter_.users is None:
+                indexed.values = with_value(indexed.values, value)
+            else:
+                indexed.values_with_users = with_value(indexed.values_with_users, value)
+
+    def _index(self, keyword: Keyword) -> IndexedKeyword[V]:
+        term = min(keyword.terms(), key=lambda term: (len(self._by_term[term]), -len(term), term))
+        if term not in self._by_term:
+            self._terms_by_code.add(code_of(term), term)
+        rest = tuple(part for part in (*keyword.words, *keyword.phrases) if part != term)
+        indexed: IndexedKeyword[V] = IndexedKeyword(keyword, term, rest)
+        self._keywords.add(keyword, indexed)
+        self._by_term.add(term, indexed)
+        return indexed
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Remove a value from each keyword and user of its filter, and the keywords that have no value left."""
+        self._users.remove(filter_, value)
+        for keyword in filter_.keywords or ():
+            [indexed] = self._keywords[keyword]
+            if filter_.users is None:
+                indexed.values = without_value(indexed.values, value)
+            else:
+                indexed.values_with_users = without_value(indexed.values_with_users, value)
+            if not indexed.values and not indexed.values_with_users:
+                self._remove(indexed)
+
+    def _remove(self, indexed: IndexedKeyword[V]) -> None:
+        self._keywords.remove(indexed.keyword, indexed)
+        self._by_term.remove(indexed.index_term, indexed)
+        if indexed.index_term not in self._by_term:
+            self._terms_by_code.remove(code_of(indexed.index_term), indexed.index_term)
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Return the values with a keyword that the post contains and, if their filters have users, with its author."""
+        contained = self._contained(traits)
+        of_author = self._users.of_user(traits.users[0])
+        found = chain.from_iterable([indexed.values for indexed in contained])
+        if not of_author:
+            return found
+        return chain(found, *[intersection(indexed.values_with_users, of_author) for indexed in contained])
+
+    def _contained(self, traits: Traits) -> Iterable[IndexedKeyword[V]]:
+        """Return the keywords that the post contains."""
+        if traits.unknown_terms:
+            return self._keywords
+        terms = traits.terms if self._keywords else None
+        if terms is None:
+            return ()
+        if isinstance(terms, Terms):
+            have = terms.have
+            return [indexed for indexed in self._by_term.of_any(terms) if not indexed.rest or have(indexed.rest)]
+        index_terms = self._terms_by_code.of_any(terms.codes)
+        return [indexed for indexed in self._by_term.of_any(index_terms) if terms.contain(indexed.keyword)]
+
+
+class BoxIndex(Generic[V]):
+    """Values by the boxes of their filters, and all values that match deletions, which have no place."""
+
+    def __init__(self) -> None:
+        self._grid: Grid[V] = Grid()
+        self._matching_deletions: Values[V] = ()
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Add a value under the box of its filter."""
+        if filter_.within is not None:
+            self._grid.add(filter_.within, value)
+        if _matches_deletions(filter_):
+            self._matching_deletions = with_value(self._matching_deletions, value)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Remove a value from the box of its filter."""
+        if filter_.within is not None:
+            self._grid.remove(filter_.within, value)
+        if _matches_deletions(filter_):
+            self._matching_deletions = without_value(self._matching_deletions, value)
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Return the values near the place of a post; for a deletion, all values that match deletions."""
+        if traits.kind is EventKind.POST_DELETED:
+            return self._matching_deletions
+        return () if traits.place is None else self._grid.near(*traits.place)
+
+
+class FirehoseIndex(Generic[V]):
+    """Values by the kinds of their filters, sorted by sample."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[EventKind, list[tuple[float, V]]] = {}
+
+    def add(self, filter_: EventFilter, value: V) -> None:
+        """Add a value under each kind of its filter."""
+        for kind in filter_.kinds or EventKind:
+            insort(self._by_kind.setdefault(kind, []), (_sample_of(filter_), value), key=_first)
+
+    def remove(self, filter_: EventFilter, value: V) -> None:
+        """Remove a value from each kind of its filter."""
+        for kind in filter_.kinds or EventKind:
+            ordered = self._by_kind[kind]
+            start = bisect_left(ordered, _sample_of(filter_), key=_first)
+            del ordered[ordered.index((_sample_of(filter_), value), start)]
+            if not ordered:
+                del self._by_kind[kind]
+
+    def candidates(self, traits: Traits) -> Iterable[V]:
+        """Return the values of the event's kind whose samples contain the event."""
+        ordered = self._by_kind.get(traits.kind)
+        if ordered is None:
+            return ()
+        return (value for _, value in ordered[bisect_right(ordered, traits.share, key=_first) :])
+
+
+def _matches_deletions(filter_: EventFilter) -> bool:
+    return filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds
+
+
+def _sample_of(filter_: EventFilter) -> float:
+    return 1.0 if filter_.sample is None else filter_.sample
+
+
+def _first(pair: tuple[float, object]) -> float:
+    return pair[0]
