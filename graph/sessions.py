@@ -41,32 +41,33 @@ class Sessions:
 
     def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
         """Return True if a session has neither ended nor expired. One round trip."""
-        return self._store.ask([("HGET", keys.sessions(user), session)], partial(self._found, user, session))
+        return self._store.ask([("HGET", keys.sessions(user), session)], partial(self._note_one, (user, session)))
 
     def has_ended(self, user: int, session: str) -> bool:
-        """Return True if `is_live` of this process has found that the session has ended. No round trip."""
+        """Return True if a read of this process has found that the session has ended. No round trip."""
         return (user, session) in self._ended
-
-    def _found(self, user: int, session: str, expiries: Sequence[str | None]) -> bool:
-        live = is_future(expiries)
-        if not live:
-            self._ended[user, session] = None
-        return live
 
     def are_live(self, sessions: Sequence[tuple[int, str]]) -> "asyncio.Future[list[bool]]":
         """Return whether each session, as (user, session), has neither ended nor expired. One round trip."""
-        return self._store.ask([("HGET", keys.sessions(user), session) for user, session in sessions], are_future)
+        commands = [("HGET", keys.sessions(user), session) for user, session in sessions]
+        return self._store.ask(commands, partial(self._note, sessions))
+
+    def _note_one(self, session: tuple[int, str], expiries: Sequence[str | None]) -> bool:
+        return self._note([session], expiries)[0]
+
+    def _note(self, sessions: Sequence[tuple[int, str]], expiries: Sequence[str | None]) -> list[bool]:
+        """Return which of the sessions are live, and remember those that have ended."""
+        live = are_future(expiries)
+        for session, is_live in zip(sessions, live, strict=True):
+            if not is_live:
+                self._ended[session] = None
+        return live
 
     async def end(self, user: int, session: str | None = None) -> None:
         """End one session, or all of the user. Their tokens stop working at once. Two to three round trips."""
         ended = [session] if session is not None else await self._store.run("HKEYS", keys.sessions(user))
         if ended:
             await self._commit([SessionsEnded(user, sorted(ended))])
-
-
-def is_future(expiries: Sequence[str | None]) -> bool:
-    """Return True if the first expiry, in seconds since 1970, is in the future."""
-    return are_future(expiries)[0]
 
 
 def are_future(expiries: Sequence[str | None]) -> list[bool]:

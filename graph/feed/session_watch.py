@@ -65,11 +65,12 @@ class SessionWatch:
                 pass
 
     async def check(self, claims: Sequence[Claim]) -> None:
-        """End those of the claims that are no longer valid. One or two round trips. Raises StoreUnavailable."""
+        """End those of the claims that are no longer valid. At most two round trips. Raises StoreUnavailable."""
         sessions = [(user, what) for user, what in claims if not isinstance(what, Permission)]
-        for claim, live in zip(sessions, await self._sessions.are_live(sessions), strict=True):
-            if not live:
-                self._end(claim)
+        if sessions:
+            for claim, live in zip(sessions, await self._sessions.are_live(sessions), strict=True):
+                if not live:
+                    self._end(claim)
         for user, what in claims:
             if isinstance(what, Permission) and what not in await self._users.permissions(user):
                 self._end((user, what))

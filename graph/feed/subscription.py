@@ -49,7 +49,8 @@ class Shared:
 class Subscription(Generic[C]):
     """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
 
-    It ends when one of the claims does. `_position` is the number up to which all updates have been sent.
+    It ends when one of the claims does: they are checked once, as the subscription joins, and watched from before that.
+    `_position` is the number up to which all updates have been sent.
     """
 
     __slots__ = ("_after", "_buffer", "_claims", "_position", "_shared", "_source", "_turn")
@@ -70,7 +71,7 @@ class Subscription(Generic[C]):
         log, watch = self._shared.log, self._shared.session_watch.watch
         stops = [watch(claim, partial(self._end, claim)) for claim in self._claims]
         try:
-            joined = await self._join()
+            joined = await self._join(check=True)
             past = await log.end() if self._source.reads_posts else 0
             self._position = joined if self._after is None else self._after
             while True:
@@ -86,7 +87,8 @@ class Subscription(Generic[C]):
                     resumed = max(self._position, await log.watermark())
                     yield Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
                     self._position = resumed
-                joined = await self._join()
+                # The session watch sees the events that the reader reads. It knows nothing of those that were skipped.
+                joined = await self._join(check=self._buffer.cut_off is GapReason.RETENTION)
         finally:
             for stop in stops:
                 stop()
@@ -97,16 +99,17 @@ class Subscription(Generic[C]):
         else:
             self._buffer.fail(SessionOver("The session has ended. Log in again."))
 
-    async def _join(self) -> int:
-        """Load the source's state up to the reader's head, and check the claims. Return the head."""
+    async def _join(self, *, check: bool) -> int:
+        """Load the source's state up to the reader's head, and check the claims if asked to. Return the head."""
         reader = self._shared.reader
         await reader.ready()
         self._buffer.reset()
-        if self._source.has_state or self._claims:
+        if self._source.has_state or (check and self._claims):
             await self._load()
         joined = reader.head
         self._source.join(joined)
-        await self._shared.session_watch.check(self._claims)
+        if check:
+            await self._shared.session_watch.check(self._claims)
         self._buffer.raise_error()
         return joined
 

@@ -42,6 +42,6 @@ class Callers:
         )
 
 
-def unauthenticated(bad: BadToken) -> Refused:
+def unauthenticated(error: Exception) -> Refused:
     """Return the refusal of a bad token or of a session that has ended."""
-    return Refused(401, str(bad), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})
+    return Refused(401, str(error), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})

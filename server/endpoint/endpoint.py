@@ -1,6 +1,5 @@
 """The GraphQL endpoint over HTTP: every POST and GET request from its bytes to its response."""
 
-import contextlib
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -11,9 +10,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types.graphql import OperationType
 
-from graph.errors import StoreUnavailable
-from server.auth import BadToken
-from server.endpoint.callers import Callers, unauthenticated
+from server.endpoint.callers import Callers
 from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.event_stream import EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
@@ -92,7 +89,7 @@ class GraphQLEndpoint:
         try:
             if media_type == EVENT_STREAM:
                 caller.last_event_id = headers.get(b"last-event-id", b"").decode("latin-1") or None
-                return await self._stream(caller, request, allowed | SUBSCRIPTIONS)
+                return self._stream(caller, request, allowed | SUBSCRIPTIONS)
             caller.receive = receive
             query = self.trusted.resolve(request)
             result = await self.execution.execute(caller, query, request.variables, request.operation_name, allowed)
@@ -107,19 +104,8 @@ class GraphQLEndpoint:
         body = await receive_body(receive, headers.get(b"content-length", b""), self._max_body)
         return parse_body(headers.get(b"content-type", b"").decode("latin-1"), body)
 
-    async def _stream(
-        self, caller: Caller, request: OperationRequest, allowed: frozenset[OperationType]
-    ) -> EventStream:
-        """Stream an operation. One round trip, shared with other reads of the same event-loop iteration.
-
-        Raises Refused if the session has ended: once the response has begun, its status cannot say so any more.
-        """
+    def _stream(self, caller: Caller, request: OperationRequest, allowed: frozenset[OperationType]) -> EventStream:
         query = self.trusted.resolve(request)
-        try:
-            with contextlib.suppress(StoreUnavailable):  # the operation checks again and reports the outage
-                await caller.check_session()
-        except BadToken as bad:
-            raise unauthenticated(bad) from None
         results = self.execution.stream(caller, query, request.variables, request.operation_name, allowed)
         return EventStream(results, caller)
 

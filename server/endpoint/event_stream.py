@@ -14,8 +14,11 @@ from starlette.types import Receive, Scope, Send
 from strawberry.http import GraphQLHTTPResponse
 from strawberry.types import ExecutionResult
 
+from graph.errors import SessionOver
 from graph.paging import CursorKind, encode_cursor
-from server.endpoint.responses import EVENT_STREAM, Headers
+from server.auth import BadToken
+from server.endpoint.callers import unauthenticated
+from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
 from server.operations.execution import StreamedResult, was_executed
@@ -32,21 +35,22 @@ COMPLETE = b"event: complete\ndata: \n\n"
 class EventStream:
     """A response that ends with the operation, with the viewer's token, or when the client disconnects.
 
-    On shutdown of the server it ends at once, without the event `complete`, so clients reconnect.
+    The response begins with the first result: if the session has ended, the status is 401. On shutdown of the server it
+    ends at once, without the event `complete`, so clients reconnect.
     """
 
     def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
         self._results = results
         self._caller = caller
         self._end = COMPLETE
+        self._started = False
         self._ended = False
         self._streaming: asyncio.Task[None] | None = None
 
     async def send(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Send the stream, with the headers that every response has, until it ends or the client disconnects."""
         scope["state"][END_STREAM] = self._end_early
-        await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
-        streaming = asyncio.create_task(self._stream(send))
+        streaming = asyncio.create_task(self._stream(scope, receive, send, headers))
         expiry = self._schedule_expiry()
         try:
             while (await receive())["type"] != "http.disconnect":
@@ -59,21 +63,40 @@ class EventStream:
         if not streaming.cancelled():  # it is cancelled if the client disconnects before the task starts
             streaming.result()
 
-    async def _stream(self, send: Send) -> None:
+    async def _stream(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Send the events, then the end of the stream, also on cancellation."""
         self._streaming = asyncio.current_task()
+        refusal = None
         try:
             async with aclosing(self._results) as results:
                 while not self._ended and (streamed := await anext(results, None)):
+                    if not self._started and (refusal := self._refusal(streamed.result)):
+                        break
                     event = _event(response_of(streamed.result), streamed.number)
-                    await send({"type": "http.response.body", "body": event, "more_body": True})
+                    await self._send(send, headers, event, more_body=True)
         except asyncio.CancelledError:
             pass  # ended early, or the client has disconnected
         except Exception:
             self._end = b""
             raise
         finally:
-            await send({"type": "http.response.body", "body": self._end, "more_body": False})
+            if refusal:
+                await refusal.send(scope, receive, send, headers)
+            else:
+                await self._send(send, headers, self._end, more_body=False)
+
+    async def _send(self, send: Send, headers: Headers, body: bytes, *, more_body: bool) -> None:
+        if not self._started:
+            self._started = True
+            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+        await send({"type": "http.response.body", "body": body, "more_body": more_body})
+
+    def _refusal(self, result: ExecutionResult) -> HttpResponse | None:
+        """Return the response to send instead of the stream if its session has ended."""
+        for error in result.errors or ():
+            if isinstance(error.original_error, BadToken | SessionOver):
+                return HttpResponse.of(unauthenticated(error.original_error).response(self._caller.request_id))
+        return None
 
     def _end_early(self, end: bytes = b"") -> None:
         self._end, self._ended = end, True

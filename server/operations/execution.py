@@ -230,7 +230,6 @@ class Execution:
             if prepared.meter:
                 prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
                 await prepared.meter.settle()
-            await caller.check_session()
             release = caller.acquire_stream()
             context = caller.context()
             source = CoreExecutor.build(
