@@ -1,4 +1,4 @@
-"""Subscriptions: the live events of the viewer's home timeline, and those that pass a filter."""
+"""Resolvers of subscriptions, and of the fields of their updates."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -26,21 +26,20 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
 
-E = TypeVar("E", bound=HomeUpdate | StreamUpdate)
+U = TypeVar("U", bound=HomeUpdate | StreamUpdate)
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
-        description="Resume after this cursor: a page's `liveCursor` or the last event's `cursor`. "
-        "From now on if left out."
+        description="Resume after this cursor: the `liveCursor` of a page or the `cursor` of the last event received. "
+        "Without it, the stream starts with new events."
     ),
 ]
 
 
 def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[HomeUpdate, None]:
-    """Stream the events of the viewer's home timeline in log order: first what was missed, then live.
+    """Stream the updates of the viewer's home timeline in log order: the replay after the cursor, then live updates.
 
-    Raises Unauthenticated, BadPaging for a broken or foreign cursor, and SessionOver once the viewer has
-    logged out.
+    Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
     """
     viewer = context.require_viewer()
     return context.graph.feed.home(viewer.user, _position(context, after), viewer.session)
@@ -49,45 +48,44 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
 def events(
     context: Context,
     *,
-    filter: Annotated[EventFilter, strawberry.argument(description="Which events to stream.")],  # noqa: A002 - contract
+    filter: Annotated[EventFilter, strawberry.argument(description="The filter that events must match.")],  # noqa: A002 - contract
     after: After = None,
 ) -> AsyncGenerator[StreamUpdate, None]:
-    """Stream the events that pass a filter in log order, each once: first what was missed, then live.
+    """Stream the events that match a filter in log order: the replay after the cursor, then live events.
 
-    Raises BadInput and BadFilter for a filter that makes no sense, BadPaging for a cursor, NotPermitted for a firehose
-    without the permission, SessionOver once the viewer has logged out, and what `Client.acquire_terms` raises if the
-    viewer's filters are too large.
+    Raises BadInput and BadFilter for an invalid filter, BadPaging for an invalid cursor, NotPermitted for a firehose
+    without the permission, SessionOver if the session has ended or ends, and the error of `Client.acquire_terms` if the
+    viewer's filters are too large together.
     """
-    chosen, viewer = _checked(filter), context.viewer
+    chosen, viewer = _filter_of(filter), context.viewer
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
-    streamed = context.graph.feed.events(chosen, position, user, session, holder=context.client.holder)
-    return _holding(streamed, context, chosen.terms)
+    updates = context.graph.feed.events(chosen, position, user, session, holder=context.client.holder)
+    return _counting_terms(updates, context, chosen.terms)
 
 
 def _position(context: Context, after: str | None) -> int | None:
-    """Tell which number to resume after: what a reconnecting client says is fresher than its document."""
+    """Return the number to resume after. The cursor of a reconnecting client is newer than that of its document."""
     if context.resume_after:
         return decode_cursor(CursorKind.LOG, context.resume_after, "Last-Event-ID")
     return None if after is None else decode_cursor(CursorKind.LOG, after)
 
 
-async def _holding(bodies: AsyncGenerator[E, None], context: Context, terms: int) -> AsyncGenerator[E, None]:
-    """Keep room for a filter of so many terms until the stream ends. Raises what `Client.acquire_terms` does."""
-    async with aclosing(bodies):
+async def _counting_terms(updates: AsyncGenerator[U, None], context: Context, terms: int) -> AsyncGenerator[U, None]:
+    """Count the terms of a filter in the client's quota until the stream ends."""
+    async with aclosing(updates):
         release = context.client.acquire_terms(terms)
         try:
-            async for body in bodies:
-                yield body
+            async for update in updates:
+                yield update
         finally:
             release()
 
 
-def _checked(given: EventFilter) -> filters.EventFilter:
-    """Read a filter as the graph knows it."""
+def _filter_of(given: EventFilter) -> filters.EventFilter:
     box = given.within
     return filters.EventFilter.of(
-        users=None if given.users is None else [_user(id_) for id_ in given.users],
+        users=None if given.users is None else [_user_number(id_) for id_ in given.users],
         keywords=given.keywords,
         within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
         sample=given.sample,
@@ -96,46 +94,48 @@ def _checked(given: EventFilter) -> filters.EventFilter:
     )
 
 
-def _user(id_: str) -> int:
+def _user_number(id_: str) -> int:
     try:
         user = ids.number(ids.Kind.USER, id_)
     except BadInput:
         user = None
     if user is None:
-        raise BadInput(f"The entry {filters.shortened(id_)!r} of 'users' is not the id of a user.")
+        raise BadInput(
+            f"The entry {filters.shortened(id_)!r} of 'users' is not the id of a user. Use the 'id' of a user."
+        )
     return user
 
 
-def cursors(bodies: Sequence[HomeUpdate | StreamUpdate], context: Context) -> list[str]:
-    """Give the cursors that a client resumes from after events."""
-    return [encode_cursor(CursorKind.LOG, body.number) for body in bodies]
+def cursors(updates: Sequence[HomeUpdate | StreamUpdate], context: Context) -> list[str]:
+    """Return the cursors to resume from after these updates."""
+    return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
 
 
-def posts(bodies: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
-    """Give the posts that events brought; where an edge is asked for, a post stands for it."""
-    return [body.post for body in bodies]
+def posts(updates: Sequence[PostAdded | PostPublished], context: Context) -> list[Post]:
+    """Return the posts of updates. A post also serves as the value of its edge."""
+    return [update.post for update in updates]
 
 
-def post_ids(bodies: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
-    """Give the global ids of the posts that were deleted."""
-    return [ids.encode(ids.Kind.POST, body.post) for body in bodies]
+def post_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+    """Return the global ids of deleted posts."""
+    return [ids.encode(ids.Kind.POST, update.post) for update in updates]
 
 
-def author_ids(bodies: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
-    """Give the global ids of the deleted posts' authors."""
-    return [ids.encode(ids.Kind.USER, body.author) for body in bodies]
+def author_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
+    """Return the global ids of the authors of deleted posts."""
+    return [ids.encode(ids.Kind.USER, update.author) for update in updates]
 
 
-async def users(bodies: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
-    """Give the authors whom the viewer followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(body.user for body in bodies)
+async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
+    """Return the users whom the viewer followed or unfollowed. One round trip."""
+    return await context.loaders.users.load_many(update.user for update in updates)
 
 
-async def followers(bodies: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
-    """Give those who followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(body.follower for body in bodies)
+async def followers(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+    """Return the users who followed or unfollowed. One round trip."""
+    return await context.loaders.users.load_many(update.follower for update in updates)
 
 
-async def followees(bodies: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
-    """Give those who were followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(body.followee for body in bodies)
+async def followees(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
+    """Return the users who were followed or unfollowed. One round trip."""
+    return await context.loaders.users.load_many(update.followee for update in updates)

@@ -1,4 +1,4 @@
-"""The root of subscriptions, and their events."""
+"""The subscription root, and the events of subscriptions."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import OfRecord, batched, live
-from graph.feed import updates as events
+from graph.feed import updates
 from resolvers import subscriptions
 from resolvers.enums import GapReason
 from schema.connections import PostEdge
@@ -14,137 +14,139 @@ from schema.post import Post
 from schema.user import User
 
 
-@strawberry.interface(description="Something that happened to a home timeline.")
+@strawberry.interface(description="An event of the viewer's home timeline.")
 class TimelineEvent(OfRecord):
-    """Its types' values are events of `graph.feed.updates`."""
+    """The values are the updates of home streams in `graph.feed.updates`."""
 
     cursor: str = batched(
         subscriptions.cursors,
-        description="Where to resume: a new subscription with this cursor goes on right after the event.",
+        description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
-    at: datetime = strawberry.field(description="When it happened.")
+    at: datetime = strawberry.field(description="The time of the event.")
 
 
-@strawberry.interface(description="Something that happened anywhere, as far as a filter lets it pass.")
+@strawberry.interface(description="An event of a stream with a filter.")
 class StreamEvent(OfRecord):
-    """Its types' values are events of `graph.feed.updates`."""
+    """The values are the updates of event streams in `graph.feed.updates`."""
 
     cursor: str = batched(
         subscriptions.cursors,
-        description="Where to resume: a new subscription with this cursor goes on right after the event.",
+        description="The cursor of the event. Pass it as `after` to resume after the event.",
     )
-    at: datetime = strawberry.field(description="When it happened.")
+    at: datetime = strawberry.field(description="The time of the event.")
 
 
-@strawberry.type(description="Somebody in the home timeline published a post.")
+@strawberry.type(description="A post was added to the top of the home timeline.")
 class PostAdded(TimelineEvent):
-    """Values are `graph.feed.updates.PostAdded`."""
+    """The values are `graph.feed.updates.PostAdded`."""
 
-    record: ClassVar[type] = events.PostAdded
+    record: ClassVar[type] = updates.PostAdded
 
-    edge: PostEdge = batched(subscriptions.posts, description="The post as an edge, to put on top.")
+    edge: PostEdge = batched(subscriptions.posts, description="The edge of the post, to prepend to the connection.")
 
 
-@strawberry.type(description="A post was deleted: drop it.")
+@strawberry.type(description="A post of the home timeline was deleted. Remove it.")
 class PostRemoved(TimelineEvent):
-    """Values are `graph.feed.updates.PostRemoved`."""
+    """The values are `graph.feed.updates.PostRemoved`."""
 
-    record: ClassVar[type] = events.PostRemoved
+    record: ClassVar[type] = updates.PostRemoved
 
     post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
     author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
 
 
 @strawberry.type(
-    description="The viewer followed somebody, whose older posts are now in the home timeline too: refetch it."
+    description="The viewer followed a user, whose earlier posts are now in the home timeline. Refetch the timeline."
 )
 class AuthorAdded(TimelineEvent):
-    """Values are `graph.feed.updates.AuthorAdded`."""
+    """The values are `graph.feed.updates.AuthorAdded`."""
 
-    record: ClassVar[type] = events.AuthorAdded
+    record: ClassVar[type] = updates.AuthorAdded
 
-    user: User = batched(subscriptions.users, description="Whom the viewer follows now.")
+    user: User = batched(subscriptions.users, description="The user whom the viewer followed.")
 
 
-@strawberry.type(description="The viewer follows somebody no longer: drop the person's posts.")
+@strawberry.type(description="The viewer unfollowed a user. Remove the posts of this user.")
 class AuthorRemoved(TimelineEvent):
-    """Values are `graph.feed.updates.AuthorRemoved`."""
+    """The values are `graph.feed.updates.AuthorRemoved`."""
 
-    record: ClassVar[type] = events.AuthorRemoved
+    record: ClassVar[type] = updates.AuthorRemoved
 
-    user: User = batched(subscriptions.users, description="Whom the viewer follows no longer.")
+    user: User = batched(subscriptions.users, description="The user whom the viewer unfollowed.")
 
 
-@strawberry.type(description="Somebody published a post.")
+@strawberry.type(description="A post that matches the filter was published.")
 class PostPublished(StreamEvent):
-    """Values are `graph.feed.updates.PostPublished`."""
+    """The values are `graph.feed.updates.PostPublished`."""
 
-    record: ClassVar[type] = events.PostPublished
+    record: ClassVar[type] = updates.PostPublished
 
     post: Post = batched(subscriptions.posts, description="The post.")
 
 
-@strawberry.type(description="Somebody deleted a post of theirs: drop it. Told to whom the post itself would be told.")
+@strawberry.type(
+    description="A post was deleted. Remove it. Sent to every subscriber whose filter matched the post, and sometimes "
+    "to others."
+)
 class PostDeleted(StreamEvent):
-    """Values are `graph.feed.updates.PostDeleted`."""
+    """The values are `graph.feed.updates.PostDeleted`."""
 
-    record: ClassVar[type] = events.PostDeleted
+    record: ClassVar[type] = updates.PostDeleted
 
     post_id: strawberry.ID = batched(subscriptions.post_ids, description="The deleted post's global id.")
     author_id: strawberry.ID = batched(subscriptions.author_ids, description="The global id of the post's author.")
 
 
-@strawberry.type(description="Somebody followed somebody.")
+@strawberry.type(description="A user followed another user.")
 class UserFollowed(StreamEvent):
-    """Values are `graph.feed.updates.UserFollowed`."""
+    """The values are `graph.feed.updates.UserFollowed`."""
 
-    record: ClassVar[type] = events.UserFollowed
+    record: ClassVar[type] = updates.UserFollowed
 
-    follower: User = batched(subscriptions.followers, description="Who followed.")
-    followee: User = batched(subscriptions.followees, description="Who was followed.")
+    follower: User = batched(subscriptions.followers, description="The user who followed the other.")
+    followee: User = batched(subscriptions.followees, description="The user who was followed.")
 
 
-@strawberry.type(description="Somebody stopped following somebody.")
+@strawberry.type(description="A user unfollowed another user.")
 class UserUnfollowed(StreamEvent):
-    """Values are `graph.feed.updates.UserUnfollowed`."""
+    """The values are `graph.feed.updates.UserUnfollowed`."""
 
-    record: ClassVar[type] = events.UserUnfollowed
+    record: ClassVar[type] = updates.UserUnfollowed
 
-    follower: User = batched(subscriptions.followers, description="Who follows no longer.")
-    followee: User = batched(subscriptions.followees, description="Who was followed until now.")
+    follower: User = batched(subscriptions.followers, description="The user who unfollowed the other.")
+    followee: User = batched(subscriptions.followees, description="The user who was unfollowed.")
 
 
 @strawberry.type(
-    description="Everything up to here has been told. Comes at once on subscribing, and whenever it was quiet for a "
-    "while."
+    description="All events up to this cursor have been sent. It is the first event of a subscription, and is sent "
+    "regularly while there are no other events."
 )
 class Checkpoint(TimelineEvent, StreamEvent):
-    """Values are `graph.feed.updates.Checkpoint`."""
+    """The values are `graph.feed.updates.Checkpoint`."""
 
-    record: ClassVar[type] = events.Checkpoint
+    record: ClassVar[type] = updates.Checkpoint
 
 
-@strawberry.type(description="Events are missing before this one: refetch what must be complete.")
+@strawberry.type(description="Events are missing here. Refetch the data that must be complete.")
 class Gap(TimelineEvent, StreamEvent):
-    """Values are `graph.feed.updates.Gap`."""
+    """The values are `graph.feed.updates.Gap`."""
 
-    record: ClassVar[type] = events.Gap
+    record: ClassVar[type] = updates.Gap
 
-    reason: GapReason = strawberry.field(description="Why they are missing.")
+    reason: GapReason = strawberry.field(description="The reason why events are missing.")
 
 
-@strawberry.type(description="What can be followed live.")
+@strawberry.type(description="The root of subscriptions.")
 class Subscription:
-    """Has no value of its own."""
+    """The root has no value."""
 
     home_timeline: TimelineEvent = live(
         subscriptions.home_timeline,
-        description="What happens to the viewer's home timeline, in the order of the log: nothing "
-        "twice, nothing "
-        "missed without a `Gap`.",
+        description="Stream the events of the viewer's home timeline in order, each exactly once. A `Gap` reports "
+        "missing events.",
     )
     events: StreamEvent = live(
         subscriptions.events,
-        description="What happens anywhere, as far as the filter lets it pass: every event once, in the order of the "
-        "log, nothing missed without a `Gap`. Posts that are deleted by the time they are told are left out.",
+        description="Stream all events that match a filter in order, each exactly once. A `Gap` reports missing "
+        "events. Posts that are deleted before they are sent are left out.",
     )

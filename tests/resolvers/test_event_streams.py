@@ -1,4 +1,4 @@
-"""Event streams through the schema: filters, all four kinds with their people and posts, and who may have what."""
+"""Tests of subscriptions to filtered events through the schema."""
 
 import asyncio
 from typing import Any
@@ -21,8 +21,6 @@ EVENTS = """subscription ($filter: EventFilter!, $after: String) { events(filter
 
 
 class Streaming:
-    """A running subscription to events."""
-
     def __init__(self, world: World, viewer: User | None, after: str | None = None, **filter_: object) -> None:
         self._world = world
         self._viewer = viewer
@@ -38,11 +36,11 @@ class Streaming:
         await self._results.aclose()
 
     async def result(self) -> Any:
-        """Give the next result, whatever it is."""
+        """Return the next result."""
         return await asyncio.wait_for(anext(self._results), 10)
 
     async def next(self) -> dict[str, Any]:
-        """Give the next event that is not a checkpoint."""
+        """Return the next event that is not a checkpoint."""
         while True:
             result = await self.result()
             assert result.errors is None, result.errors
@@ -51,13 +49,12 @@ class Streaming:
                 return event
 
     async def refusal(self) -> tuple[str | None, str]:
-        """Give the error that comes instead of an event: its code and message."""
+        """Return the code and the message of the error in the next result."""
         [error] = (await self.result()).errors
         return code_of(error.original_error), error.message
 
 
-async def test_all_four_kinds_come_with_their_people_and_posts(world: World) -> None:
-    """Relations are the viewer's, counts those of the moment."""
+async def test_events_of_all_four_kinds_contain_their_users_and_posts(world: World) -> None:
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     async with Streaming(world, alice, users=[user_id(bob)]) as stream:
@@ -78,8 +75,7 @@ async def test_all_four_kinds_come_with_their_people_and_posts(world: World) -> 
     assert unfollowed["followee"] == {"login": "bob", "followersCount": 1}
 
 
-async def test_the_fields_of_a_filter_are_joined(world: World) -> None:
-    """A post passes if it has the words, lies in the box and is of the kind that is asked for."""
+async def test_the_fields_of_a_filter_are_combined_with_and(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     berlin, rome = Location(52.5, 13.4), Location(41.9, 12.5)
     box = {"south": 50, "west": 10, "north": 55, "east": 15}
@@ -93,8 +89,7 @@ async def test_the_fields_of_a_filter_are_joined(world: World) -> None:
         assert (await stream.next())["post"]["text"] == "more RAIN"
 
 
-async def test_resuming_goes_on_after_the_cursor(world: World) -> None:
-    """Nothing is lost and nothing comes twice."""
+async def test_resuming_replays_missed_events_once(world: World) -> None:
     [alice] = await world.users("alice")
     async with Streaming(world, None, users=[user_id(alice)]) as stream:
         await stream.result()
@@ -105,8 +100,7 @@ async def test_resuming_goes_on_after_the_cursor(world: World) -> None:
         assert (await stream.next())["post"]["text"] == "missed"
 
 
-async def test_a_fresher_cursor_of_the_transport_wins(world: World) -> None:
-    """A client that reconnects by itself says where it was; its document is older."""
+async def test_the_cursor_of_a_reconnecting_client_is_preferred_to_the_argument(world: World) -> None:
     [alice] = await world.users("alice")
     async with Streaming(world, None, users=[user_id(alice)]) as stream:
         start = (await stream.result()).data["events"]["cursor"]
@@ -133,7 +127,7 @@ async def test_a_fresher_cursor_of_the_transport_wins(world: World) -> None:
         ({"users": ["bob"]}, "The entry 'bob' of 'users' is not the id of a user."),
         ({"users": ["b" * 100]}, f"The entry '{'b' * 40}…' of 'users' is not the id of a user."),
         ({"users": [ids.encode(ids.Kind.POST, 1)]}, "of 'users' is not the id of a user."),
-        ({"users": [ids.encode(ids.Kind.USER, 1 + n) for n in range(3001)]}, "3000"),
+        ({"users": [ids.encode(ids.Kind.USER, 1 + n) for n in range(3001)]}, "3,000"),
         ({"keywords": []}, "keywords"),
         ({"keywords": ["?!"]}, "keyword"),
         ({"keywords": ["word"] * 401}, "400"),
@@ -145,16 +139,16 @@ async def test_a_fresher_cursor_of_the_transport_wins(world: World) -> None:
         ({"users": [ids.encode(ids.Kind.USER, 1)], "kinds": []}, "kinds"),
     ],
 )
-async def test_a_filter_that_makes_no_sense_is_refused(world: World, filter_: dict[str, Any], named: str) -> None:
-    """The message names what is wrong."""
+async def test_an_invalid_filter_is_rejected_with_the_name_of_the_field(
+    world: World, filter_: dict[str, Any], named: str
+) -> None:
     async with Streaming(world, None, **filter_) as stream:
         code, message = await stream.refusal()
     assert code == "BAD_USER_INPUT"
     assert named in message
 
 
-async def test_a_firehose_is_for_those_who_may(world: World) -> None:
-    """Forbidden to everybody else, the anonymous included."""
+async def test_a_firehose_requires_the_permission(world: World) -> None:
     alice, bob = await world.users("alice", "bob")
     await world.graph.users.grant(alice.id, Permission.FIREHOSE)
     for viewer in (None, bob):
@@ -167,7 +161,6 @@ async def test_a_firehose_is_for_those_who_may(world: World) -> None:
 
 
 async def test_logging_out_ends_an_event_stream(world: World) -> None:
-    """A session that ends takes its subscriptions with it."""
     [alice] = await world.users("alice")
     async with Streaming(world, alice, users=[user_id(alice)]) as stream:
         await stream.result()

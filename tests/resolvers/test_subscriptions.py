@@ -1,4 +1,4 @@
-"""The live home timeline through the schema: events, cursors to resume from, and fresh data for each event."""
+"""Tests of subscriptions to home timelines through the schema."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,20 +22,18 @@ LIVE = """subscription ($after: String) { homeTimeline(after: $after) { __typena
 
 
 class Live:
-    """A running subscription."""
-
     def __init__(self, results: Any) -> None:
         self._results = results
 
     async def next(self) -> dict[str, Any]:
-        """Give the next event that is not a checkpoint."""
+        """Return the next event that is not a checkpoint."""
         while True:
             event = await self.any()
             if event["__typename"] != "Checkpoint":
                 return event
 
     async def any(self) -> dict[str, Any]:
-        """Give the next event."""
+        """Return the next event."""
         result = await asyncio.wait_for(anext(self._results), 5)
         assert result.errors is None, result.errors
         event: dict[str, Any] = result.data["homeTimeline"]
@@ -44,7 +42,7 @@ class Live:
 
 @asynccontextmanager
 async def live(world: World, viewer: User, after: str | None = None) -> AsyncIterator[Live]:
-    """Subscribe to somebody's home timeline, and wait until it is live."""
+    """Subscribe to a home timeline."""
     results: Any = await schema.subscribe(
         LIVE, context_value=await world.context(viewer), variable_values={"after": after}
     )
@@ -54,8 +52,7 @@ async def live(world: World, viewer: User, after: str | None = None) -> AsyncIte
         await results.aclose()
 
 
-async def test_a_checkpoint_comes_at_once(world: World) -> None:
-    """The first event carries a cursor to resume from."""
+async def test_the_first_event_is_a_checkpoint_with_a_cursor(world: World) -> None:
     [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         event = await stream.any()
@@ -64,8 +61,7 @@ async def test_a_checkpoint_comes_at_once(world: World) -> None:
     assert event["at"].endswith("Z")
 
 
-async def test_events_arrive_in_order(world: World) -> None:
-    """Posts, deletions, follows and unfollows, each with what a client needs."""
+async def test_events_of_all_types_arrive_in_order(world: World) -> None:
     alice, bob, carol = await world.users("alice", "bob", "carol")
     await world.follow(alice, bob)
     async with live(world, alice) as stream:
@@ -92,8 +88,7 @@ async def test_events_arrive_in_order(world: World) -> None:
     ]
 
 
-async def test_every_event_sees_fresh_data(world: World) -> None:
-    """What was loaded for one event is not served for the next."""
+async def test_no_data_is_cached_from_one_event_to_the_next(world: World) -> None:
     [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         await stream.any()
@@ -105,8 +100,7 @@ async def test_every_event_sees_fresh_data(world: World) -> None:
     assert counts == [1, 2, 3]
 
 
-async def test_resuming_replays_what_was_missed(world: World) -> None:
-    """From the last event's cursor, nothing is lost and nothing comes twice."""
+async def test_resuming_replays_missed_events_once(world: World) -> None:
     [alice] = await world.users("alice")
     async with live(world, alice) as stream:
         await stream.any()
@@ -119,8 +113,7 @@ async def test_resuming_replays_what_was_missed(world: World) -> None:
         assert [*missed, (await stream.next())["edge"]["node"]["text"]] == ["missed 1", "missed 2", "live"]
 
 
-async def test_query_then_subscribe(world: World) -> None:
-    """With a page's live cursor there is no hole between the page and the stream."""
+async def test_a_subscription_from_the_live_cursor_of_a_page_misses_nothing(world: World) -> None:
     [alice] = await world.users("alice")
     await world.graph.worker().drain()
     document = "{ viewer { homeTimeline { posts(first: 5) { liveCursor nodes { id } } } } }"
@@ -131,19 +124,16 @@ async def test_query_then_subscribe(world: World) -> None:
 
 
 @pytest.mark.parametrize("after", ["", "nonsense", encode_cursor(CursorKind.POST, 1)])
-async def test_a_bad_cursor_is_refused(world: World, after: str) -> None:
-    """A broken or foreign cursor ends the subscription before it begins."""
+async def test_an_invalid_cursor_is_rejected(world: World, after: str) -> None:
     [alice] = await world.users("alice")
     assert await first_error(world, alice, after) == "BAD_USER_INPUT"
 
 
-async def test_nobody_cannot_subscribe(world: World) -> None:
-    """There is no home timeline without a viewer."""
+async def test_an_anonymous_client_cannot_subscribe_to_a_home_timeline(world: World) -> None:
     assert await first_error(world, None, None) == "UNAUTHENTICATED"
 
 
 async def test_logging_out_ends_the_subscription(world: World) -> None:
-    """A session that ends takes its subscriptions with it."""
     [alice] = await world.users("alice")
     context = await world.context(alice)
     results: Any = await schema.subscribe(LIVE, context_value=context, variable_values={})
@@ -155,7 +145,7 @@ async def test_logging_out_ends_the_subscription(world: World) -> None:
 
 
 async def first_error(world: World, viewer: User | None, after: str | None) -> str | None:
-    """Subscribe, and give the code of the error that comes instead of events."""
+    """Subscribe and return the code of the error in the first result."""
     results: Any = await schema.subscribe(
         LIVE, context_value=await world.context(viewer), variable_values={"after": after}
     )
