@@ -90,8 +90,8 @@ class Feed:
     ) -> AsyncGenerator[StreamUpdate]:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
 
-        Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that nobody
-        can find out what a deleted post said. A firehose requires a permission of the viewer: raises NotPermitted if
+        Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
+        cannot find out what a deleted post said. A firehose requires a permission of the viewer: raises NotPermitted if
         the viewer does not have it, or when it is revoked.
 
         Replays of the same viewer take turns. `holder` says whose replays take turns if there is no viewer.
@@ -147,7 +147,7 @@ class Feed:
     async def throttle(self) -> None:
         """Wait while more than half of the buffers are congested: then this process is slow, and not its clients.
 
-        A few slow clients hold up nobody. The log keeps the events that are committed in the meantime.
+        A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
         """
         await asyncio.sleep(0)
         clock = asyncio.get_running_loop().time

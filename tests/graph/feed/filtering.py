@@ -8,7 +8,7 @@ from graph.terms import digest_of
 
 WORDS = ("the", "rain", "sun", "#rain", "北", "北京", "北京人", "京人", "人人人", "手机", "iPhone手机", "한국")
 
-people = st.integers(1, 6)
+users = st.integers(1, 6)
 numbers = st.integers(1, 40)
 texts = st.lists(st.sampled_from((*WORDS, "人", "、", "!")), max_size=6).flatmap(
     lambda words: st.sampled_from(("", " ")).map(lambda gap: gap.join(words))
@@ -36,7 +36,7 @@ def lists(values: st.SearchStrategy[int] | st.SearchStrategy[str]) -> st.SearchS
 
 filters = st.builds(
     EventFilter.of,
-    users=lists(people),
+    users=lists(users),
     keywords=lists(entries),
     within=st.none() | boxes,
     sample=st.none() | samples,
@@ -65,14 +65,14 @@ def deleted_by_older_version(post: int = 1000, *, author: int = 1, number: int =
 posts = st.builds(
     lambda text, author, at, number: published(text, author=author, at=at, number=number),
     texts,
-    people,
+    users,
     places,
     numbers,
 )
 others: st.SearchStrategy[EventBody] = (
-    st.builds(Followed, people, people)
-    | st.builds(Unfollowed, people, people)
-    | st.builds(PostDeleted, people, numbers)
-    | st.builds(ProfileChanged, people)
+    st.builds(Followed, users, users)
+    | st.builds(Unfollowed, users, users)
+    | st.builds(PostDeleted, users, numbers)
+    | st.builds(ProfileChanged, users)
 )
 events = posts | posts.map(deleted) | st.builds(Event, numbers, others)

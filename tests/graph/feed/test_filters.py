@@ -24,7 +24,7 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.model import MAX_NUMBER
-from tests.graph.feed.filtering import deleted, deleted_by_older_version, filters, people, posts, published
+from tests.graph.feed.filtering import deleted, deleted_by_older_version, filters, posts, published, users
 
 EVERYWHERE = Box(-90, -180, 90, 180)
 ALICE, BOB, CAROL = 1, 2, 3
@@ -173,7 +173,7 @@ def test_shares_are_fixed_and_uniform() -> None:
         assert sum(share < sample for share in shares) == pytest.approx(10_000 * sample, rel=0.25)
 
 
-@given(st.integers(1, MAX_NUMBER), people, people)
+@given(st.integers(1, MAX_NUMBER), users, users)
 def test_a_follow_is_sampled_by_its_own_number(number: int, follower: int, followee: int) -> None:
     share = share_of(number)
     event = Event(number, Followed(follower, followee))
