@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive.archive import Archive, Floors
+from graph.archive.archive import Archive
+from graph.archive.floors import Floors
 from graph.model import MAX_NUMBER, Location, Post
 from graph.paging import Window
 
