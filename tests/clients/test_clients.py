@@ -19,6 +19,8 @@ from server.settings import Settings
 from tests.conftest import need
 from tests.server.conftest import Api, serving, settings
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["settings"]
 
 FOLDER = Path(__file__).parent

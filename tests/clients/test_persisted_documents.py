@@ -21,6 +21,8 @@ from server.settings import Settings
 from tests.clients.test_clients import FOLDER, node, run
 from tests.server.conftest import Api, serving, settings
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["node", "settings"]
 
 ROOT = FOLDER.parents[1]

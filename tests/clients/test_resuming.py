@@ -19,6 +19,8 @@ from tests.clients.outages import Proxy, Server, proxied
 from tests.clients.test_clients import FOLDER, node
 from tests.support.graph_worlds import background, befriend, people
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["node"]
 
 PINGING = ("graphql-ws.mjs", "events.mjs", "urql.mjs", "apollo.mjs", "with_gql.py")

@@ -18,6 +18,8 @@ from tests.executor.differential.features import EXPECTED, features_of
 from tests.executor.differential.schemas import GeneratedSchema, SchemaWriter
 from tests.executor.differential.tapes import Tape, tapes
 
+pytestmark = pytest.mark.slow
+
 PARTS = 2
 CASES, LONG_CASES = 4_800, 100_800
 DOCUMENTS, SALTS = 4, 3

@@ -15,6 +15,8 @@ from graph.store.store import Store
 from tests.support.cluster import Cluster, Node, cluster_in, until
 from tests.support.graph_worlds import PATIENCE, outcomes_of
 
+pytestmark = pytest.mark.slow
+
 KEYS = 300
 
 

@@ -22,6 +22,8 @@ from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
 from tests.support.graph_worlds import crowd
 
+pytestmark = pytest.mark.slow
+
 KILLS = 2
 SECONDS_BETWEEN = 1.0
 EVENTS_AT_ONCE = 25

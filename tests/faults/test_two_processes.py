@@ -4,10 +4,14 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from graph import Graph
 from graph.log.events import Followed, Unfollowed
 from graph.model import MAX_NUMBER
 from tests.faults.small_world import EVERYTHING, PASSWORD
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 TIMES = 1000

@@ -39,6 +39,8 @@ from tests.properties.gate import DirectStore, Gate, GatedArchive, GatedStore, S
 from tests.properties.model import History, Operation, World
 from tests.properties.rest import Rest, whole_timeline
 
+pytestmark = pytest.mark.slow
+
 LIMITS = (math.inf, 0.0, 1.0, 2.0)
 MAX_DEATHS = 4
 PARTS = 2

@@ -29,6 +29,8 @@ from tests.properties.live import Client, EventsClient, HomeClient, World
 from tests.support.graph_worlds import crowd
 from tests.support.stores import Fault, HookedStore, sends
 
+pytestmark = pytest.mark.slow
+
 CHECKPOINT_SECONDS = 0.03
 PEOPLE = 4
 TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")

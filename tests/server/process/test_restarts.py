@@ -22,6 +22,8 @@ from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
 from tests.server.conftest import Socket, events, until
 from tests.support.graph_worlds import PATIENCE, background
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a-key-of-restarts-that-is-long-enough"
 LIVE = """subscription ($after: String) {
   homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { text } } } }
