@@ -1,1 +1,1 @@
-"""The archive: older posts in an SQL database."""
+"""The archive of older posts in an SQL database."""

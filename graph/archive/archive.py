@@ -1,7 +1,7 @@
-"""The archive: cold posts in an SQL database, beside the store that holds the hot ones.
+"""The archive: an SQL database of the cold posts. The store holds the hot posts.
 
-A post is moved here once it is no longer among the newest of its author; rows never change, they come and go.
-Statements are SQLAlchemy's, so that SQLite, PostgreSQL and MySQL or MariaDB give the same answers.
+The archiver moves a post here when it is no longer among the newest posts of its author. Rows are inserted and
+deleted, never updated. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -11,7 +11,7 @@ from sqlalchemy import Delete, Select, Table, delete, func, select, union, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
-from graph.archive.database import SECONDS, Database
+from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.floors import Floors
 from graph.archive.migrations import SchemaState
 from graph.archive.statements import FLOORS, IDENTITY, POSTS
@@ -20,38 +20,38 @@ from graph.paging import Window
 
 T = TypeVar("T")
 
-CHUNK = 2000
+IDS_PER_QUERY = 2000
 
 
 class Archive:
-    """The archive at one URL. Nothing connects before the first use.
+    """The archive at one URL. Connects on first use.
 
-    Every method but `close` raises ArchiveUnavailable if the database does not answer within `seconds`; a write may
-    then have been done or not, and can be repeated. The constructor raises ValueError, with a sentence, for a URL
-    that names no archive.
+    Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds.
+    A write may then have been committed or not; repeating it is safe. With `migrates=False`, an outdated schema
+    raises SchemaOutdated. The constructor raises ValueError if the URL is not valid.
     """
 
-    def __init__(self, url: str, *, seconds: float = SECONDS, migrates: bool = True) -> None:
-        self.database = Database(url, seconds, migrates=migrates)
+    def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS, migrates: bool = True) -> None:
+        self.database = Database(url, timeout, migrates=migrates)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Do some work in a transaction of its own, commit included: the one way to the data."""
+        """Run `work` in its own transaction and commit it. All access to the data goes through this method."""
         return await self.database.transaction(work)
 
     async def migrate(self) -> None:
-        """Bring the schema up to date; the first transaction does it if this failed.
+        """Upgrade the schema to the current revision. If this fails, the next transaction tries again.
 
-        Raises SchemaTooNew if a newer version of Fanline has migrated it, and SchemaOutdated if this archive
-        `migrates` nothing.
+        Raises SchemaTooNew if a newer version of Fanline has upgraded the schema, and SchemaOutdated if the schema
+        is outdated and `migrates` is False.
         """
         await self.database.migrate()
 
     async def schema_state(self) -> SchemaState:
-        """Return whether the schema is absent, outdated or current. Creates nothing. Raises SchemaTooNew."""
+        """Return whether the schema is absent, outdated or current. Create nothing. Raises SchemaTooNew."""
         return await self.database.schema_state()
 
     async def identity(self) -> str:
-        """Give the random id that was made with the tables: equal for two processes if they share one archive."""
+        """Return the random id of this archive, which was created with the tables."""
 
         async def work(connection: AsyncConnection) -> str:
             return str((await connection.execute(select(IDENTITY.c.id))).scalar_one())
@@ -59,11 +59,11 @@ class Archive:
         return await self._transaction(work)
 
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
-        """Look posts up by id, in this order; None for those without a row. One query for every 2000."""
+        """Return the posts with these ids, in this order, with None for each missing row. One query per 2,000 ids."""
 
         async def work(connection: AsyncConnection) -> dict[int, Post]:
             found: dict[int, Post] = {}
-            for chunk in _chunks(list(dict.fromkeys(ids)), CHUNK):
+            for chunk in _chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
                 rows = await connection.execute(select(POSTS).where(POSTS.c.id.in_(chunk)))
                 found.update((row[0], _post(*row)) for row in rows)
             return found
@@ -72,10 +72,10 @@ class Archive:
         return [posts.get(post) for post in ids]
 
     async def merge(self, authors: Collection[int], window: Window) -> list[Post]:
-        """Give the posts of a window of all these authors together, in the direction of paging.
+        """Return one window of the merged posts of these authors, in the direction of paging.
 
-        One query; with MySQL and MariaDB two for more than 256 authors. For every author it costs a look into the
-        index and at most `window.count` of its entries, however many posts there are: some 50 ms for 5000 authors.
+        One query; two on MySQL and MariaDB for more than 256 authors. The query reads at most `window.count` index
+        entries per author, about 50 ms for 5,000 authors.
         """
         if not authors:
             return []
@@ -87,9 +87,9 @@ class Archive:
         return await self._transaction(work)
 
     async def slices(self, reads: Sequence[tuple[int, Window]]) -> list[list[Post]]:
-        """Give, for each author and window, its posts in the direction of paging.
+        """Return the posts of each author and window, in the direction of paging.
 
-        One query for every 256 of one direction, each a limited walk along the index.
+        One query per 256 reads of one direction. Each read is a limited index scan.
         """
         if not reads:
             return []
@@ -97,20 +97,20 @@ class Archive:
         async def work(connection: AsyncConnection) -> list[list[Post]]:
             found: list[list[Post]] = [[] for _ in reads]
             for forward in (True, False):
-                places = [place for place, (_, window) in enumerate(reads) if window.forward is forward]
-                for some in _chunks(places, statements.TERMS):
-                    terms = statements.terms_for(len(some))
-                    parameters = statements.walk_parameters([_walk(*reads[place]) for place in some], terms)
-                    for at, *row in await connection.execute(statements.slices(terms, forward), parameters):
-                        found[some[at]].append(_post(*row))
-                for place in places:
-                    found[place].sort(key=lambda post: post.id, reverse=forward)
+                positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
+                for chunk in _chunks(positions, statements.MAX_UNION_TERMS):
+                    terms = statements.terms_for(len(chunk))
+                    parameters = statements.scan_parameters([_scan(*reads[position]) for position in chunk], terms)
+                    for index, *row in await connection.execute(statements.slices(terms, forward), parameters):
+                        found[chunk[index]].append(_post(*row))
+                for position in positions:
+                    found[position].sort(key=lambda post: post.id, reverse=forward)
             return found
 
         return await self._transaction(work)
 
     async def floors(self, author: int) -> Floors:
-        """Give the floors of an author, both 0 at first. One query."""
+        """Return the floors of an author; both are 0 at first. One query."""
 
         async def work(connection: AsyncConnection) -> Floors:
             row = (await connection.execute(select(FLOORS).where(FLOORS.c.author == author))).one_or_none()
@@ -119,9 +119,9 @@ class Archive:
         return await self._transaction(work)
 
     async def add(self, author: int, posts: Sequence[Post], old: int, new: int) -> bool:
-        """Add the rows of an author's posts and move the floor from `old` to `new`, both or neither.
+        """Insert rows for an author's posts and move the floor from `old` to `new`, in one transaction.
 
-        Rows that exist are left alone. False, with nothing written, if the floor is not at `old`.
+        Existing rows stay unchanged. Return False and write nothing if the floor is not `old`.
         """
 
         async def work(connection: AsyncConnection) -> bool:
@@ -137,7 +137,7 @@ class Archive:
         return await self._transaction(work)
 
     async def ids(self, author: int, low: int, high: int) -> set[int]:
-        """Give the ids of an author's rows above `low` up to and including `high`. One query."""
+        """Return the ids of an author's rows in (`low`, `high`]. One query."""
 
         async def work(connection: AsyncConnection) -> set[int]:
             within = (POSTS.c.author == author) & (POSTS.c.id > low) & (POSTS.c.id <= high)
@@ -146,7 +146,7 @@ class Archive:
         return await self._transaction(work)
 
     async def count(self, author: int, upto: int) -> int:
-        """Count an author's rows up to and including an id. One query."""
+        """Return the number of an author's rows with ids up to and including `upto`. One query."""
 
         async def work(connection: AsyncConnection) -> int:
             within = (POSTS.c.author == author) & (POSTS.c.id <= upto)
@@ -155,8 +155,8 @@ class Archive:
         return await self._transaction(work)
 
     async def delete(self, ids: Collection[int]) -> None:
-        """Delete rows; those that are not there are no matter. One transaction for every 2000."""
-        for chunk in _chunks(sorted(set(ids)), CHUNK):
+        """Delete rows. Missing rows are ignored. One transaction per 2,000 ids."""
+        for chunk in _chunks(sorted(set(ids)), IDS_PER_QUERY):
             query = delete(POSTS).where(POSTS.c.id.in_(chunk))
 
             async def work(connection: AsyncConnection, query: Delete = query) -> None:
@@ -164,8 +164,8 @@ class Archive:
 
             await self._transaction(work)
 
-    async def note_freed(self, author: int, upto: int) -> None:
-        """Raise an author's `freed` floor to `upto`, never lower it."""
+    async def raise_freed_floor(self, author: int, upto: int) -> None:
+        """Raise an author's `freed` floor to `upto`. A higher floor stays."""
 
         async def work(connection: AsyncConnection) -> None:
             await _add(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
@@ -175,7 +175,7 @@ class Archive:
         await self._transaction(work)
 
     async def scan(self, after_author: int, limit: int) -> list[int]:
-        """Give the next authors, ascending, who have rows or floors."""
+        """Return up to `limit` authors after `after_author` that have rows or floors, in ascending order."""
 
         async def work(connection: AsyncConnection) -> list[int]:
             parts = [
@@ -188,31 +188,31 @@ class Archive:
         return await self._transaction(work)
 
     async def close(self) -> None:
-        """End what is under way and close the connections."""
+        """Wait for running transactions, cancel those that exceed the timeout, and close the connections."""
         await self.database.close()
 
 
 async def _merge(connection: AsyncConnection, authors: list[int], window: Window) -> tuple[Select[Any], dict[str, int]]:
-    """Choose the statement that merges fast in this database, with its parameters."""
+    """Return the merge statement for this database, and its parameters."""
     parameters = {"low": window.low, "high": window.high, "count": window.count}
     if connection.dialect.name == "sqlite":
         return statements.merged_by_list(authors, window.forward), parameters
     if connection.dialect.name == "postgresql":
         return statements.merged_by_lateral(authors, window.forward), parameters
-    if len(authors) > statements.TERMS:
+    if len(authors) > statements.MAX_UNION_TERMS:
         leading = statements.leading_authors(authors, window.forward)
         authors = list(await connection.scalars(leading, parameters))
     terms = statements.terms_for(len(authors))
-    walks = statements.walk_parameters([_walk(author, window) for author in authors], terms)
-    return statements.merged_by_union(terms, window.forward), parameters | walks
+    scans = [_scan(author, window) for author in authors]
+    return statements.merged_by_union(terms, window.forward), parameters | statements.scan_parameters(scans, terms)
 
 
-def _walk(author: int, window: Window) -> tuple[int, int, int, int]:
+def _scan(author: int, window: Window) -> tuple[int, int, int, int]:
     return (author, window.low, window.high, window.count)
 
 
 async def _add(connection: AsyncConnection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, except those whose primary key is there."""
+    """Insert rows, except those whose primary key exists."""
     if rows:
         await connection.execute(statements.insert_new(connection.dialect.name, table), rows)
 

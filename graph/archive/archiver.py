@@ -1,10 +1,15 @@
-"""The archiver: moves the oldest hot posts of authors who have very many from the store to the archive.
+"""The archiver: moves the oldest hot posts of authors with many posts from the store to the archive.
 
-A move is safe to break off anywhere and to repeat by anyone. Everything up to its new floor is projected before it
-begins; the rows are copied and the archive's own floor moved in one transaction; then rows of posts that were
-deleted meanwhile are removed, and only when the store's hot posts and the rows are the very same does one script
-drop the posts and move the store's floor; last, the posts' records are freed. A floor of the archive ahead of the
-store's tells of a move that broke off, which is taken up after its transaction.
+A move consists of these steps:
+
+1. Wait until every event up to the new floor is projected.
+2. Insert the rows and raise the archive's floor, in one transaction.
+3. Delete the rows of posts that were deleted in the meantime.
+4. In one script, compare the hot posts with the rows; if they are equal, remove the posts and raise the store's floor.
+5. Free the posts' records.
+
+A move can stop after any step, and any process can continue it: if the archive's floor is above the store's floor, the
+next run continues with step 3.
 """
 
 import asyncio
@@ -26,17 +31,18 @@ if TYPE_CHECKING:
 
 AUTHORS_AT_ONCE = 100
 ROWS_AT_ONCE = 1000
-VERIFICATIONS = 5
+TRIM_ATTEMPTS = 5
 POSTS_PER_SCRIPT = 200
-EVERY_SECONDS = 5.0
+INTERVAL_SECONDS = 5.0
 
 logger = logging.getLogger("fanline.archiver")
 
 
 class Archiver:
-    """Keeps at most `hot_posts` posts of an author in the store, and up to `batch` more: it moves that many at once.
+    """Moves `batch` posts of an author at once, as soon as the store holds `hot_posts` + `batch` of them.
 
-    `moved`, `failures` and `waiting` (authors, at the last look) are for whoever watches over it.
+    Metrics: `moved` counts posts, `failures` counts failed attempts, and `waiting` is the number of authors with posts
+    to move at the beginning of the last run.
     """
 
     def __init__(
@@ -53,24 +59,24 @@ class Archiver:
         self.waiting = 0
 
     async def run(self) -> None:
-        """Do what there is to do, every few seconds, until cancelled. Survives outages of the store and the archive."""
+        """Call `work` every few seconds until cancelled. Continue after outages of the store and the archive."""
         while True:
             try:
                 await self.work()
             except ArchiveUnavailable as outage:
                 self.failures += 1
-                logger.warning("Posts wait for the archive: %s", outage.reason)
+                logger.warning("The archive is unavailable; posts stay in the store: %s", outage.reason)
             except StoreUnavailable as outage:
-                logger.warning("The archiver waits for the store: %s", outage.reason)
+                logger.warning("The store is unavailable; the archiver retries: %s", outage.reason)
             except Exception:
                 self.failures += 1
-                logger.exception("The archiver failed; it tries again")
-            await asyncio.sleep(EVERY_SECONDS)
+                logger.exception("The archiver failed; it retries")
+            await asyncio.sleep(INTERVAL_SECONDS)
 
     async def work(self) -> None:
-        """Delete the rows of deleted posts, then move posts of every author noted.
+        """Delete the rows of deleted posts, then move posts of every author in the work set.
 
-        Raises ArchiveUnavailable, and WrongArchive.
+        Raises ArchiveUnavailable and WrongArchive.
         """
         while await self._delete_rows():
             continue
@@ -79,59 +85,60 @@ class Archiver:
         self.waiting = await self._store.run("ZCARD", keys.ARCHIVABLE)
         if self.waiting:
             await self._binding.claim()
-        left = 0
-        while noted := await self._noted(left):
-            for author, number in noted:
-                if await self._settle_alone(author):
-                    # Only this very note: a post listed meanwhile may have left a newer one.
+        skipped = 0
+        while authors := await self._next_authors(skipped):
+            for author, number in authors:
+                if await self._archive_or_log(author):
+                    # By score: a post listed in the meantime may have added the author again with a newer number.
                     await self._store.run("ZREMRANGEBYSCORE", keys.ARCHIVABLE, number, number)
                 else:
-                    left += 1
+                    skipped += 1
 
     async def _free_rewritten(self) -> bool:
-        """Free records that were written again though the archive has them; tell whether there may be more."""
-        noted = await self._store.run("ZRANGE", keys.REWRITTEN, 0, ROWS_AT_ONCE - 1)
-        if noted:
-            rows = await (await self._binding.archive()).get_many([int(post) for post in noted])
+        """Free records of archived posts that a repeated event has written. Return whether there may be more."""
+        posts = await self._store.run("ZRANGE", keys.REWRITTEN, 0, ROWS_AT_ONCE - 1)
+        if posts:
+            rows = await (await self._binding.archive()).get_many([int(post) for post in posts])
             await self._free_records([row.id for row in rows if row is not None])
-            await self._store.run("ZREM", keys.REWRITTEN, *noted)
-        return len(noted) == ROWS_AT_ONCE
+            await self._store.run("ZREM", keys.REWRITTEN, *posts)
+        return len(posts) == ROWS_AT_ONCE
 
-    async def _noted(self, start: int) -> list[tuple[int, int]]:
-        """Read notes from this place on: author, and the number of the post that left the note. One round trip."""
+    async def _next_authors(self, start: int) -> list[tuple[int, int]]:
+        """Return authors of the work set from index `start`, each with the number of the post that added it."""
         rows = await self._store.run("ZRANGE", keys.ARCHIVABLE, start, start + AUTHORS_AT_ONCE - 1, "WITHSCORES")
         return [(int(author), int(number)) for author, number in rows]
 
-    async def _settle_alone(self, author: int) -> bool:
-        """Settle one author, so that whatever is wrong there holds up nobody else."""
+    async def _archive_or_log(self, author: int) -> bool:
+        """Archive one author's posts. Log unexpected errors, so that one author cannot block the others."""
         try:
-            return await self.settle(author)
+            return await self.archive_author(author)
         except (ArchiveUnavailable, StoreUnavailable):
             raise
         except Exception:
             self.failures += 1
-            logger.exception("Posts of author %d could not be archived", author)
+            logger.exception("Archiving the posts of user %d failed", author)
             return False
 
     async def _delete_rows(self) -> bool:
-        """Delete rows of posts that were deleted; tell whether there may be more."""
-        noted = await self._store.run("ZRANGE", keys.DELETED, 0, ROWS_AT_ONCE - 1)
-        if noted:
-            await self._archive.delete([int(post) for post in noted])
-            await self._store.run("ZREM", keys.DELETED, *noted)
-        return len(noted) == ROWS_AT_ONCE
+        """Delete the rows of deleted posts. Return whether there may be more."""
+        posts = await self._store.run("ZRANGE", keys.DELETED, 0, ROWS_AT_ONCE - 1)
+        if posts:
+            await self._archive.delete([int(post) for post in posts])
+            await self._store.run("ZREM", keys.DELETED, *posts)
+        return len(posts) == ROWS_AT_ONCE
 
-    async def settle(self, author: int) -> bool:
-        """Move an author's posts until few enough are hot, and finish what was left half done; True if nothing is left.
+    async def archive_author(self, author: int) -> bool:
+        """Continue an unfinished move of an author, then move posts until few enough are hot.
 
-        For every batch about ten round trips and seven queries or transactions. Raises ArchiveUnavailable.
+        Return True if nothing is left to do. About 10 round trips and 7 queries or transactions per batch. Raises
+        ArchiveUnavailable.
         """
         while True:
             watermark = await self._log.watermark()
             floor, hot, oldest = await self._oldest(author)
             floors = await self._archive.floors(author)
             if floors.moved < floor:
-                return self._damaged(author, "the archive has never got as far as the store says")
+                return self._report_damage(author, "the archive's floor is below the store's floor")
             if floors.moved > floor:
                 if not await self._trim(author, floor, floors.moved):
                     return False
@@ -142,23 +149,23 @@ class Archiver:
             elif not await self._copy(author, floor, [post for post in oldest if post <= watermark]):
                 return False
 
-    def _damaged(self, author: int, what: str) -> bool:
-        """Tell that an author's posts are not as they should be; nothing is moved until they are repaired."""
+    def _report_damage(self, author: int, what: str) -> bool:
+        """Log that an author's data is inconsistent, and return False. Nothing is moved until it is repaired."""
         self.failures += 1
-        logger.error("Posts of author %d are not archived: %s. Run a repair.", author, what)
+        logger.error("Posts of user %d cannot be archived: %s. Run `fanline repair`.", author, what)
         return False
 
     async def _oldest(self, author: int) -> tuple[int, int, list[int]]:
-        """Read the archive floor, how many posts are hot, and the batch of the oldest of them. One round trip."""
+        """Return the archive floor, the number of hot posts, and the oldest batch of hot posts. One round trip."""
         name = keys.posts(author)
         [members, rows] = await self._store.read(
             [("ZCARD", name), ("ZRANGE", name, 0, self._batch, "WITHSCORES")],
         )
-        floor, posts = divided(rows)
+        floor, posts = split_floor(rows)
         return floor, members - 1, posts[: self._batch]
 
     async def _copy(self, author: int, floor: int, posts: list[int]) -> bool:
-        """Copy posts, and move the archive's floor to the last of them; False if none can be moved now."""
+        """Copy posts and raise the archive's floor to the last one. Return False if no post can be moved now."""
         if not posts:
             return False
         records = await self._store.read([read_post(post) for post in posts])
@@ -168,13 +175,13 @@ class Archiver:
         )
 
     async def _trim(self, author: int, old: int, new: int) -> bool:
-        """Drop the posts that the archive holds, once they are the very same; tell whether that is done.
+        """Remove the archived posts from the hot timeline if they equal the rows. Return whether that is done.
 
-        Rows of posts that were deleted meanwhile go first. A row of a post that is neither hot nor deleted is a sign
-        of damage, and may be all that is left of the post.
+        Delete the rows of posts that were deleted in the meantime. Keep a row whose post is neither hot nor deleted:
+        that is damage, and the row may be the last copy of the post.
         """
-        for _ in range(VERIFICATIONS):
-            # Posts first: a floor that stands still afterwards stood still when they were read.
+        for _ in range(TRIM_ATTEMPTS):
+            # Posts before the floor: if the floor is unchanged afterwards, no post was removed before the read.
             name = keys.posts(author)
             [members, floor] = await self._store.read(
                 [("ZRANGE", name, f"({old}", new, "BYSCORE"), ("ZSCORE", name, "f")],
@@ -183,11 +190,11 @@ class Archiver:
                 return True
             hot = [int(post) for post in members]
             archived = await self._archive.ids(author, old, new)
-            strangers = sorted(archived - set(hot))
-            buried = await self._store.read([("HEXISTS", keys.post(post), "deleted") for post in strangers])
-            if not all(buried):
-                return self._damaged(author, "the archive holds posts that the store has lost")
-            await self._archive.delete(strangers)
+            not_hot = sorted(archived - set(hot))
+            deleted = await self._store.read([("HEXISTS", keys.post(post), "deleted") for post in not_hot])
+            if not all(deleted):
+                return self._report_damage(author, "the archive holds posts that are missing in the store")
+            await self._archive.delete(not_hot)
             same = sorted(archived & set(hot))
             trim = script("trim_posts").call([keys.posts(author), keys.cold(author)], old, new, *same)
             outcome = await self._store.run(*trim)
@@ -197,18 +204,18 @@ class Archiver:
         return False
 
     async def _free(self, author: int, low: int, high: int) -> None:
-        """Free the store's records of archived posts."""
+        """Delete the store's records of the archived posts in (`low`, `high`], and raise the `freed` floor."""
         posts = sorted(await self._archive.ids(author, low, high))
         await self._free_records(posts)
-        await self._archive.note_freed(author, high)
+        await self._archive.raise_freed_floor(author, high)
 
     async def _free_records(self, posts: Sequence[int]) -> None:
-        """Free the records of posts that the archive has. One round trip."""
+        """Delete records, but not tombstones. One round trip."""
         groups = self._store.together(posts, keys.post, POSTS_PER_SCRIPT)
         await self._store.send([script("free_post").call([keys.post(p) for p in group]) for group in groups])
 
 
-def divided(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:
-    """Divide members of a timeline and their scores into the archive floor and the hot posts."""
+def split_floor(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:
+    """Return the archive floor and the hot posts of a timeline's members and scores."""
     floor = next((int(score) for member, score in rows if member == "f"), 0)
     return floor, [int(member) for member, _ in rows if member != "f"]

@@ -1,7 +1,7 @@
-"""Ownership: which archive holds the older posts of a store.
+"""The archive binding: the check that a process uses the archive that holds the older posts of its store.
 
-Two machines that were each given an archive of their own would lose each other's posts without a word. So the store
-remembers the archive that its first post went to, and no process reads from another one.
+If two processes moved posts of one store to different archives, each would miss the posts of the other. The store
+keeps the identity of the archive that received its first post, and every process compares it with its own archive.
 """
 
 from collections.abc import Sequence
@@ -17,39 +17,43 @@ if TYPE_CHECKING:
 
 
 class ArchiveBinding:
-    """The archive of a store, or the lack of one, and whether it is the right one."""
+    """The archive of this process, if any, and the check that it belongs to the store."""
 
     def __init__(self, store: Store, archive: "Archive | None") -> None:
         self._store = store
         self._archive = archive
-        self._owned = False
+        self._checked = False
 
     async def check(self) -> None:
-        """See that the archive is the one that holds this store's older posts, if there are any yet.
+        """Check that the store's older posts, if there are any, are in this process's archive.
 
-        Raises ArchiveUnavailable, also if this process was given none, and WrongArchive. Two trips until it is known.
+        Raises ArchiveUnavailable if the archive does not answer or none is configured, and WrongArchive. One round
+        trip and one query; nothing after the first success.
         """
-        if self._owned:
+        if self._checked:
             return
-        owner = await self._store.run("GET", keys.ARCHIVE)
-        if owner is None:
+        identity = await self._store.run("GET", keys.ARCHIVE)
+        if identity is None:
             return
         if self._archive is None:
-            raise ArchiveUnavailable("This process was given no archive, and older posts are in one.")
-        if owner != await self._archive.identity():
+            raise ArchiveUnavailable("The store's older posts are in an archive, but none is configured here.")
+        if identity != await self._archive.identity():
             raise WrongArchive
-        self._owned = True
+        self._checked = True
 
     async def claim(self) -> None:
-        """Note in the store, before the first post goes there, which archive holds its posts. Raises like `check`."""
-        if not self._owned and self._archive is not None:
+        """Write the archive's identity to the store, unless it has one, then check it. Raises like `check`.
+
+        Must be called before the first post is moved to the archive.
+        """
+        if not self._checked and self._archive is not None:
             await self._store.run("SET", keys.ARCHIVE, await self._archive.identity(), "NX")
         await self.check()
 
     async def look_up(self, ids: Sequence[int]) -> list[Post | None]:
-        """Look posts up that the store does not know; without an archive, and if the store has never had one, None.
+        """Return the archived posts with these ids, None for each missing one. One query.
 
-        One query. Raises ArchiveUnavailable.
+        Return only None if no archive is configured and the store has never had one. Raises ArchiveUnavailable.
         """
         if self._archive is None:
             await self.check()
@@ -57,11 +61,11 @@ class ArchiveBinding:
         return await (await self.archive()).get_many(ids)
 
     async def archive(self) -> "Archive":
-        """Give the archive to read older posts from. Raises ArchiveUnavailable if there is none, or a wrong one."""
+        """Return the archive. Raises ArchiveUnavailable if none is configured or it belongs to another store."""
         try:
             await self.check()
         except WrongArchive as wrong:
             raise ArchiveUnavailable(wrong) from wrong
         if self._archive is None:
-            raise ArchiveUnavailable("This process was given no archive.")
+            raise ArchiveUnavailable("No archive is configured here.")
         return self._archive

@@ -1,13 +1,13 @@
-"""The floors of an author's archived posts, in a module that loads no SQL library."""
+"""The floors of an author's archived posts, in a module that does not import SQLAlchemy."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """How far the moving of one author's posts into the archive has come.
+    """The progress of one author's posts from the store into the archive.
 
-    Every live post of the author up to `moved` has its row; up to `freed` the store's records of them are gone.
+    Every live post of the author up to `moved` has a row. Up to `freed`, the store no longer holds their records.
     """
 
     moved: int = 0

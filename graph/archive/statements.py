@@ -1,8 +1,7 @@
-"""The archive's tables, and those of its statements that take care to be fast in every database.
+"""The archive's tables, and the statements that need a form of their own for each database.
 
-What is to be avoided is a walk through the table, however few authors are asked for: optimizers fall for it, because
-`id` is the primary key and the order asked for. So each author's newest posts are read along the index
-(author, id), where they lie together in order, and only ids are gathered before the rows are fetched.
+The statements force a scan of the index (author, id) per author and read ids first, then the rows. Without that,
+optimizers choose a scan of the whole table even for a few authors, because `id` is the primary key and the sort order.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,9 +34,9 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.selectable import Subquery
 
-TERMS = 256  # of a union; SQLite allows 500
-MEMBERS = 900  # of a list; from 1000 on, MariaDB makes a table of it and walks whole authors
-NOBODY = -1
+MAX_UNION_TERMS = 256  # SQLite allows 500
+MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all posts of each author
+NO_AUTHOR = -1
 
 metadata = MetaData()
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
@@ -67,98 +66,101 @@ POSTS = Table(
 )
 
 
-def newest_first(ids: ColumnElement[int], forward: bool) -> UnaryExpression[int]:
-    """Order in the direction of paging."""
+def page_order(ids: ColumnElement[int], forward: bool) -> UnaryExpression[int]:
+    """Return the sort order for the direction of paging."""
     return ids.desc() if forward else ids.asc()
 
 
-def between() -> ColumnElement[bool]:
-    """Bound the ids by the parameters `low` and `high`, both exclusive."""
+def in_window() -> ColumnElement[bool]:
+    """Return the condition that ids lie between the parameters `low` and `high`, both exclusive."""
     return (POSTS.c.id > bindparam("low")) & (POSTS.c.id < bindparam("high"))
 
 
 def merged_by_list(authors: Collection[int], forward: bool) -> Select[Any]:
-    """Merge for SQLite: it walks the index once for each author, and leaves each walk when no row can count.
+    """Return the merge statement for SQLite: one index scan per author, each ended early.
 
-    Unless told to, it walks the table for long lists, though it has to read all of it if they wrote little.
+    Without INDEXED BY, SQLite scans the table for long lists of authors.
     """
     id, author = column("id", NUMBER), column("author", NUMBER)
-    walks = select(id).select_from(text("fanline_posts INDEXED BY fanline_posts_author"))
-    within = walks.where(author.in_(authors), id > bindparam("low"), id < bindparam("high"))
-    return _rows(within.order_by(newest_first(id, forward)).limit(bindparam("count")), forward)
+    ids = select(id).select_from(text("fanline_posts INDEXED BY fanline_posts_author"))
+    within = ids.where(author.in_(authors), id > bindparam("low"), id < bindparam("high"))
+    return _rows(within.order_by(page_order(id, forward)).limit(bindparam("count")), forward)
 
 
 def merged_by_lateral(authors: Collection[int], forward: bool) -> Select[Any]:
-    """Merge for PostgreSQL: a limited walk along the index for each author."""
+    """Return the merge statement for PostgreSQL: a limited index scan per author."""
     array = bindparam("authors", list(authors), postgresql.ARRAY(BigInteger))
     each = func.unnest(array).table_valued("author", name="asked").render_derived()
-    order = newest_first(POSTS.c.id, forward)
-    walk = select(POSTS.c.id).where(POSTS.c.author == each.c.author, between()).order_by(order)
-    walks = walk.limit(bindparam("count")).lateral()
-    first = select(walks.c.id).select_from(each.join(walks, true()))
-    return _rows(first.order_by(newest_first(walks.c.id, forward)).limit(bindparam("count")), forward)
+    order = page_order(POSTS.c.id, forward)
+    scan = select(POSTS.c.id).where(POSTS.c.author == each.c.author, in_window()).order_by(order)
+    scans = scan.limit(bindparam("count")).lateral()
+    first = select(scans.c.id).select_from(each.join(scans, true()))
+    return _rows(first.order_by(page_order(scans.c.id, forward)).limit(bindparam("count")), forward)
 
 
 @lru_cache(maxsize=64)
 def merged_by_union(terms: int, forward: bool) -> Select[Any]:
-    """Merge for MySQL and MariaDB: a limited walk along the index for each author, all in one union."""
-    ids = walks(terms, forward)
-    return _rows(select(ids.c.id).order_by(newest_first(ids.c.id, forward)).limit(bindparam("count")), forward)
+    """Return the merge statement for MySQL and MariaDB: a union of limited index scans, one per author."""
+    ids = index_scans(terms, forward)
+    return _rows(select(ids.c.id).order_by(page_order(ids.c.id, forward)).limit(bindparam("count")), forward)
 
 
 def _rows(ids: Select[Any], forward: bool) -> Select[Any]:
-    """Fetch the rows of some ids, in the direction of paging."""
+    """Return the statement that reads the rows of the selected ids, in the direction of paging."""
     chosen = ids.subquery()
-    return select(POSTS).join(chosen, chosen.c.id == POSTS.c.id).order_by(newest_first(POSTS.c.id, forward))
+    return select(POSTS).join(chosen, chosen.c.id == POSTS.c.id).order_by(page_order(POSTS.c.id, forward))
 
 
 def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
-    """Choose `count` authors whose first post is first: nobody else's can be among the first `count` posts.
+    """Return the statement that selects the `count` authors whose posts can be in the window, for MySQL and MariaDB.
 
-    For MySQL and MariaDB, which then skip through the index from author to author.
+    They are the authors whose first posts come first. The databases find them with a loose index scan.
     """
     first = (func.max if forward else func.min)(POSTS.c.id).label("first")
     parts = [
-        select(POSTS.c.author, first).where(POSTS.c.author.in_(authors[at : at + MEMBERS]), between())
-        for at in range(0, len(authors), MEMBERS)
+        select(POSTS.c.author, first).where(POSTS.c.author.in_(authors[at : at + MAX_LIST_LENGTH]), in_window())
+        for at in range(0, len(authors), MAX_LIST_LENGTH)
     ]
     every = union_all(*(part.group_by(POSTS.c.author) for part in parts)).subquery()
-    return select(every.c.author).order_by(newest_first(every.c.first, forward)).limit(bindparam("count"))
+    return select(every.c.author).order_by(page_order(every.c.first, forward)).limit(bindparam("count"))
 
 
 @lru_cache(maxsize=64)
 def slices(terms: int, forward: bool) -> Select[Any]:
-    """Read limited walks, each row with the place of its walk; the parameters are those of `walk_parameters`."""
-    ids = walks(terms, forward)
-    return select(ids.c.place, POSTS).join(ids, ids.c.id == POSTS.c.id)
+    """Return the statement for `terms` index scans; each row begins with the position of its scan.
+
+    `scan_parameters` builds its parameters.
+    """
+    ids = index_scans(terms, forward)
+    return select(ids.c.position, POSTS).join(ids, ids.c.id == POSTS.c.id)
 
 
-def walks(terms: int, forward: bool) -> Subquery:
-    """Gather (place, id) of limited walks along the index, one a place."""
+def index_scans(terms: int, forward: bool) -> Subquery:
+    """Return a subquery with (position, id) of `terms` limited index scans."""
     parts = []
-    for place in range(terms):
-        within = (POSTS.c.id > bindparam(f"low{place}")) & (POSTS.c.id < bindparam(f"high{place}"))
-        walk = select(POSTS.c.id).where(POSTS.c.author == bindparam(f"author{place}"), within)
-        limited = walk.order_by(newest_first(POSTS.c.id, forward)).limit(bindparam(f"count{place}")).subquery()
-        parts.append(select(literal_column(str(place)).label("place"), limited.c.id))
+    for position in range(terms):
+        within = (POSTS.c.id > bindparam(f"low{position}")) & (POSTS.c.id < bindparam(f"high{position}"))
+        scan = select(POSTS.c.id).where(POSTS.c.author == bindparam(f"author{position}"), within)
+        limited = scan.order_by(page_order(POSTS.c.id, forward)).limit(bindparam(f"count{position}")).subquery()
+        parts.append(select(literal_column(str(position)).label("position"), limited.c.id))
     return union_all(*parts).subquery()
 
 
 def terms_for(reads: int) -> int:
-    """Round a number of walks up, so that few different statements have to be prepared."""
-    return min(TERMS, 1 << (reads - 1).bit_length())
+    """Return the number of scans rounded up to a power of two, so that few different statements are prepared."""
+    return min(MAX_UNION_TERMS, 1 << (reads - 1).bit_length())
 
 
-def walk_parameters(reads: Sequence[tuple[int, int, int, int]], terms: int) -> dict[str, int]:
-    """Give the parameters of walks: author, low, high and count of each; those too many find nothing."""
-    padded = [*reads, *[(NOBODY, 0, 0, 0)] * (terms - len(reads))]
+def scan_parameters(reads: Sequence[tuple[int, int, int, int]], terms: int) -> dict[str, int]:
+    """Return the parameters of index scans: author, low, high and count of each. Surplus scans find nothing."""
+    padded = [*reads, *[(NO_AUTHOR, 0, 0, 0)] * (terms - len(reads))]
     names = ("author", "low", "high", "count")
     return {f"{name}{at}": value for at, read in enumerate(padded) for name, value in zip(names, read, strict=True)}
 
 
 def insert_new(dialect: str, table: Table) -> Insert:
-    """Insert rows, but leave those alone whose primary key is there."""
-    if dialect == "mysql":  # INSERT IGNORE would also ignore what is wrong with a row
+    """Return the statement that inserts rows, except those whose primary key exists."""
+    if dialect == "mysql":  # INSERT IGNORE would also ignore invalid values
         [key] = table.primary_key.columns
         return mysql.insert(table).on_duplicate_key_update({key.name: key})
     new = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)

@@ -1,33 +1,33 @@
-"""The archive's schema: one migration per file in `versions`, and what runs them.
+"""The archive's schema: one migration per file in `versions`, and the functions that check and upgrade the schema.
 
-Processes that start together take turns: each holds a lock of the database while it checks and migrates.
+Each process holds a lock of the database while it upgrades, so that processes that start together take turns.
+Alembic is imported on first use, because most commands never check the schema.
 """
 
 import asyncio
 import hashlib
 import threading
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Column, Connection, MetaData, String, Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.errors import GraphError
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 VERSION_TABLE = "fanline_schema"
 VERSIONS = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
-SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 RETRY_SECONDS = 0.05
 
-_running = threading.Lock()  # alembic keeps the migration that runs in globals of the process
+_running = threading.Lock()  # Alembic keeps the running migration in module globals
 
 
 class SchemaState(Enum):
-    """How the schema of a database compares with the one that this version knows."""
+    """How the schema of a database compares with the schema of this version of Fanline."""
 
     ABSENT = "absent"
     OUTDATED = "outdated"
@@ -35,30 +35,34 @@ class SchemaState(Enum):
 
 
 class SchemaMismatch(GraphError):
-    """The archive's schema is not the one that this version knows."""
+    """The archive's schema is not the schema of this version of Fanline."""
 
 
 class SchemaTooNew(SchemaMismatch):
-    """A newer version of Fanline has migrated the archive, so this one must not use it."""
+    """A newer version of Fanline has upgraded the archive's schema, so this version must not use it."""
 
     def __init__(self, found: str, known: str) -> None:
         super().__init__(
-            f"The archive was migrated to revision {found} by a newer version of Fanline; this one knows up to {known}."
+            f"A newer version of Fanline has upgraded the archive's schema to revision {found}; this version supports "
+            f"revisions up to {known}. Upgrade Fanline."
         )
 
 
 class SchemaOutdated(SchemaMismatch):
-    """The archive has to be migrated, which a read-only command does not do."""
+    """The archive's schema is outdated, and a read-only command does not upgrade it."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The archive's schema is older than this version of Fanline. `fanline serve`, `fanline worker` and "
-            "`fanline repair` migrate it."
+            "The archive's schema is older than this version of Fanline. Run `fanline serve`, `fanline worker` or "
+            "`fanline repair` to upgrade it."
         )
 
 
 def state(connection: Connection) -> SchemaState:
     """Return the state of the schema. Raises SchemaTooNew if this version does not know the revision."""
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
     scripts = ScriptDirectory.from_config(_config())
     known, head = {script.revision for script in scripts.walk_revisions()}, scripts.get_current_head()
     found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
@@ -70,7 +74,7 @@ def state(connection: Connection) -> SchemaState:
 
 
 async def upgrade(connection: AsyncConnection) -> None:
-    """Run the missing migrations in the connection's transaction. Wait for another process that migrates."""
+    """Run the missing migrations in the connection's transaction. Wait while another process runs them."""
     await _take_turns(connection)
     while not _running.acquire(blocking=False):  # noqa: ASYNC110 - its holder may run in another event loop
         await asyncio.sleep(RETRY_SECONDS)
@@ -81,23 +85,27 @@ async def upgrade(connection: AsyncConnection) -> None:
 
 
 async def _take_turns(connection: AsyncConnection) -> None:
-    """Lock out other processes until the transaction or the connection ends; SQLite's transaction does by itself."""
+    """Take a lock that ends with the transaction or the connection. On SQLite, the transaction is the lock."""
     name = f"fanline_migration_{connection.engine.url.database}"
     if connection.dialect.name == "postgresql":
         await connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
     elif connection.dialect.name == "mysql":
-        short = hashlib.sha256(name.encode()).hexdigest()[:48]  # the locks of all databases share their names
-        if not await connection.scalar(select(func.get_lock(short, int(SECONDS)))):
-            raise TimeoutError("another process migrates the archive and does not end")
+        short = hashlib.sha256(name.encode()).hexdigest()[:48]  # lock names are global to the server
+        if not await connection.scalar(select(func.get_lock(short, int(TIMEOUT_SECONDS)))):
+            raise TimeoutError(f"another process has been upgrading the schema for {TIMEOUT_SECONDS:g} seconds")
 
 
 def _upgrade(connection: Connection) -> None:
+    from alembic import command
+
     if state(connection) is not SchemaState.CURRENT:
-        VERSIONS.create(connection, checkfirst=True)  # alembic would name the key, which MySQL warns of
+        VERSIONS.create(connection, checkfirst=True)  # Alembic would name the primary key, and MySQL warns about that
         command.upgrade(_config(connection=connection, version_table=VERSION_TABLE), "head")
 
 
-def _config(**attributes: Any) -> Config:
+def _config(**attributes: Any) -> "Config":
+    from alembic.config import Config
+
     config = Config(attributes=attributes)
     config.set_main_option("script_location", "graph.archive:migrations")
     config.set_main_option("path_separator", "os")

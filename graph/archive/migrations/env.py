@@ -1,4 +1,4 @@
-"""Alembic's environment: run the migrations in the transaction of `graph.archive.database`."""
+"""Alembic's environment: runs the migrations in the transaction that `graph.archive.database` has begun."""
 
 from alembic import context
 

@@ -1,8 +1,8 @@
-"""A small world whose oldest posts are due to move into the archive, again and again, and what must hold in it."""
+"""A small world with posts that are due to move to the archive, and the checks of its state."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,28 +11,29 @@ from redis.asyncio import Redis
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph import Graph, Tuning, keys
+from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.archive.statements import FLOORS, POSTS
 from graph.model import MAX_NUMBER
 from graph.projections.mode import Mode
+from tests.conftest import CHEAP
 from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
 from tests.support.stores import HookedStore
 
 T = TypeVar("T")
-Deed = Callable[[], Awaitable[Any]]
+Action = Callable[[], Awaitable[Any]]
 
-CHEAP = {"argon2_time_cost": 1, "argon2_memory_kib": 8, "argon2_parallelism": 1}
+
 HOT, BATCH = 3, 2
 
 
 class HookedArchive(Archive):
-    """A real archive whose transactions pass a store's hooks, each as the command `("ARCHIVE", method)`."""
+    """A real archive whose transactions call a store's hooks, each with the command `("ARCHIVE", method)`."""
 
     def __init__(self, url: str, store: HookedStore) -> None:
         super().__init__(url)
         self._store = store
-        event.listen(self.database.engine.sync_engine, "connect", in_memory_of_the_system)
+        event.listen(self.database.engine.sync_engine, "connect", disable_sync)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         command = [("ARCHIVE", work.__qualname__.split(".")[1])]
@@ -44,21 +45,21 @@ class HookedArchive(Archive):
         return result
 
 
-def in_memory_of_the_system(connection: Any, record: Any) -> None:
-    """Let SQLite write nothing through to the disk: these tests end processes, not the machine."""
+def disable_sync(connection: Any, record: Any) -> None:
+    """Let SQLite skip syncing to disk: these tests simulate crashes of processes, not of the machine."""
     connection.execute("PRAGMA synchronous = OFF").close()
     connection.execute("PRAGMA journal_mode = WAL").close()
-    record.info["durable"] = True  # so that the archive does not switch it on again
+    record.info["durable"] = True  # otherwise the archive enables syncing restore
 
 
 class Meanwhile:
-    """Does something once, right before the n-th call that a process makes to the store or the archive."""
+    """Runs an action once, before the n-th call that a process makes to the store or the archive."""
 
-    def __init__(self, process: Graph, call: int, deed: Deed) -> None:
+    def __init__(self, process: Graph, call: int, action: Action) -> None:
         assert isinstance(process.store, HookedStore)
         self.happened = False
         self._left = call
-        self._deed = deed
+        self._deed = action
         process.store.before.append(self._hook)
 
     async def _hook(self, _: Sequence[Any]) -> None:
@@ -69,11 +70,10 @@ class Meanwhile:
 
 
 @dataclass
-class Moving:
-    """alice follows bob and carol, and has a cache; bob has written so much that two of his posts are due to move.
+class ArchiveWorld:
+    """A world in which alice follows bob and carol and has a home cache, and two of bob's posts are due to move.
 
-    carol's posts are older than bob's, so that his archived ones lie between those that are hot. Each process has a
-    store and an archive of its own to the same data.
+    carol's hot posts are older than bob's posts. Each process has its own connections to the same store and archive.
     """
 
     url: str
@@ -81,11 +81,11 @@ class Moving:
     raw: Redis
     processes: list[Graph] = field(default_factory=list)
     posts: dict[int, list[int]] = field(default_factory=dict)
-    picture: list[tuple[str, int, Any]] = field(default_factory=list)
-    began: dict[int, list[int]] = field(default_factory=dict)
+    snapshot: list[tuple[str, int, Any]] = field(default_factory=list)
+    initial_posts: dict[int, list[int]] = field(default_factory=dict)
 
-    async def begin(self) -> "Moving":
-        """Make the world, and remember it for `again`."""
+    async def begin(self) -> "ArchiveWorld":
+        """Create the world, and take a snapshot for `restore`."""
         self.graph = self.process()
         self.alice, self.bob, self.carol = await people(self.graph, "alice", "bob", "carol")
         await befriend(self.graph, self.alice, self.bob, self.carol)
@@ -95,33 +95,34 @@ class Moving:
         await cached(self.graph, self.alice)
         await archive_of(self.graph).migrate()
         async with Redis.from_url(self.url) as bytes_:
-            self.picture = [(key, await bytes_.pttl(key), await bytes_.dump(key)) async for key in bytes_.scan_iter()]
-        self.began = {author: list(posts) for author, posts in self.posts.items()}
+            self.snapshot = [(key, await bytes_.pttl(key), await bytes_.dump(key)) async for key in bytes_.scan_iter()]
+        self.initial_posts = {author: list(posts) for author, posts in self.posts.items()}
         return self
 
     def process(self, *, single_slot: bool = True, **tuning: Any) -> Graph:
-        """Open a graph on this world, as another process would: on a cluster, or on one server."""
+        """Open a graph on this world, as another process would."""
         store = HookedStore(self.url, single_slot=single_slot)
-        options = {"home_size": 7, "hot_posts": HOT, "archive_batch": BATCH, "tombstones_live": timedelta(0)}
-        graph = Graph(store, Tuning(**CHEAP | options | tuning), HookedArchive(f"sqlite:///{self.rows}", store))
+        options: dict[str, Any] = {"home_size": 7, "hot_posts": HOT, "archive_batch": BATCH}
+        options = options | {"tombstones_live": timedelta(0)} | tuning
+        graph = Graph(store, replace(CHEAP, **options), HookedArchive(f"sqlite:///{self.rows}", store))
         self.processes.append(graph)
         return graph
 
-    async def again(self) -> Graph:
-        """Let everything be as it was in the beginning, and give a new process."""
+    async def restore(self) -> Graph:
+        """Restore the snapshot, and return a new process."""
         await self.close()
         self.graph = self.process()
         await self.raw.flushall()
         async with Redis.from_url(self.url) as bytes_, bytes_.pipeline(transaction=False) as pipeline:
-            for key, ttl, value in self.picture:
+            for key, ttl, value in self.snapshot:
                 pipeline.restore(key, max(0, ttl), value)
             await pipeline.execute()
         await self.forget_rows()
-        self.posts = {author: list(posts) for author, posts in self.began.items()}
+        self.posts = {author: list(posts) for author, posts in self.initial_posts.items()}
         return self.process()
 
     async def forget_rows(self) -> None:
-        """Empty the archive."""
+        """Delete all rows and floors of the archive."""
 
         async def work(connection: AsyncConnection) -> None:
             for table in (POSTS, FLOORS):
@@ -132,36 +133,37 @@ class Moving:
     async def close(self) -> None:
         """Close all processes."""
         for graph in self.processes:
+            assert isinstance(graph.store, HookedStore)
             graph.store.before.clear()
             graph.store.after.clear()
             await graph.close()
         self.processes.clear()
 
     async def publish(self, author: int, count: int, *, drain: bool = False) -> None:
-        """Somebody writes posts."""
+        """Publish posts."""
         self.posts.setdefault(author, []).extend(await posts(self.graph, author, *map(str, range(count))))
         if drain:
             await self.graph.worker().drain()
 
     async def delete(self, author: int, *indices: int, drain: bool = False) -> None:
-        """Somebody deletes some of their posts, counted from the oldest."""
+        """Delete posts of an author by index, the oldest first."""
         for post in [self.posts[author][index] for index in indices]:
             self.posts[author].remove(post)
             await self.graph.posts.delete(author, post)
         if drain:
             await self.graph.worker().drain()
 
-    async def deliver_again(self) -> None:
-        """Project the whole log once more."""
+    async def project_again(self) -> None:
+        """Project the whole log again."""
         events = [event async for event in self.graph.log.replay(0, MAX_NUMBER)]
         await self.graph.projections.project(events, Mode.WORKER)
 
     def home(self) -> list[int]:
-        """Give alice's home timeline as it is defined."""
+        """Return the expected home timeline of alice."""
         return sorted((post for author in (self.bob, self.carol) for post in self.posts[author]), reverse=True)
 
     async def check_pages(self, graph: Graph | None = None) -> None:
-        """Check alice's home timeline and everybody's own, either way, and every look-up."""
+        """Check alice's home timeline, all users' timelines in both directions, and the look-up of every post."""
         graph = graph or self.graph
         assert await home(graph, self.alice, 3) == self.home()
         assert await home_upwards(graph, self.alice, 4) == self.home()
@@ -171,26 +173,26 @@ class Moving:
             assert [post and post.id for post in await graph.posts.get_many(written)] == written
 
     async def rows_of(self, author: int) -> list[int]:
-        """Give an author's archived posts."""
+        """Return an author's archived posts."""
         return sorted(await archive_of(self.graph).ids(author, 0, MAX_NUMBER))
 
     async def hot_of(self, author: int) -> list[int]:
-        """Give an author's hot posts."""
-        return [int(post) for post in await self.raw.zrange(keys.posts(author), 0, -1) if post != "f"]
+        """Return an author's hot posts."""
+        return [int(str(post)) for post in await self.raw.zrange(keys.posts(author), 0, -1) if post != "f"]
 
-    async def check_rest(self) -> None:
-        """Let everything be done, by processes that live; then check that hot and archived posts are the living."""
+    async def check_final_state(self) -> None:
+        """Run the worker and the archiver, then check that hot and archived posts are exactly the live posts."""
         await self.graph.worker(timedelta(0)).drain()
         assert self.graph.archiver is not None
         await self.graph.archiver.work()
         for author, written in self.posts.items():
             rows, hot = await self.rows_of(author), await self.hot_of(author)
-            assert rows + hot == written, "a post is lost, or in both, or not deleted"
-            assert len(hot) < HOT + BATCH, "more posts are hot than should be"
+            assert rows + hot == written, "a post is missing, in both places, or not deleted"
+            assert len(hot) < HOT + BATCH, "too many posts are hot"
             floor = int(await self.raw.zscore(keys.posts(author), "f") or 0)
             assert max(rows, default=0) <= floor < min(hot, default=MAX_NUMBER)
             left = [post for post in rows if await self.raw.exists(keys.post(post))]
-            assert left == [], "records of archived posts are left"
+            assert left == [], "archived posts have records"
             [counts] = await counts_of(self.graph, [author])
             assert counts.posts == len(written)
         assert not await self.raw.exists(keys.ARCHIVABLE, keys.DELETED)
@@ -201,16 +203,16 @@ class Moving:
 
 
 def archive_of(graph: Graph) -> Archive:
-    """Give the archive of a graph that has one."""
+    """Return the archive of a graph that has one."""
     assert graph.archive is not None
     return graph.archive
 
 
 @asynccontextmanager
-async def moving(url: str, folder: Path) -> AsyncIterator[Moving]:
-    """Make the world in an empty store and an empty archive."""
+async def archive_world(url: str, folder: Path) -> AsyncIterator[ArchiveWorld]:
+    """Create the world in an empty store and an empty archive."""
     async with Redis.from_url(url, decode_responses=True) as raw:
-        world = Moving(url, folder / "archive.sqlite", raw)
+        world = ArchiveWorld(url, folder / "archive.sqlite", raw)
         try:
             yield await world.begin()
         finally:

@@ -1,4 +1,4 @@
-"""The archive in SQLite, PostgreSQL and MariaDB: exact rows, floors that move once, and reads that equal a model's."""
+"""Tests of the archive in SQLite, PostgreSQL and MariaDB: rows, floors, and reads compared with a model."""
 
 import asyncio
 import struct
@@ -50,19 +50,19 @@ async def archive(archive_url: str) -> AsyncIterator[Archive]:
 
 
 def written(author: int, *ids: int, text: str = "text") -> list[Post]:
-    """Make posts of an author."""
+    """Return posts of an author with these ids."""
     return [Post(id, author, text) for id in ids]
 
 
 def bits(post: Post) -> tuple[bytes, str, str | None]:
-    """Show a post to the last bit of its numbers."""
+    """Return a post's text, platform and location, the location as bytes."""
     at = post.location or Location(9e9, 9e9)
     return struct.pack(">dd", at.latitude, at.longitude), post.text, post.platform
 
 
 @contextmanager
 def statements_of(archive: Archive) -> Iterator[list[tuple[str, Any]]]:
-    """Collect the statements that an archive sends, with their parameters, those aside that begin a transaction."""
+    """Collect the statements that an archive sends, with their parameters, except those that begin a transaction."""
     sent: list[tuple[str, Any]] = []
 
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, *rest: Any) -> None:
@@ -77,8 +77,8 @@ def statements_of(archive: Archive) -> Iterator[list[tuple[str, Any]]]:
         event.remove(engine, "before_cursor_execute", note)
 
 
-async def test_a_post_comes_back_as_it_was(archive: Archive) -> None:
-    """Texts that differ in case, accents, form or trailing spaces alone stay apart; numbers keep every bit."""
+async def test_a_post_is_read_exactly_as_it_was_written(archive: Archive) -> None:
+    """Texts keep case, accents, Unicode form and trailing spaces. Numbers keep every bit."""
     random = Random(7)  # noqa: S311 - a sample, no secret
     places = [Location(*struct.unpack(">dd", random.randbytes(16))) for _ in range(200)]
     places = [at for at in places if abs(at.latitude) < 1e300 and abs(at.longitude) < 1e300]
@@ -93,8 +93,8 @@ async def test_a_post_comes_back_as_it_was(archive: Archive) -> None:
     assert [bits(post) for post in found if post] == [bits(post) for post in posts]
 
 
-async def test_posts_are_looked_up_in_the_order_asked_for(archive: Archive) -> None:
-    """Twice if asked twice, None for those without a row, and however many at once."""
+async def test_posts_are_returned_in_the_requested_order(archive: Archive) -> None:
+    """A repeated id is returned twice, and a missing row is None, for any number of ids."""
     posts = written(1, *range(10, 5010))
     await archive.add(1, posts, 0, 5009)
 
@@ -104,7 +104,7 @@ async def test_posts_are_looked_up_in_the_order_asked_for(archive: Archive) -> N
 
 
 async def test_adding_twice_adds_once(archive: Archive) -> None:
-    """Rows that exist are left alone, those that lack are added."""
+    """Existing rows stay unchanged, and missing rows are added."""
     await archive.add(1, written(1, 10, 11), 0, 11)
 
     assert await archive.add(1, written(1, 10, 11, 12, text="other"), 11, 12)
@@ -115,7 +115,7 @@ async def test_adding_twice_adds_once(archive: Archive) -> None:
 
 @pytest.mark.parametrize(("floor", "old"), [(0, 5), (10, 0), (10, 9), (10, 11)])
 async def test_adding_from_another_floor_writes_nothing(archive: Archive, floor: int, old: int) -> None:
-    """The floor moves by compare-and-set, and the rows with it."""
+    """Floor and rows change together, by compare-and-set."""
     await archive.add(1, [], 0, floor)
 
     assert not await archive.add(1, written(1, 20), old, 20)
@@ -125,8 +125,8 @@ async def test_adding_from_another_floor_writes_nothing(archive: Archive, floor:
     assert await archive.scan(0, 10) == [1]
 
 
-async def test_of_many_who_move_a_floor_at_once_one_does(archive: Archive, archive_url: str) -> None:
-    """Processes race for each step; the rows are the winner's."""
+async def test_one_of_several_concurrent_moves_wins(archive: Archive, archive_url: str) -> None:
+    """The rows are those of the winner."""
     others = [archive, *(Archive(archive_url) for _ in range(3))]
     for old in range(3):
         won = await asyncio.gather(
@@ -140,8 +140,8 @@ async def test_of_many_who_move_a_floor_at_once_one_does(archive: Archive, archi
         await other.close()
 
 
-async def test_a_process_that_is_killed_in_a_transaction_leaves_nothing(archive: Archive, archive_url: str) -> None:
-    """Neither rows nor a floor, nor a lock that holds up the next."""
+async def test_a_process_killed_in_a_transaction_leaves_nothing(archive: Archive, archive_url: str) -> None:
+    """It leaves no rows, no floor and no lock."""
     script = """
         import asyncio, os, signal, sys
         from graph.archive.archive import Archive
@@ -165,8 +165,7 @@ async def test_a_process_that_is_killed_in_a_transaction_leaves_nothing(archive:
     assert await archive.add(1, written(1, 5), 0, 5)
 
 
-async def test_a_transaction_that_fails_leaves_nothing(archive: Archive) -> None:
-    """Whatever was done in it is undone."""
+async def test_a_failed_transaction_is_rolled_back(archive: Archive) -> None:
 
     class Failing(Archive):
         async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
@@ -185,21 +184,21 @@ async def test_a_transaction_that_fails_leaves_nothing(archive: Archive) -> None
 
 
 def window(random: Random, top: int) -> Window:
-    """Make any window: forward or backward, bounded or not, empty or not."""
+    """Return a random window: forward or backward, bounded or not, empty or not."""
     low = random.choice([0, random.randrange(top)])
     high = random.choice([MAX_NUMBER + 1, random.randrange(1, top + 2)])
     return Window(random.choice([1, 2, 11, 101]), random.random() < 0.5, low, high)
 
 
 def expected(posts: list[Post], authors: set[int], window: Window) -> list[Post]:
-    """Read a window from a plain list of posts."""
+    """Return a window of a list of posts."""
     within = [post for post in posts if post.author in authors and window.low < post.id < window.high]
     return sorted(within, key=lambda post: post.id, reverse=window.forward)[: window.count]
 
 
 @pytest.fixture
 async def filled(archive: Archive) -> list[Post]:
-    """Fill the archive with posts of 300 authors, of whom some write nearly all; the last 100 write nothing."""
+    """Fill the archive with posts of 199 authors, most of them by a few authors."""
     random = Random(11)  # noqa: S311 - reproducible
     authors = [min(random.randrange(1, 200), random.randrange(1, 200), random.randrange(1, 200)) for _ in range(2000)]
     posts = [Post(id * 3, author, f"{id} 好") for id, author in enumerate(authors, 1)]
@@ -209,13 +208,16 @@ async def filled(archive: Archive) -> list[Post]:
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_merging_equals_a_model(archive: Archive, filled: list[Post], seed: int) -> None:
-    """In both directions, for any authors and any window."""
+    """The pages are equal in both directions, for any authors and any window."""
     random = Random(seed)  # noqa: S311 - reproducible
     for many in (0, 1, 2, 30, 300, 1000, 5000):
         for _ in range(2):
             authors = random.sample(range(1, 5001), many) + random.sample(range(1, 301), min(many, 300))
-            asked = window(random, 6000)
-            assert await archive.merge(authors, asked) == expected(filled, set(authors), asked), (many, asked)
+            requested = window(random, 6000)
+            assert await archive.merge(authors, requested) == expected(filled, set(authors), requested), (
+                many,
+                requested,
+            )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -224,12 +226,12 @@ async def test_slices_equal_a_model(archive: Archive, filled: list[Post], seed: 
     random = Random(seed)  # noqa: S311 - reproducible
     for many in (0, 1, 2, 33, 300):
         reads = [(random.randrange(1, 301), window(random, 6000)) for _ in range(many)]
-        assert await archive.slices(reads) == [expected(filled, {author}, asked) for author, asked in reads]
+        assert await archive.slices(reads) == [expected(filled, {author}, requested) for author, requested in reads]
 
 
 @pytest.mark.parametrize("forward", [True, False])
-async def test_five_thousand_authors_are_merged_at_once(archive: Archive, forward: bool) -> None:
-    """Also if all of them have posts, and with the few newest spread over all."""
+async def test_five_thousand_authors_are_merged(archive: Archive, forward: bool) -> None:
+    """Every author has posts, and the newest posts are by different authors."""
     posts = [Post(1 + n, 1 + n % 5000, "text") for n in range(10_000)]
     await archive.add(1, posts, 0, 1)
 
@@ -239,7 +241,7 @@ async def test_five_thousand_authors_are_merged_at_once(archive: Archive, forwar
 
 
 async def test_reads_cost_one_statement(archive: Archive, filled: list[Post]) -> None:
-    """Whatever the number of authors; MariaDB takes a second one to choose among more than 256 authors."""
+    """MariaDB needs a second statement for more than 256 authors."""
     page = Window(11, True)
     for cost, read in (
         (1, lambda: archive.merge([1], page)),
@@ -258,26 +260,26 @@ async def test_reads_cost_one_statement(archive: Archive, filled: list[Post]) ->
         assert len(sent) == cost, sent
 
 
-async def test_nobody_is_read_by_walking_the_table(archive: Archive, filled: list[Post]) -> None:
-    """Neither few authors nor many: plans use the index of authors, though the primary key has the order asked for."""
-    words = "EXPLAIN QUERY PLAN" if archive.database.kind == "sqlite" else "EXPLAIN"
+async def test_merging_never_scans_the_table(archive: Archive, filled: list[Post]) -> None:
+    """The query plans use the index of authors, for few authors and for many."""
+    explain = "EXPLAIN QUERY PLAN" if archive.database.kind == "sqlite" else "EXPLAIN"
     for authors in ([7], range(1, 101), range(1, 5001)):
         with statements_of(archive) as sent:
             await archive.merge(authors, Window(11, True))
         async with archive.database.engine.connect() as connection:
             for statement, parameters in sent:
-                rows = await connection.exec_driver_sql(f"{words} {statement}", parameters)
+                rows = await connection.exec_driver_sql(f"{explain} {statement}", parameters)
                 plan = [" ".join(map(str, row)) for row in rows]
                 assert any("fanline_posts_author" in step for step in plan), plan
 
 
-async def test_floors_and_counts(archive: Archive) -> None:
-    """Of one author alone; `freed` rises and never falls, whether or not anything was moved."""
+async def test_floors_and_counts_belong_to_one_author(archive: Archive) -> None:
+    """`freed` never falls, and does not depend on `moved`."""
     await archive.add(1, written(1, 10, 20, 30), 0, 30)
     await archive.add(2, written(2, 15), 0, 15)
     for upto in (10, 20, 15):
-        await archive.note_freed(1, upto)
-    await archive.note_freed(3, 7)
+        await archive.raise_freed_floor(1, upto)
+    await archive.raise_freed_floor(3, 7)
 
     assert [await archive.floors(author) for author in (1, 2, 3, 4)] == [
         Floors(30, 20),
@@ -289,8 +291,7 @@ async def test_floors_and_counts(archive: Archive) -> None:
     assert [await archive.count(1, upto) for upto in (9, 10, 29, 99)] == [0, 1, 2, 3]
 
 
-async def test_deleting_rows(archive: Archive) -> None:
-    """However many at once, and those that are not there are no matter; the floor stays."""
+async def test_deleting_rows_ignores_missing_rows_and_keeps_the_floor(archive: Archive) -> None:
     await archive.add(1, written(1, *range(1, 5001)), 0, 5000)
 
     await archive.delete(range(2, 9000))
@@ -302,10 +303,10 @@ async def test_deleting_rows(archive: Archive) -> None:
 
 
 async def test_authors_are_scanned_in_steps(archive: Archive) -> None:
-    """Those with rows and those with floors, each once, ascending."""
+    """Authors with rows and authors with floors are returned once each, in ascending order."""
     posts = [post._replace(author=post.id * 2) for post in written(1, *range(1, 8))]
     await archive.add(5, posts, 0, 1)
-    await archive.note_freed(6, 1)
+    await archive.raise_freed_floor(6, 1)
 
     found, step = [], await archive.scan(0, 3)
     while step:

@@ -1,4 +1,4 @@
-"""The archiver: whatever comes between its steps, no post is lost, none is shown twice, and none comes back."""
+"""Tests of the archiver: with any concurrent operation or crash, no post is lost, duplicated or restored."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +13,7 @@ from graph.archive import archiver
 from graph.errors import ArchiveUnavailable
 from graph.log.events import PostDeleted, PostPublished
 from graph.projections.mode import Mode
-from tests.graph.archive.moves import BATCH, HOT, Meanwhile, Moving, archive_of, moving
+from tests.graph.archive.moves import BATCH, HOT, ArchiveWorld, Meanwhile, archive_of, archive_world
 from tests.support.graph_worlds import (
     PATIENCE,
     background,
@@ -30,41 +30,41 @@ from tests.support.graph_worlds import (
 )
 from tests.support.stores import Crashed, Death, Fault, Killed, Stop, runs, sends
 
-Deed = Callable[[Moving], Awaitable[Any]]
+Action = Callable[[ArchiveWorld], Awaitable[Any]]
 
 
 @pytest.fixture
-async def world(store_url: str, tmp_path: Path) -> AsyncIterator[Moving]:
-    async with moving(store_url, tmp_path) as world:
+async def world(store_url: str, tmp_path: Path) -> AsyncIterator[ArchiveWorld]:
+    async with archive_world(store_url, tmp_path) as world:
         yield world
 
 
 async def move(graph: Graph) -> None:
-    """Let a process move what is due."""
+    """Run the archiver of a process."""
     assert graph.archiver is not None
     await graph.archiver.work()
 
 
-async def test_the_oldest_posts_move_in_batches_and_stay_readable(world: Moving) -> None:
-    """What is left hot is at least the newest few; pages, look-ups and counts do not show the difference."""
+async def test_the_oldest_posts_move_in_batches_and_stay_readable(world: ArchiveWorld) -> None:
+    """The newest posts stay hot. Pages, look-ups and counts do not change."""
     moved = list(world.posts[world.bob][:BATCH])
 
     await move(world.graph)
 
     assert await world.rows_of(world.bob) == moved
     assert len(await world.hot_of(world.bob)) == HOT
-    await world.check_rest()
+    await world.check_final_state()
     await world.publish(world.bob, 2 * BATCH + 1, drain=True)
-    await world.check_rest()
+    await world.check_final_state()
     assert len(await world.hot_of(world.bob)) == HOT + 1
 
 
 @pytest.mark.parametrize("cache", [False, True], ids=["merged", "cached"])
 @pytest.mark.parametrize("forward", [True, False], ids=["newest first", "oldest first"])
-async def test_readers_miss_nothing_that_moves_at_any_step(world: Moving, forward: bool, cache: bool) -> None:
-    """A move comes between any two calls of a page, an author's own page, and a look-up."""
+async def test_a_home_page_misses_no_post_that_moves_meanwhile(world: ArchiveWorld, forward: bool, cache: bool) -> None:
+    """The move happens between any two calls of the read."""
     for call in count():
-        reader = await world.again()
+        reader = await world.restore()
         if not cache:
             await world.raw.delete(keys.home(world.alice))
         window = newest(7) if forward else oldest(7)
@@ -80,17 +80,17 @@ async def test_readers_miss_nothing_that_moves_at_any_step(world: Moving, forwar
 
 
 @pytest.mark.parametrize("forward", [True, False], ids=["newest first", "oldest first"])
-async def test_readers_of_one_author_miss_nothing_that_moves_at_any_step(world: Moving, forward: bool) -> None:
-    """A move comes between any two calls of an author's own timeline, and of a look-up."""
+async def test_a_users_timeline_misses_no_post_that_moves_meanwhile(world: ArchiveWorld, forward: bool) -> None:
+    """The move happens between any two calls of the timeline or of a look-up."""
     for call in count():
-        reader = await world.again()
+        reader = await world.restore()
         written = world.posts[world.bob]
         meanwhile = Meanwhile(reader, call, lambda: move(world.graph))
         assert await own(reader, world.bob, 3, forward=forward) == written[::-1]
         if not meanwhile.happened:
             break
     for call in count():
-        reader = await world.again()
+        reader = await world.restore()
         meanwhile = Meanwhile(reader, call, lambda: move(world.graph))
         assert [post and post.id for post in await reader.posts.get_many(written)] == written
         if not meanwhile.happened:
@@ -98,10 +98,10 @@ async def test_readers_of_one_author_miss_nothing_that_moves_at_any_step(world: 
 
 
 @pytest.mark.parametrize("drain", [False, True], ids=["request", "worker"])
-async def test_a_move_at_any_step_of_a_deletion_leaves_nothing_of_it(world: Moving, drain: bool) -> None:
-    """Neither the request that deletes nor the worker that repeats it is disturbed by the archiver, nor disturbs it."""
+async def test_a_post_that_moves_during_its_deletion_is_deleted(world: ArchiveWorld, drain: bool) -> None:
+    """The move happens between any two calls of the request or of the worker."""
     for call in count():
-        process = await world.again()
+        process = await world.restore()
         post = world.posts[world.bob].pop(0)
         if drain:
             await process.log.append([PostDeleted(world.bob, post)])
@@ -110,14 +110,14 @@ async def test_a_move_at_any_step_of_a_deletion_leaves_nothing_of_it(world: Movi
         await (process.worker().drain() if drain else process.posts.delete(world.bob, post))
 
         await world.check_pages()
-        await world.check_rest()
+        await world.check_final_state()
         if not meanwhile.happened:
             break
     assert call > 3
 
 
-async def test_undrained_posts_wait(world: Moving) -> None:
-    """A post is moved only when it has reached everyone; before, whoever is waited for would miss it."""
+async def test_a_post_is_moved_only_after_its_fan_out(world: ArchiveWorld) -> None:
+    """Followers whom fan-out has not reached yet would miss the post."""
     slow = world.process(sync_followers=1)
     fan = (await world.graph.users.sign_up("dave", "long enough")).id
     author = (await world.graph.users.sign_up("erin", "long enough")).id
@@ -142,8 +142,8 @@ async def test_undrained_posts_wait(world: Moving) -> None:
         assert (await home(slow, viewer))[: len(written)] == written[::-1]
 
 
-async def test_a_deletion_of_an_archived_post_counts_once(world: Moving) -> None:
-    """However often it is repeated, and though its tombstone has made way for the floor long ago."""
+async def test_a_deletion_of_an_archived_post_counts_once(world: ArchiveWorld) -> None:
+    """The deletion is projected several times, after its tombstone was trimmed."""
     await move(world.graph)
     await world.delete(world.bob, 0, drain=True)
     gone = await world.graph.log.last()
@@ -154,11 +154,11 @@ async def test_a_deletion_of_an_archived_post_counts_once(world: Moving) -> None
             assert event is not None
             await world.graph.projections.project([event], Mode.WORKER)
     assert await world.raw.zrange(keys.gone(keys.posts(world.bob)), 0, -1) == ["f"]
-    await world.check_rest()
+    await world.check_final_state()
 
 
-async def test_a_deletion_that_comes_before_its_post_counts_nothing(world: Moving) -> None:
-    """The post was never listed, nor archived; when its publication comes late, it stays away."""
+async def test_a_deletion_projected_before_its_post_changes_no_count(world: ArchiveWorld) -> None:
+    """The post is never listed."""
     await move(world.graph)
     [published] = await world.graph.log.append([PostPublished(world.bob, "hi")])
     [deleted] = await world.graph.log.append([PostDeleted(world.bob, published.number)])
@@ -166,11 +166,11 @@ async def test_a_deletion_that_comes_before_its_post_counts_nothing(world: Movin
     await world.graph.projections.project([deleted], Mode.WORKER)
     await world.graph.projections.project([published], Mode.WORKER)
 
-    await world.check_rest()
+    await world.check_final_state()
 
 
-async def test_a_post_deleted_between_two_steps_of_its_late_publication_stays_away(world: Moving) -> None:
-    """Also when the tombstone in its author's timeline has made way for the floor by then."""
+async def test_a_post_deleted_during_a_late_projection_stays_deleted(world: ArchiveWorld) -> None:
+    """The tombstone in its author's timeline was trimmed in the meantime."""
     slow = world.process()
     [published] = await slow.log.append([PostPublished(world.bob, "hi")])
     stop = Stop(slow.store, runs("list_post"))
@@ -179,17 +179,17 @@ async def test_a_post_deleted_between_two_steps_of_its_late_publication_stays_aw
     world.posts[world.bob].append(published.number)
     await world.delete(world.bob, -1, drain=True)
     await world.delete(world.bob, 0, drain=True)
-    await world.deliver_again()
+    await world.project_again()
     assert await world.raw.zrange(keys.gone(keys.posts(world.bob)), 0, -1) == ["f"]
 
     stop.resume()
     await projecting
 
-    await world.check_rest()
+    await world.check_final_state()
 
 
-async def test_pages_are_refilled_where_archived_posts_were_deleted(world: Moving) -> None:
-    """Until their rows are gone, deleted posts are passed over, and a page is short only at the end."""
+async def test_pages_skip_rows_of_deleted_posts(world: ArchiveWorld) -> None:
+    """Only the last page is short."""
     await world.publish(world.bob, 2 * BATCH, drain=True)
     await move(world.graph)
     archived = await world.rows_of(world.bob)
@@ -198,11 +198,11 @@ async def test_pages_are_refilled_where_archived_posts_were_deleted(world: Movin
 
     await world.check_pages()
 
-    await world.check_rest()
+    await world.check_final_state()
 
 
-async def test_one_author_among_many_is_read_to_the_archive_and_beyond(world: Moving) -> None:
-    """Though most authors are read a little, and the posts of the others narrow a page before the last is looked at."""
+async def test_a_merge_reads_the_archived_posts_of_one_author_among_many(world: ArchiveWorld) -> None:
+    """Only one author has archived posts. Its hot posts are newer and its archived posts older than the others'."""
     graph = world.process(home_size=2, single_slot=False)
     viewer, *others, busy = await crowd(graph, 10)
     await graph.follows.follow(viewer, [*others, busy])
@@ -221,11 +221,11 @@ async def test_one_author_among_many_is_read_to_the_archive_and_beyond(world: Mo
         await graph.timelines.wait_for_rebuilds()
 
 
-async def test_while_the_archive_is_down_everything_else_goes_on(world: Moving) -> None:
-    """Hot posts are read, published and deleted; what needs the archive says so; a move waits and is made later."""
+async def test_hot_posts_need_no_archive(world: ArchiveWorld) -> None:
+    """While the archive is down, hot posts are read, published and deleted. Reads of older posts fail, moves wait."""
     await move(world.graph)
     down = world.process()
-    fault = Fault(down.store, sends("ARCHIVE"), ArchiveUnavailable("a fault of the test"), times=10**6)
+    fault = Fault(down.store, sends("ARCHIVE"), ArchiveUnavailable("injected fault"), times=10**6)
     for read in (
         home(down, world.alice),
         home_upwards(down, world.alice),
@@ -244,32 +244,32 @@ async def test_while_the_archive_is_down_everything_else_goes_on(world: Moving) 
         await move(down)
 
     fault.left = 0
-    await world.check_rest()
+    await world.check_final_state()
 
 
 async def test_a_running_archiver_survives_an_outage_of_the_archive(
-    world: Moving, monkeypatch: pytest.MonkeyPatch
+    world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It counts the failure, and goes on when the archive is back."""
-    monkeypatch.setattr(archiver, "EVERY_SECONDS", 0.01)
+    """The failures are counted, and moves continue after the outage."""
+    monkeypatch.setattr(archiver, "INTERVAL_SECONDS", 0.01)
     moved = world.posts[world.bob][:BATCH]
     flaky = world.process()
-    fault = Fault(flaky.store, sends("ARCHIVE"), ArchiveUnavailable("a fault of the test"), times=3)
+    fault = Fault(flaky.store, sends("ARCHIVE"), ArchiveUnavailable("injected fault"), times=3)
     assert flaky.archiver is not None
 
     async with background(flaky.archiver.run()):
         await asyncio.wait_for(fault.done.wait(), PATIENCE)
         async with asyncio.timeout(PATIENCE):
-            while not flaky.archiver.moved:  # noqa: ASYNC110 - it tells nobody
+            while not flaky.archiver.moved:  # noqa: ASYNC110 - the archiver sends no notification
                 await asyncio.sleep(0.01)
 
     assert flaky.archiver.failures == 3
     assert await world.rows_of(world.bob) == moved
-    await world.check_rest()
+    await world.check_final_state()
 
 
-async def test_posts_that_the_archive_lost_stay_in_the_store(world: Moving) -> None:
-    """A move that broke off is not finished on trust: what is dropped from the store is what the archive holds."""
+async def test_posts_without_rows_stay_in_the_store(world: ArchiveWorld) -> None:
+    """An unfinished move compares the posts with the rows again before it removes them."""
     mover = world.process()
     Fault(mover.store, runs("trim_posts"), Killed())
     with pytest.raises(Killed):
@@ -282,12 +282,12 @@ async def test_posts_that_the_archive_lost_stay_in_the_store(world: Moving) -> N
     assert await world.raw.exists(keys.ARCHIVABLE)
 
 
-async def test_a_record_that_was_written_again_stays_if_the_archive_lost_the_row(world: Moving) -> None:
-    """A repeated publication has brought the text back from the log: it may be all there is."""
+async def test_a_repeated_record_stays_if_its_row_is_missing(world: ArchiveWorld) -> None:
+    """The record that a repeated event has written may be the last copy of the post."""
     post, kept = world.posts[world.bob][:BATCH]
     await move(world.graph)
     await archive_of(world.graph).delete([post])
-    await world.deliver_again()
+    await world.project_again()
 
     await move(world.graph)
 
@@ -295,8 +295,8 @@ async def test_a_record_that_was_written_again_stays_if_the_archive_lost_the_row
     assert not await world.raw.exists(keys.post(kept))
 
 
-async def test_an_archive_that_lacks_posts_gets_no_more(world: Moving) -> None:
-    """Somebody put an older archive in place: nothing is moved on top of the gap, and the failure is counted."""
+async def test_nothing_is_moved_to_an_archive_with_missing_posts(world: ArchiveWorld) -> None:
+    """The archive was replaced by an older copy. The failure is counted."""
     await move(world.graph)
     await world.publish(world.bob, BATCH, drain=True)
     await world.forget_rows()
@@ -312,60 +312,62 @@ async def test_an_archive_that_lacks_posts_gets_no_more(world: Moving) -> None:
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("cold", [False, True], ids=["first", "later"])
-async def test_a_move_that_dies_at_any_step_is_finished_by_another(world: Moving, cold: bool, late: bool) -> None:
-    """Nothing is lost meanwhile, and nothing is left behind: of the first move, or of one with a past."""
+async def test_a_move_that_crashes_at_any_step_is_finished_by_another_process(
+    world: ArchiveWorld, cold: bool, late: bool
+) -> None:
+    """Pages are correct after the crash, for an author's first move and for a later one."""
     for step in count():
-        mover = await world.again()
+        mover = await world.restore()
         if cold:
             await move(world.graph)
             await world.delete(world.bob, 0, drain=True)
             await world.publish(world.bob, BATCH, drain=True)
-            await world.deliver_again()
+            await world.project_again()
         death = Death(mover.store, step, after=late)
         try:
             await move(mover)
         except Crashed:
             await world.check_pages()
-        await world.check_rest()
+        await world.check_final_state()
         if not death.happened:
             break
     assert step > 15
 
 
-async def delete_and_clear(world: Moving) -> None:
+async def delete_and_clear(world: ArchiveWorld) -> None:
     await world.delete(world.bob, 1, drain=True)
     await move(world.process())
 
 
-async def delete_and_publish(world: Moving) -> None:
+async def delete_and_publish(world: ArchiveWorld) -> None:
     await world.delete(world.bob, 0, -1, drain=True)
     await world.publish(world.bob, 3, drain=True)
 
 
-async def delete_and_deliver_everything_again(world: Moving) -> None:
+async def delete_and_deliver_everything_again(world: ArchiveWorld) -> None:
     await world.delete(world.bob, 0)
-    await world.deliver_again()
+    await world.project_again()
 
 
-async def move_first(world: Moving) -> None:
+async def move_first(world: ArchiveWorld) -> None:
     await move(world.process())
 
 
-async def move_twice(world: Moving) -> None:
+async def move_twice(world: ArchiveWorld) -> None:
     await move(world.process())
     await world.delete(world.bob, 0, 2)
     await world.publish(world.bob, 2 * BATCH, drain=True)
     await move(world.process())
 
 
-async def delete_the_batch_and_move_the_next(world: Moving) -> None:
+async def delete_the_batch_and_move_the_next(world: ArchiveWorld) -> None:
     await world.delete(world.bob, *range(BATCH), drain=True)
     await world.publish(world.bob, 2 * BATCH, drain=True)
     await move(world.process())
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "action",
     [
         delete_and_clear,
         delete_and_publish,
@@ -375,18 +377,18 @@ async def delete_the_batch_and_move_the_next(world: Moving) -> None:
         delete_the_batch_and_move_the_next,
     ],
 )
-async def test_whatever_happens_at_any_step_of_a_move_is_right(world: Moving, deed: Deed) -> None:
-    """Deletions, publications, late events and other archivers come between any two of its calls."""
+async def test_a_concurrent_action_at_any_step_of_a_move_is_applied(world: ArchiveWorld, action: Action) -> None:
+    """Deletions, posts, repeated events and other archivers run between any two calls of the move."""
     for call in count():
-        mover = await world.again()
-        meanwhile = Meanwhile(mover, call, lambda: deed(world))
+        mover = await world.restore()
+        meanwhile = Meanwhile(mover, call, lambda: action(world))
 
         await move(mover)
 
         assert mover.archiver is not None
         assert mover.archiver.failures == 0
         await world.check_pages()
-        await world.check_rest()
+        await world.check_final_state()
         if not meanwhile.happened:
             break
     assert call > 15

@@ -1,4 +1,4 @@
-"""Cold posts: what is wrong with the archive, or with one author, hurts nobody else and destroys nothing."""
+"""Tests of cold posts: wrong, unavailable or damaged archives, and reads across the archive floor."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ Opened = Callable[[str], Awaitable[Graph]]
 
 @pytest.fixture
 async def archived_in(store_url: str, tmp_path: Path) -> AsyncIterator[Opened]:
-    """Open graphs on the test's store, each with a file of its own, or none, as its archive."""
+    """Return a function that opens a graph with the archive of this name, or without one if the name is empty."""
     opened: list[Graph] = []
 
     async def open_(name: str) -> Graph:
@@ -38,26 +38,26 @@ async def archived_in(store_url: str, tmp_path: Path) -> AsyncIterator[Opened]:
         await graph.close()
 
 
-async def moved(graph: Graph) -> None:
-    """Project everything, and archive what is too much."""
+async def move(graph: Graph) -> None:
+    """Run the worker and the archiver."""
     await graph.worker(timedelta(0)).drain()
     assert graph.archiver is not None
     await graph.archiver.work()
 
 
-async def test_rows_of_posts_that_the_store_has_lost_are_not_deleted(archived_in: Opened, raw: Redis) -> None:
-    """Rows that are neither hot nor deleted may be the last copy: the author waits for a repair."""
+async def test_rows_of_posts_missing_in_the_store_are_kept(archived_in: Opened, raw: Redis) -> None:
+    """The rows may be the last copies. The archiver skips the author until a repair."""
     graph = await archived_in("archive")
     [author] = await crowd(graph, 1)
     ids = await many_posts(graph, author, 40)
-    await moved(graph)
+    await move(graph)
     assert graph.archive is not None
     before = await graph.archive.ids(author, 0, ids[-1])
     assert len(before) >= 20
     await raw.delete(f"posts:{{{author}}}")
     await many_posts(graph, author, 30)
 
-    await moved(graph)
+    await move(graph)
 
     assert graph.archiver is not None
     assert graph.archiver.failures
@@ -66,7 +66,7 @@ async def test_rows_of_posts_that_the_store_has_lost_are_not_deleted(archived_in
 
 @pytest.mark.parametrize("other", ["another", ""])
 async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Redis, other: str) -> None:
-    """Pages that need older posts say so, also if both were opened before the first move; shared caches stay whole."""
+    """Pages that need older posts fail, even if both graphs were opened before the first move. Caches do not change."""
     right, wrong = await archived_in("archive"), await archived_in(other)
     viewer, author = await crowd(right, 2)
     await right.commit([Followed(viewer, author)])
@@ -74,7 +74,7 @@ async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Red
     await wrong.binding.check()
     await home(right, viewer)
     await right.timelines.wait_for_rebuilds()
-    await moved(right)
+    await move(right)
     before = await raw.zrange(f"home:{{{viewer}}}", 0, -1)
 
     with pytest.raises(ArchiveUnavailable):
@@ -89,8 +89,8 @@ async def test_a_wrong_archive_or_none_is_not_read(archived_in: Opened, raw: Red
     assert await home(right, viewer) == await own(right, author) == ids[::-1]
 
 
-async def test_one_bad_author_holds_up_nobody_else(archived_in: Opened, raw: Redis) -> None:
-    """A record that cannot be read is counted and logged; the others' posts move."""
+async def test_a_damaged_record_does_not_block_other_authors(archived_in: Opened, raw: Redis) -> None:
+    """The failure is counted, and the posts of other authors move."""
     graph = await archived_in("archive")
     bad, good = await crowd(graph, 2)
     broken, *_ = await many_posts(graph, bad, 40)
@@ -106,13 +106,12 @@ async def test_one_bad_author_holds_up_nobody_else(archived_in: Opened, raw: Red
     assert await raw.zrange("{log}:archivable", 0, -1) == [str(bad)]
 
 
-async def test_a_page_of_hot_posts_does_not_fail_beside_one_of_older_ones(archived_in: Opened) -> None:
-    """While the archive is away, what is asked for in one go is answered one by one."""
+async def test_an_unavailable_archive_fails_only_the_items_of_a_batch_that_need_it(archived_in: Opened) -> None:
     graph = await archived_in("archive")
     quiet, busy = await crowd(graph, 2)
     [only] = await many_posts(graph, quiet, 1)
     ids = await many_posts(graph, busy, 40)
-    await moved(graph)
+    await move(graph)
     away = await archived_in("")
     loaders = Loaders(away, None)
 
@@ -128,12 +127,12 @@ async def test_a_page_of_hot_posts_does_not_fail_beside_one_of_older_ones(archiv
         await unknown
 
 
-async def test_many_deleted_posts_in_a_row_cost_few_trips(archived_in: Opened) -> None:
-    """A page that meets a thousand of them asks for more and more at once."""
+async def test_skipping_many_deleted_posts_takes_few_round_trips(archived_in: Opened) -> None:
+    """The size of each further read grows."""
     graph = await archived_in("archive")
     [author] = await crowd(graph, 1)
     ids = await many_posts(graph, author, 1100)
-    await moved(graph)
+    await move(graph)
     for post in ids[50:]:
         await graph.posts.delete(author, post)
     trips = graph.store.round_trips
@@ -145,8 +144,8 @@ async def test_many_deleted_posts_in_a_row_cost_few_trips(archived_in: Opened) -
     assert graph.store.round_trips - trips <= 26
 
 
-async def test_a_event_that_was_interrupted_by_stops_is_not_a_dead_letter(archived_in: Opened, raw: Redis) -> None:
-    """Only deliveries that failed count."""
+async def test_interrupted_deliveries_do_not_make_a_dead_letter(archived_in: Opened, raw: Redis) -> None:
+    """Only failed deliveries count."""
     graph = await archived_in("archive")
     alice, bob = await crowd(graph, 2)
     await graph.worker().drain()
@@ -165,12 +164,11 @@ async def test_a_event_that_was_interrupted_by_stops_is_not_a_dead_letter(archiv
     assert await raw.xlen("{log}:dead") == 0
 
 
-async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: Opened) -> None:
-    """A repeated event of an archived post changes no page and no count."""
+async def test_repeating_the_event_of_an_archived_post_changes_nothing(archived_in: Opened) -> None:
     graph = await archived_in("archive")
     [author] = await crowd(graph, 1)
     ids = await many_posts(graph, author, 40)
-    await moved(graph)
+    await move(graph)
 
     events = [event async for event in graph.log.replay(0, ids[-1]) if isinstance(event.body, PostPublished)]
     await graph.projections.project(events, Mode.WORKER)
@@ -180,14 +178,14 @@ async def test_posts_published_again_below_the_floor_are_not_lost(archived_in: O
     assert counts.posts == 40
 
 
-async def test_a_cache_built_among_many_quiet_authors_ends_where_the_archive_begins(archived_in: Opened) -> None:
-    """Nothing is missing between the busy author's hot posts and the quiet ones' old ones."""
+async def test_a_cache_of_one_busy_and_many_quiet_authors_misses_no_post(archived_in: Opened) -> None:
+    """The quiet authors' posts are older than the busy author's hot posts."""
     graph = await archived_in("archive")
     viewer, busy, *quiet = await crowd(graph, 32)
     await graph.commit([Followed(viewer, author) for author in (busy, *quiet)])
     ids = [post for author in quiet[:5] for post in await many_posts(graph, author, 1)]
     ids += await many_posts(graph, busy, 44)
-    await moved(graph)
+    await move(graph)
 
     for _ in range(2):
         assert await home(graph, viewer) == ids[::-1]

@@ -1,4 +1,4 @@
-"""The archive's database: URLs, migrations by several processes, and outages that are said in time and end."""
+"""Tests of the archive's database: URLs, concurrent migrations, and outages."""
 
 import asyncio
 import logging
@@ -28,14 +28,14 @@ from tests.support.databases import PASSWORD, Server
 
 T = TypeVar("T")
 
-SHORT = 0.5  # seconds that a database has in tests of outages
+SHORT_TIMEOUT = 0.5
+LONG_TIMEOUT = 20.0
 SLACK = 3.0
-PATIENCE = 20.0
 
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Callable[..., Archive]]:
-    """Open archives, which are closed at the end."""
+    """Return a function that opens archives. They are closed after the test."""
     archives: list[Archive] = []
 
     def open_(url: str, **options: Any) -> Archive:
@@ -49,30 +49,30 @@ async def opened() -> AsyncIterator[Callable[..., Archive]]:
 
 @pytest.fixture(params=["postgresql", "mariadb"])
 def server(request: pytest.FixtureRequest, sql_servers: Callable[[str], Server]) -> Server:
-    """Give a server that this test may kill and freeze; whoever needs it next starts it again."""
+    """Return a server that the test may kill and freeze. The next test that needs it starts it again."""
     return sql_servers(request.param)
 
 
 async def run(archive: Archive, *statements: str) -> None:
-    """Do something to an archive's database from outside."""
+    """Execute statements in an archive's database."""
     async with archive.database.engine.begin() as connection:
         for statement in statements:
             await connection.execute(text(statement))
 
 
 async def unavailable(archive: Archive) -> str:
-    """Read, and see in good time that it cannot be done; give the reason."""
-    began = time.monotonic()
+    """Check that a read fails within the timeout, and return the reason."""
+    start = time.monotonic()
     with pytest.raises(ArchiveUnavailable) as caught:
         await archive.get_many([1])
-    assert time.monotonic() - began < archive.database.seconds + SLACK
+    assert time.monotonic() - start < archive.database.timeout + SLACK
     assert str(caught.value) == "Older posts cannot be read at the moment. Try again later."
     return caught.value.reason
 
 
 async def eventually(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a call that may come too early, or be too slow for a short bound on a busy machine."""
-    async with asyncio.timeout(PATIENCE):
+    """Repeat a call until the archive is available."""
+    async with asyncio.timeout(LONG_TIMEOUT):
         while True:
             try:
                 return await call()
@@ -93,12 +93,12 @@ async def eventually(call: Callable[[], Awaitable[T]]) -> T:
         ("mysql+asyncmy://h/d?ssl_ca=/ca.pem", "mysql+asyncmy://h/d?ssl_ca=%2Fca.pem"),
     ],
 )
-def test_a_url_can_be_plain_or_name_its_driver(given: str, used: str) -> None:
+def test_a_url_may_name_its_driver(given: str, used: str) -> None:
     assert read_url(given).render_as_string(hide_password=False) == used
 
 
 @pytest.mark.parametrize(
-    ("url", "sentence"),
+    ("url", "message"),
     [
         ("", "must begin with sqlite:///"),
         ("archive.sqlite", "must begin with sqlite:///"),
@@ -112,19 +112,18 @@ def test_a_url_can_be_plain_or_name_its_driver(given: str, used: str) -> None:
         ("mysql://u:secret@h/", "must name a database"),
         ("postgres://u:secret@h:port/d", "is not a URL like postgres://"),
         ("postgresql://u:secret@h:70000/d", "must have a port from 1 to 65535"),
-        ("mysql://u:secret@h/d?charset=latin1", "has the unknown option charset; known are ssl_ca"),
+        ("mysql://u:secret@h/d?charset=latin1", "has the unknown option charset; supported are ssl_ca"),
     ],
 )
-def test_a_url_that_names_no_archive_is_refused(url: str, sentence: str) -> None:
-    """The sentence says what it may be, and never shows a password."""
-    with pytest.raises(ValueError, match=sentence) as caught:
+def test_an_invalid_url_is_refused_without_showing_its_password(url: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
         Archive(url)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
-def test_processes_that_start_at_once_share_one_archive(archive_url: str) -> None:
-    """They take turns to migrate it, and all find the one identity that was made."""
+def test_processes_that_start_together_migrate_once(archive_url: str) -> None:
+    """All processes read the same identity."""
     script = """
         import asyncio, os, sys
         from graph.archive.archive import Archive
@@ -157,10 +156,10 @@ def test_processes_that_start_at_once_share_one_archive(archive_url: str) -> Non
     assert done.stderr == ""
 
 
-async def test_the_tables_are_those_that_the_statements_use(
+async def test_the_migrations_create_the_declared_tables(
     archive_url: str, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Alembic finds no difference between what the migrations made and what the code declares; nothing is warned of."""
+    """Alembic finds no difference between the database and the declarations, and nothing logs a warning."""
     archive = opened(archive_url)
     await archive.migrate()
 
@@ -173,8 +172,8 @@ async def test_the_tables_are_those_that_the_statements_use(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_a_migration_that_broke_off_is_taken_up(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """Also where each of its steps was committed: tables and identity that are there stay."""
+async def test_an_interrupted_migration_is_continued(archive_url: str, opened: Callable[..., Archive]) -> None:
+    """Existing tables and the identity stay, if each step was committed by itself."""
     archive = opened(archive_url)
     identity = await archive.identity()
     await run(archive, "DELETE FROM fanline_schema", "DROP TABLE fanline_posts")
@@ -187,23 +186,21 @@ async def test_a_migration_that_broke_off_is_taken_up(archive_url: str, opened: 
 
 
 async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """By name, and by every use; nothing is changed."""
+    """Every use raises SchemaTooNew, and nothing changes."""
     archive = opened(archive_url)
     await archive.migrate()
     await run(archive, "UPDATE fanline_schema SET version_num = '9999'")
 
     older = opened(archive_url)
     for use in (older.migrate, older.identity, lambda: older.add(1, [], 0, 1)):
-        with pytest.raises(
-            SchemaTooNew, match="revision 9999 by a newer version of Fanline; this one knows up to 0001"
-        ):
+        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0001\."):
             await use()
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.floors(1)).moved == 0
 
 
-async def test_two_archives_migrate_in_one_process(tmp_path: Path, opened: Callable[..., Archive]) -> None:
-    """Each its own database, interleaved, and the first use of each migrates it."""
+async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: Callable[..., Archive]) -> None:
+    """The migrations run concurrently, each on the first use of its archive."""
     urls = [f"sqlite:///{tmp_path}/deep/er/{n}.sqlite" for n in range(4)]
 
     identities = await asyncio.gather(*(opened(url).identity() for url in urls))
@@ -211,13 +208,13 @@ async def test_two_archives_migrate_in_one_process(tmp_path: Path, opened: Calla
     assert len(set(identities)) == 4
 
 
-async def test_callers_that_are_cancelled_leave_whole_transactions(
+async def test_a_cancelled_caller_leaves_a_complete_transaction(
     archive_url: str, opened: Callable[..., Archive]
 ) -> None:
-    """At whatever moment they go: rows are there exactly if the floor moved, and the archive goes on."""
+    """Rows exist exactly if the floor has moved, whenever the caller is cancelled. The archive stays usable."""
     archive = opened(archive_url)
     await archive.migrate()
-    random = Random(3)  # noqa: S311 - moments to try, no secret
+    random = Random(3)  # noqa: S311 - delays, no secret
     for author in range(1, 41):
         caller = asyncio.create_task(archive.add(author, [Post(author, author, "x")], 0, author))
         for _ in range(random.randrange(40)):
@@ -234,17 +231,17 @@ async def test_callers_that_are_cancelled_leave_whole_transactions(
     assert any(rows)
 
 
-async def test_a_killed_server_is_unavailable_and_comes_back(server: Server, opened: Callable[..., Archive]) -> None:
-    """While it is away every call says so; then the same archive goes on, with all that was committed."""
+async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, opened: Callable[..., Archive]) -> None:
+    """After the restart, the same archive works and holds everything that was committed."""
     archive = opened(server.database())
     await archive.add(1, [Post(5, 1, "kept")], 0, 5)
-    under_way = [asyncio.create_task(archive.add(2, [Post(6, 2, "x")], n, n + 1)) for n in range(8)]
+    running = [asyncio.create_task(archive.add(2, [Post(6, 2, "x")], n, n + 1)) for n in range(8)]
     await asyncio.sleep(0.001)
     server.stop()
 
     for _ in range(3):
         assert await unavailable(archive)
-    for outcome in await asyncio.gather(*under_way, return_exceptions=True):
+    for outcome in await asyncio.gather(*running, return_exceptions=True):
         assert outcome in (True, False) or isinstance(outcome, ArchiveUnavailable)
 
     server.start()
@@ -252,8 +249,7 @@ async def test_a_killed_server_is_unavailable_and_comes_back(server: Server, ope
     assert await archive.add(1, [Post(7, 1, "more")], 5, 7)
 
 
-async def test_a_server_that_restarts_unnoticed_disturbs_nobody(server: Server, opened: Callable[..., Archive]) -> None:
-    """Connections of its former life are replaced before they are used."""
+async def test_stale_connections_are_replaced_after_a_restart(server: Server, opened: Callable[..., Archive]) -> None:
     archive = opened(server.database())
     await asyncio.gather(*(archive.floors(author) for author in range(8)))
     server.stop()
@@ -262,10 +258,12 @@ async def test_a_server_that_restarts_unnoticed_disturbs_nobody(server: Server, 
     assert len(await asyncio.gather(*(archive.floors(author) for author in range(20)))) == 20
 
 
-async def test_a_server_that_hangs_is_unavailable_in_time(server: Server, opened: Callable[..., Archive]) -> None:
-    """For all who ask, on connections old and new; when it goes on, so does the archive."""
-    archive = opened(server.database(), seconds=SHORT)
-    fresh = opened(server.database(), seconds=SHORT)
+async def test_a_hanging_server_is_unavailable_within_the_timeout(
+    server: Server, opened: Callable[..., Archive]
+) -> None:
+    """All callers fail in time, on old and on new connections. Afterwards the archive works again."""
+    archive = opened(server.database(), timeout=SHORT_TIMEOUT)
+    fresh = opened(server.database(), timeout=SHORT_TIMEOUT)
     await eventually(archive.identity)
     with server.frozen():
         reasons = await asyncio.gather(*(unavailable(archive) for _ in range(20)), unavailable(fresh))
@@ -275,10 +273,10 @@ async def test_a_server_that_hangs_is_unavailable_in_time(server: Server, opened
     assert await eventually(fresh.identity) != await eventually(archive.identity)
 
 
-async def test_an_archive_that_is_down_at_the_start_is_migrated_later(
+async def test_an_archive_that_is_down_at_startup_is_migrated_later(
     server: Server, opened: Callable[..., Archive]
 ) -> None:
-    """By the first transaction that gets through; those that wait share the attempt."""
+    """The first transaction that reaches the server migrates. Concurrent transactions share the attempt."""
     archive = opened(server.database())
     server.stop()
     with pytest.raises(ArchiveUnavailable):
@@ -292,7 +290,7 @@ async def test_an_archive_that_is_down_at_the_start_is_migrated_later(
 async def test_wrong_credentials_are_an_outage_that_names_no_password(
     server: Server, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reason is for whoever runs the database."""
+    """The reason names the user, for the operator."""
     wrong = read_url(server.database()).set(username="nobody_here", password="s3cret" + PASSWORD)
 
     reason = await unavailable(opened(wrong.render_as_string(hide_password=False)))
@@ -301,11 +299,11 @@ async def test_wrong_credentials_are_an_outage_that_names_no_password(
     assert "s3cret" not in reason + caplog.text
 
 
-async def test_a_mistake_of_ours_is_no_outage(archive_url: str, opened: Callable[..., Archive]) -> None:
-    """It is raised as it is, without the texts that went with it."""
+async def test_an_invalid_row_is_not_an_outage(archive_url: str, opened: Callable[..., Archive]) -> None:
+    """The database's error is raised, without the parameters of the statement."""
     archive = opened(archive_url)
-    nobody: Any = None
-    broken = Post(1, nobody, "private words")
+    no_author: Any = None
+    broken = Post(1, no_author, "private words")
 
     with pytest.raises(Exception, match="author") as caught:
         await archive.add(1, [broken], 0, 1)
@@ -315,7 +313,7 @@ async def test_a_mistake_of_ours_is_no_outage(archive_url: str, opened: Callable
 
 
 async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opened: Callable[..., Archive]) -> None:
-    """A folder in its place, a file in its folder's place, or a file of another kind: until it is put right."""
+    """Neither a folder, nor a file that is not a database, nor a path below a file can be opened."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"no database at all" * 100)
     for path in ("folder", "file", "file/archive.sqlite"):
@@ -327,9 +325,11 @@ async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path, opene
     assert await archive.identity()
 
 
-async def test_a_file_that_somebody_locks_is_unavailable(tmp_path: Path, opened: Callable[..., Archive]) -> None:
-    """For writers, once they have waited long enough; readers see what was there, and a short lock is waited for."""
-    patient, hasty = (opened(f"sqlite:///{tmp_path}/archive.sqlite", seconds=bound) for bound in (PATIENCE, SHORT))
+async def test_a_locked_file_is_unavailable_to_writers(tmp_path: Path, opened: Callable[..., Archive]) -> None:
+    """Writers fail after the timeout, and wait for a short lock. Readers are not blocked."""
+    patient, hasty = (
+        opened(f"sqlite:///{tmp_path}/archive.sqlite", timeout=bound) for bound in (LONG_TIMEOUT, SHORT_TIMEOUT)
+    )
     await patient.add(1, [Post(1, 1, "x")], 0, 1)
     await eventually(hasty.identity)
     with closing(sqlite3.connect(tmp_path / "archive.sqlite", isolation_level=None)) as other:

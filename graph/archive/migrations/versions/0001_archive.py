@@ -1,6 +1,6 @@
-"""The archive: its identity, the floor of every author, and the posts.
+"""Create the tables for the archive's identity, the authors' floors, and the posts.
 
-Every step can be repeated: MySQL commits each of them by itself, so that a crash may leave some done.
+Every step can be repeated, because MySQL commits each step by itself and a crash can leave some steps done.
 """
 
 import secrets
@@ -15,12 +15,12 @@ branch_labels = None
 depends_on = None
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-WORDS = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
+TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
 OPTIONS = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
 
 
 def upgrade() -> None:
-    """Make the tables, and the identity unless it is there."""
+    """Create the tables and, unless it exists, the identity."""
     op.create_table(
         "fanline_identity",
         sa.Column("only", sa.Integer(), primary_key=True, autoincrement=False),
@@ -40,7 +40,7 @@ def upgrade() -> None:
         "fanline_posts",
         sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
         sa.Column("author", NUMBER, nullable=False),
-        sa.Column("text", WORDS, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
         sa.Column("platform", sa.String(255)),
         sa.Column("latitude", sa.Double()),
         sa.Column("longitude", sa.Double()),

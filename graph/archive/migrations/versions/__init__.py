@@ -1,1 +1,1 @@
-"""The migrations, in the order of their numbers; each can be repeated after a crash."""
+"""The migrations, in the order of their numbers. Each one can be repeated after a crash."""
