@@ -1,1 +1,1 @@
-"""Repair: compare derived data with its source, and correct the differences."""
+"""Repair: compares derived data with its source and corrects the differences."""

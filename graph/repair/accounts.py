@@ -1,4 +1,4 @@
-"""Accounts: a login leads to a profile, and the profile names the login."""
+"""Comparison of accounts: each login names a user, and the user's profile names the login."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -10,27 +10,27 @@ from graph.store.commands import script
 
 
 class Logins:
-    """From every login that is an account to its profile. Three commands a login, two round trips for 500."""
+    """Compares each login with its profile. Three commands per login, 2 round trips per 500 logins."""
 
     part = Part.ACCOUNTS
-    counts = keys.login("*")
+    key_pattern = keys.login("*")
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     def subjects(self) -> AsyncIterator[list[str]]:
-        """Go through all logins."""
+        """Yield all logins."""
         return self._scope.names(keys.login("*"))
 
     async def compare(self, logins: Sequence[str]) -> list[Difference[str]]:
-        """Find the profiles that lack something. A profile that names another login is found from its own side."""
-        holders = await self._scope.ask([("HGET", keys.login(login), "user") for login in logins])
+        """Return the incomplete profiles. `Profiles` finds profiles that name another login."""
+        holders = await self._scope.send([("HGET", keys.login(login), "user") for login in logins])
         accounts = {
             login: int(user)
             for login, user in zip(logins, holders, strict=True)
             if user and int(user) <= self._scope.watermark
         }
-        profiles = await self._scope.ask([("HMGET", keys.user(u), "id", "login", "name") for u in accounts.values()])
+        profiles = await self._scope.send([("HMGET", keys.user(u), "id", "login", "name") for u in accounts.values()])
         found = []
         for (login, user), (id_, named, name) in zip(accounts.items(), profiles, strict=True):
             if (id_ != str(user) or name is None or named is None) and named in (None, login):
@@ -40,47 +40,46 @@ class Logins:
     async def _incomplete(self, login: str, user: int) -> Difference[str]:
         event = await self._scope.log.get(user)
         body = event.body if event is not None else None
-        what = f"login {login} is user {user}, whose profile lacks its id, login or name"
+        text = f"login {login}: the profile of user {user} has no id, login or name"
         if not isinstance(body, UserCreated) or body.login != login:
-            return Difference(Kind.PROFILE, login, f"{what}; the log no longer holds the sign-up")
+            return Difference(Kind.PROFILE_INCOMPLETE, login, f"{text}; the log no longer has the sign-up event")
 
-        async def cure() -> bool:
+        async def correct() -> bool:
             fields = ("id", user, "login", login, "name", body.name, "bio", body.bio)
-            await self._scope.ask([script("repair_profile").call([keys.user(user)], user, *fields)])
+            await self._scope.send([script("repair_profile").call([keys.user(user)], user, *fields)])
             return True
 
-        return Difference(Kind.PROFILE, login, what, cure)
+        return Difference(Kind.PROFILE_INCOMPLETE, login, text, correct)
 
 
 class Profiles:
-    """From every profile to the login it names. Two commands a profile, two round trips for 500."""
+    """Compares each profile with its login. Two commands per profile, 2 round trips per 500 profiles."""
 
     part = Part.ACCOUNTS
-    counts = pattern(keys.user)
+    key_pattern = pattern(keys.user)
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     def subjects(self) -> AsyncIterator[list[int]]:
-        """Go through all profiles."""
+        """Yield all profiles."""
         return self._scope.owners(keys.user)
 
     async def compare(self, users: Sequence[int]) -> list[Difference[int]]:
-        """Find the profiles whose login belongs to nobody or to another one."""
-        named = await self._scope.ask([("HGET", keys.user(user), "login") for user in users])
+        """Return the profiles whose login does not exist or belongs to another user."""
+        named = await self._scope.send([("HGET", keys.user(user), "login") for user in users])
         logins = {
             user: str(login)
             for user, login in zip(users, named, strict=True)
             if login is not None and user <= self._scope.watermark
         }
-        holders = await self._scope.ask([("HGET", keys.login(login), "user") for login in logins.values()])
+        holders = await self._scope.send([("HGET", keys.login(login), "user") for login in logins.values()])
         return [
-            Difference(Kind.LOGIN, user, f"user {user} names login {login}, which is {whose(holder)}")
+            Difference(Kind.LOGIN_MISMATCH, user, f"user {user}: login {login} {_owner(holder)}")
             for (user, login), holder in zip(logins.items(), holders, strict=True)
             if holder != str(user)
         ]
 
 
-def whose(holder: str | None) -> str:
-    """Say whose a login is."""
-    return "nobody's" if holder is None else f"that of user {holder}"
+def _owner(holder: str | None) -> str:
+    return "does not exist" if holder is None else f"belongs to user {holder}"

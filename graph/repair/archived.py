@@ -1,7 +1,7 @@
-"""The archive: its floors and the store's agree, its rows are posts that live, and every author's count is right.
+"""Comparison of the archive with the store: floors, rows, and the count of each author's archived posts.
 
-The archiver may be at work all the while. What lies between the store's floor and the archive's belongs to it; a
-repair only sees that it is at hand.
+The archiver may run at the same time. Posts between the store's floor and the archive's floor belong to an unfinished
+move: a repair only makes sure that the archiver will finish it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -11,9 +11,9 @@ from graph import keys
 from graph.archive.floors import Floors
 from graph.model import Post
 from graph.paging import Window
-from graph.repair.posts import Entry, Remedies, Sight, look
-from graph.repair.report import Cure, Difference, Kind, Part
-from graph.repair.scope import ATTEMPTS, Scope, living, pattern
+from graph.repair.posts import Entry, PostCorrections, PostState, read_states
+from graph.repair.report import Correction, Difference, Kind, Part
+from graph.repair.scope import ATTEMPTS, Scope, live_post, pattern
 from graph.store.commands import script
 
 AUTHORS_AT_ONCE = 50
@@ -22,37 +22,37 @@ ROWS_TO_COUNT = 1000
 
 
 async def archived_authors(scope: Scope) -> AsyncIterator[list[int]]:
-    """Yield the authors that the archive knows, 50 at a time. One query each time."""
+    """Yield the authors with rows or floors in the archive, 50 at a time. One query per chunk."""
     after = -1
     while scope.archive is not None:
         authors = await scope.archive.scan(after, AUTHORS_AT_ONCE)
         if not authors:
             return
         after = authors[-1]
-        scope.seen += len(authors)
+        scope.scanned += len(authors)
         yield authors
 
 
-class Tiers:
-    """Every author's floor in the store against the two in the archive, and the moves that are under way.
+class ArchiveFloors:
+    """Compares each author's floor in the store with the floors in the archive, and finds unfinished moves.
 
-    For authors with archived posts two queries each, and three round trips for 50 of them.
+    For authors with archived posts: two queries each, and three round trips per 50 authors.
     """
 
     part = Part.ARCHIVE
-    counts = pattern(keys.posts)
+    key_pattern = pattern(keys.posts)
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Go through the timelines with archived posts, or without any floor; then what the archive alone knows."""
+        """Yield the authors whose timelines have archived posts or no floor, then the authors only in the archive."""
         async for authors in self._scope.owners(keys.posts):
             floors = await self._floors(authors)
             yield [author for author in floors if floors[author] != 0]
         async for authors in archived_authors(self._scope):
             floors = await self._floors(authors)
-            sizes = await self._scope.ask([("ZCARD", keys.posts(author)) for author in authors])
+            sizes = await self._scope.send([("ZCARD", keys.posts(author)) for author in authors])
             yield [a for a, size in zip(authors, sizes, strict=True) if floors[a] == 0 or not size]
 
     async def _floors(self, authors: Sequence[int]) -> dict[int, int | None]:
@@ -60,108 +60,107 @@ class Tiers:
         return {author: floor for (author, _), floor in scores.items()}
 
     async def compare(self, authors: Sequence[int]) -> list[Difference[int]]:
-        """Find the floors that cannot be, and moves that nobody would go on with.
+        """Return the floors that contradict each other, and the unfinished moves that are not scheduled.
 
-        A floor of the archive is never below the store's, and what it has freed never above: each is read before and
-        after the other.
+        For every author, freed <= store's floor <= archive's floor. The store's floor is read before and after the
+        archive's floors, so that a move in between is no difference.
         """
         if self._scope.archive is None:
-            return [] if self._scope.blind else await self._without_archive(authors)
+            return [] if self._scope.archive_unreadable else await self._without_archive(authors)
         before = await self._floors(authors)
         archive = await self._scope.floors(before)
         after = await self._floors(authors)
-        sizes = await self._scope.ask([("ZCARD", keys.posts(author)) for author in before])
+        sizes = await self._scope.send([("ZCARD", keys.posts(author)) for author in before])
         found = []
         for (author, floor), size in zip(before.items(), sizes, strict=True):
             lost = after[author] is None and (size or archive[author].moved)
             if (floor or 0) > archive[author].moved:
-                found.append(self._behind(author, floor or 0, archive[author]))
+                found.append(self._archive_floor_low(author, floor or 0, archive[author]))
             elif lost or (after[author] or 0) < archive[author].freed:
-                found.append(self._below(author, after[author], archive[author]))
-        judged = {difference.subject for difference in found}
+                found.append(self._store_floor_low(author, after[author], archive[author]))
+        checked = {difference.subject for difference in found}
         moves = {
-            a: archive[a] for a in before if a not in judged and archive[a] != Floors(after[a] or 0, after[a] or 0)
+            a: archive[a] for a in before if a not in checked and archive[a] != Floors(after[a] or 0, after[a] or 0)
         }
-        return found + await self._unfinished(moves, after) + await self._stuck(moves, after)
+        return found + await self._unscheduled(moves, after) + await self._missing_rows(moves, after)
 
     async def _without_archive(self, authors: Sequence[int]) -> list[Difference[int]]:
         floors = await self._floors(authors)
-        return [self._below(author, None, Floors()) for author, floor in floors.items() if floor is None]
+        return [self._store_floor_low(author, None, Floors()) for author, floor in floors.items() if floor is None]
 
-    def _behind(self, author: int, floor: int, archive: Floors) -> Difference[int]:
-        async def cure() -> bool:
+    def _archive_floor_low(self, author: int, floor: int, archive: Floors) -> Difference[int]:
+        async def correct() -> bool:
             if not self._scope.archived or not await self._scope.raise_floor(author, archive.moved, floor):
                 return False
-            return await self._note(author, floor)
+            return await self._schedule(author, floor)
 
-        what = (
-            f"posts of user {author} were moved up to {floor}, of which the archive knows those up to {archive.moved}"
-        )
-        return Difference(Kind.BEHIND, author, what, cure)
+        text = f"user {author}: the store's floor is {floor}, the archive's floor is {archive.moved}"
+        return Difference(Kind.ARCHIVE_FLOOR_LOW, author, text, correct)
 
-    def _below(self, author: int, floor: int | None, archive: Floors) -> Difference[int]:
-        async def cure() -> bool:
+    def _store_floor_low(self, author: int, floor: int | None, archive: Floors) -> Difference[int]:
+        async def correct() -> bool:
             call = script("repair_floor").call([keys.posts(author)], archive.freed, archive.moved)
-            await self._scope.ask([call])
-            return not archive.moved or await self._note(author, archive.moved)
+            await self._scope.send([call])
+            return not archive.moved or await self._schedule(author, archive.moved)
 
-        has = "no floor" if floor is None else f"the floor {floor}"
-        what = f"the timeline of user {author} has {has}, the archive {archive.moved}, freed {archive.freed}"
-        return Difference(Kind.FLOOR, author, what, cure)
+        own = "missing" if floor is None else str(floor)
+        text = f"user {author}: the store's floor is {own}, the archive's floor is {archive.moved}"
+        text = f"{text}, its freed floor is {archive.freed}"
+        return Difference(Kind.STORE_FLOOR_LOW, author, text, correct)
 
-    async def _unfinished(self, moves: dict[int, Floors], floors: dict[int, int | None]) -> list[Difference[int]]:
-        """Find moves that are not noted, and did not go on while that was looked up."""
-        noted = await self._scope.ask([("ZSCORE", keys.ARCHIVABLE, author) for author in moves])
-        idle = [author for author, note in zip(moves, noted, strict=True) if note is None]
+    async def _unscheduled(self, moves: dict[int, Floors], floors: dict[int, int | None]) -> list[Difference[int]]:
+        """Return moves that are not in the archiver's work set and made no progress since the floors were read."""
+        scores = await self._scope.send([("ZSCORE", keys.ARCHIVABLE, author) for author in moves])
+        idle = [author for author, score in zip(moves, scores, strict=True) if score is None]
         again = await self._scope.floors(idle)
         found = []
         for author in idle:
             if again[author] == moves[author]:
                 floor = floors[author] or 0
-                what = f"posts of user {author}: copied up to {again[author].moved}, moved up to {floor}"
-                what = f"{what}, freed up to {again[author].freed}"
-                found.append(Difference(Kind.UNFINISHED, author, what, partial(self._note, author, floor)))
+                text = f"user {author}: the archive's floor is {again[author].moved}, the store's floor is {floor}"
+                text = f"{text}, the freed floor is {again[author].freed}"
+                found.append(Difference(Kind.MOVE_UNFINISHED, author, text, partial(self._schedule, author, floor)))
         return found
 
-    async def _note(self, author: int, floor: int) -> bool:
-        """Let the archiver look at an author."""
-        await self._scope.ask([("ZADD", keys.ARCHIVABLE, "NX", floor, author)])
+    async def _schedule(self, author: int, floor: int) -> bool:
+        """Add an author to the archiver's work set."""
+        await self._scope.send([("ZADD", keys.ARCHIVABLE, "NX", floor, author)])
         return True
 
-    async def _stuck(self, moves: dict[int, Floors], floors: dict[int, int | None]) -> list[Difference[int]]:
-        """Find hot posts that a move must take along but that have no row: without it, the move never ends."""
+    async def _missing_rows(self, moves: dict[int, Floors], floors: dict[int, int | None]) -> list[Difference[int]]:
+        """Return hot posts between the two floors that have no row. Without the rows, the move never ends."""
         found: list[Difference[int]] = []
         for author, archive in moves.items():
             floor = floors[author] or 0
-            hot = await self._scope.ask([("ZRANGE", keys.posts(author), f"({floor}", archive.moved, "BYSCORE")])
+            hot = await self._scope.send([("ZRANGE", keys.posts(author), f"({floor}", archive.moved, "BYSCORE")])
             posts = [int(post) for post in hot[0] if post.isdecimal()]
             rows = await self._scope.rows(posts) if posts else {}
             if rows is None:
                 return found
             records = await self._scope.records([post for post in posts if post not in rows])
             now = await self._floors([author])
-            for post in filter(None, map(living, records.values())):
+            for post in filter(None, map(live_post, records.values())):
                 if now[author] == floors[author]:
-                    what = f"post {post.id} by user {author}, on its way into the archive"
-                    found.append(Difference(Kind.ROW, author, what, partial(self._scope.add_row, post)))
+                    text = f"post {post.id} by user {author}, in an unfinished move"
+                    found.append(Difference(Kind.ROW_MISSING, author, text, partial(self._scope.add_row, post)))
         return found
 
 
 class Rows:
-    """From every row of the archive to the store: no row is that of a deleted post, or all that is left of a hot one.
+    """Compares each row of the archive with the store: finds rows of deleted posts, and rows that are the last copy.
 
-    For 50 authors one query for every 100 rows of each, and three round trips; one query more where rows differ.
+    Per 50 authors: one query per 100 rows of each author, and three round trips. Differences take one more query.
     """
 
     part = Part.ARCHIVE
-    counts = None
+    key_pattern = None
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._remedies = Remedies(scope)
+        self._corrections = PostCorrections(scope)
 
     async def subjects(self) -> AsyncIterator[list[Entry]]:
-        """Go through all rows."""
+        """Yield all rows."""
         async for authors in archived_authors(self._scope):
             lows = dict.fromkeys(authors, 0)
             while lows and self._scope.archive is not None:
@@ -171,56 +170,60 @@ class Rows:
                 lows = {author: rows[-1].id for author, rows in slices.items() if len(rows) == ROWS_AT_ONCE}
 
     async def compare(self, entries: Sequence[Entry]) -> list[Difference[Entry]]:
-        """Find the rows that should not be there, or not alone. They are read last: the archiver may delete them."""
+        """Return the rows of deleted posts, and the rows of posts that are missing in the store.
+
+        The rows are read last, because the archiver may delete them in the meantime.
+        """
         if self._scope.archive is None:
             return []
         entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.watermark]
         records = await self._scope.records([entry.post for entry in entries])
-        sights = await look(self._scope, entries, records)
-        deleted = [s for s in sights if s.deleted is not None and s.deleted <= self._scope.watermark]
-        pending = await self._scope.ask([("ZSCORE", keys.DELETED, sight.post) for sight in deleted])
-        deleted = [sight for sight, note in zip(deleted, pending, strict=True) if note is None]
-        strays = [s for s in sights if s.deleted is None and s.listed is None and not s.archived and s.living is None]
-        rows = await self._scope.rows({sight.post for sight in (*deleted, *strays)}) or {}
-        floors = await self._scope.floors(sight.author for sight in (*deleted, *strays) if sight.post in rows)
+        states = await read_states(self._scope, entries, records)
+        deleted = [s for s in states if s.deleted is not None and s.deleted <= self._scope.watermark]
+        pending = await self._scope.send([("ZSCORE", keys.DELETED, state.post) for state in deleted])
+        deleted = [state for state, score in zip(deleted, pending, strict=True) if score is None]
+        orphans = [s for s in states if s.deleted is None and s.listed is None and not s.archived and s.live is None]
+        rows = await self._scope.rows({state.post for state in (*deleted, *orphans)}) or {}
+        floors = await self._scope.floors(state.author for state in (*deleted, *orphans) if state.post in rows)
         return [
-            self._difference(sight, rows[sight.post])
-            for sight in (*deleted, *strays)
-            if sight.post in rows and (sight.archived or sight.post > floors[sight.author].moved)
+            self._difference(state, rows[state.post])
+            for state in (*deleted, *orphans)
+            if state.post in rows and (state.archived or state.post > floors[state.author].moved)
         ]
 
-    def _difference(self, sight: Sight, row: Post) -> Difference[Entry]:
-        entry = Entry(sight.author, sight.post)
-        what = f"post {sight.post} by user {sight.author}"
-        if sight.deleted is None:
-            cure: Cure | None = partial(self._remedies.rewrite, row) if self._scope.archived else None
-            return Difference(Kind.STRAY_ROW, entry, what, cure)
-        cure = partial(self._delete, entry, sight.deleted)
-        return Difference(Kind.DELETED_ROW, entry, f"{what}, deleted by number {sight.deleted}", cure)
+    def _difference(self, state: PostState, row: Post) -> Difference[Entry]:
+        entry = Entry(state.author, state.post)
+        text = f"post {state.post} by user {state.author}"
+        if state.deleted is None:
+            correct: Correction | None = partial(self._corrections.write_record, row) if self._scope.archived else None
+            return Difference(Kind.ROW_ORPHANED, entry, text, correct)
+        correct = partial(self._delete, entry, state.deleted)
+        return Difference(Kind.DELETED_POST_HAS_ROW, entry, f"{text}, deleted by event {state.deleted}", correct)
 
     async def _delete(self, entry: Entry, deletion: int) -> bool:
-        """Delete a row, and count the deletion if nobody has."""
+        """Delete a row. If the deletion has not changed the author's count yet, change it."""
         if self._scope.archive is None:
             return False
-        await self._remedies.unlist(entry, deletion)
+        await self._corrections.unlist(entry, deletion)
         await self._scope.archive.delete([entry.post])
         return True
 
 
 class Counts:
-    """Every author's count of archived posts against the rows.
+    """Compares each author's count of archived posts with the rows.
 
-    One query an author and a round trip for 50; where that differs or deletions are pending, all rows of the author.
+    One query per author, and one round trip per 50 authors. If the count differs or deletions are pending, all rows of
+    the author are read.
     """
 
     part = Part.COUNTS
-    counts = pattern(keys.cold)
+    key_pattern = pattern(keys.cold)
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     async def subjects(self) -> AsyncIterator[list[int]]:
-        """Go through the authors with something in the archive, then through those with nothing there but a count."""
+        """Yield the authors in the archive, then the authors that have only a count."""
         async for authors in archived_authors(self._scope):
             yield authors
         async for authors in self._scope.owners(keys.cold):
@@ -229,9 +232,9 @@ class Counts:
             yield [author for author in authors if await self._scope.archive.scan(author - 1, 1) != [author]]
 
     async def compare(self, authors: Sequence[int]) -> list[Difference[int]]:
-        """Find the wrong counts; one that changes while it is checked is checked again, up to three times.
+        """Return the wrong counts. A count that changes during the comparison is compared again, up to three times.
 
-        Where the floor is wrong, the count cannot be judged.
+        A count is skipped if the author's floor is wrong.
         """
         found: list[Difference[int]] = []
         wanted = list(dict.fromkeys(authors))
@@ -251,13 +254,13 @@ class Counts:
         return found
 
     async def _read(self, authors: Sequence[int]) -> dict[int, tuple[int, str | None]]:
-        """Read authors' floors and counts."""
+        """Return the floors and counts of authors."""
         floors = await self._scope.scores(keys.posts, [(author, "f") for author in authors])
-        cold = await self._scope.ask([("GET", keys.cold(author)) for author in authors])
+        cold = await self._scope.send([("GET", keys.cold(author)) for author in authors])
         return {author: (floors[author, "f"] or 0, count) for author, count in zip(authors, cold, strict=True)}
 
     async def _count(self, author: int, floor: int, cold: str | None, *, pending: bool) -> int:
-        """Count an author's archived posts, without those of which the store has counted the deletion."""
+        """Return the number of an author's archived posts, without posts whose deletion the store has counted."""
         if self._scope.archive is None:
             return int(cold or 0)
         rows = await self._scope.archive.count(author, floor)
@@ -266,22 +269,24 @@ class Counts:
         count, low = 0, 0
         while True:
             window = Window(ROWS_TO_COUNT, forward=False, low=low, high=floor + 1)
-            [some] = await self._scope.archive.slices([(author, window)])
-            count += await self._living(author, some)
-            if len(some) < ROWS_TO_COUNT:
+            [rows_read] = await self._scope.archive.slices([(author, window)])
+            count += await self._count_live(author, rows_read)
+            if len(rows_read) < ROWS_TO_COUNT:
                 return count
-            low = some[-1].id
+            low = rows_read[-1].id
 
-    async def _living(self, author: int, rows: Sequence[Post]) -> int:
+    async def _count_live(self, author: int, rows: Sequence[Post]) -> int:
         entries = [Entry(author, row.id) for row in rows]
-        sights = await look(self._scope, entries, await self._scope.records([row.id for row in rows]))
-        return sum(s.unlisted is None and not (s.tombstone is not None and s.tombstone <= s.undone) for s in sights)
+        states = await read_states(self._scope, entries, await self._scope.records([row.id for row in rows]))
+        return sum(
+            s.unlisted is None and not (s.tombstone is not None and s.tombstone <= s.unlisted_floor) for s in states
+        )
 
     def _difference(self, author: int, floor: int, cold: str | None, count: int) -> Difference[int]:
-        async def cure() -> bool:
+        async def correct() -> bool:
             names = [keys.posts(author), keys.cold(author)]
-            [done] = await self._scope.ask([script("repair_count").call(names, floor, cold or "", count)])
+            [done] = await self._scope.send([script("repair_count").call(names, floor, cold or "", count)])
             return bool(done)
 
-        what = f"user {author} has {count} archived posts, not {cold or 0}"
-        return Difference(Kind.COUNT, author, what, cure)
+        text = f"user {author}: the count is {cold or 0}, but the archive has {count} posts"
+        return Difference(Kind.COUNT_WRONG, author, text, correct)

@@ -1,7 +1,7 @@
-"""Posts: every post that a timeline lists has a record, and every record stands in its author's timeline.
+"""Comparison of posts: a listed post has a record, and a record's post is listed in its author's timeline.
 
-Both ways are gone: from the timelines to the records, and from the records to the timelines or, below the archive
-floor, to the archive.
+`Listings` compares timelines with records. `Records` compares records with timelines or, below the archive floor, with
+the archive.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,26 +10,29 @@ from functools import partial
 
 from graph import keys
 from graph.model import Post
-from graph.repair.report import Cure, Difference, Kind, Part
-from graph.repair.scope import Scope, living, pattern
+from graph.repair.report import Correction, Difference, Kind, Part
+from graph.repair.scope import Scope, live_post, pattern
 from graph.store.commands import Command, Word, script
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A post, as an author's timeline, or a row of the archive, names it."""
+    """A post and its author, as named by a timeline or by a row of the archive."""
 
     author: int
     post: int
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What the store holds of a post of an author.
+class PostState:
+    """The state of an author's post in the store.
 
-    `listed` is its score in the author's timeline, `floor` the archive floor there (None if there is no timeline),
-    `unlisted` the number that took it out of the timeline, `undone` the floor of such numbers; `tombstone` is the
-    number in its record, and `living` the record if it can be read.
+    listed: its score in the author's timeline.
+    floor: the archive floor of the timeline; None if there is no timeline.
+    unlisted: the number of its tombstone in the timeline.
+    unlisted_floor: the floor of the timeline's tombstones.
+    tombstone: the number of the deletion in its record.
+    live: the post, if its record can be read.
     """
 
     author: int
@@ -37,26 +40,26 @@ class Sight:
     listed: int | None
     floor: int | None
     unlisted: int | None
-    undone: int
+    unlisted_floor: int
     tombstone: int | None
-    living: Post | None
+    live: Post | None
 
     @property
     def deleted(self) -> int | None:
-        """The number of the post's deletion, if it was deleted."""
+        """The number of the post's deletion; None if it was not deleted."""
         return self.tombstone if self.tombstone is not None else self.unlisted
 
     @property
     def archived(self) -> bool:
-        """Whether it lies at or below the archive floor."""
+        """Whether the post is at or below the archive floor."""
         return self.post <= (self.floor or 0)
 
 
-async def look(scope: Scope, entries: Sequence[Entry], records: dict[int, dict[str, str]]) -> list[Sight]:
-    """Read what the store holds of posts whose records were read before. Two round trips for every thousand authors.
+async def read_states(scope: Scope, entries: Sequence[Entry], records: dict[int, dict[str, str]]) -> list[PostState]:
+    """Return the states of posts, given their records. 2 round trips per 1,000 authors.
 
-    The records come first: a post that leaves the timeline for the archive has a record until then, and a post that
-    is deleted loses its record before its place.
+    The records must be read before: a move to the archive removes the post from the timeline first and deletes the
+    record later, and a deletion replaces the record first.
     """
 
     def gone(author: int) -> str:
@@ -67,7 +70,7 @@ async def look(scope: Scope, entries: Sequence[Entry], records: dict[int, dict[s
     listed = await scope.scores(keys.posts, [*floors, *places])
     unlisted = await scope.scores(gone, [*places, *floors])
     return [
-        Sight(
+        PostState(
             e.author,
             e.post,
             listed[e.author, e.post],
@@ -75,219 +78,222 @@ async def look(scope: Scope, entries: Sequence[Entry], records: dict[int, dict[s
             unlisted[e.author, e.post],
             unlisted[e.author, "f"] or 0,
             int(records[e.post]["deleted"]) if "deleted" in records[e.post] else None,
-            living(records[e.post]),
+            live_post(records[e.post]),
         )
         for e in entries
     ]
 
 
-class Remedies:
-    """What mends posts. Each is one step that may be repeated, and comes to nothing if the post has changed."""
+class PostCorrections:
+    """Corrections of posts. Each one is idempotent, and changes nothing if the post has changed in the meantime."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     async def unlist(self, entry: Entry, deletion: int | None) -> bool:
-        """Take a post out of a timeline: for ever if it was deleted."""
+        """Remove a post from a timeline. With the number of its deletion, write the tombstones too."""
         name, post = keys.posts(entry.author), entry.post
         commands: list[Command] = []
         if deletion is not None:
-            await self.bury(post, deletion)
+            await self.write_tombstone(post, deletion)
             commands.append(
                 script("unlist_post").call([name, keys.gone(name), keys.cold(entry.author)], 0, post, deletion)
             )
-        await self._scope.ask([*commands, ("ZREM", name, post)])
+        await self._scope.send([*commands, ("ZREM", name, post)])
         return True
 
-    async def bury(self, post: int, deletion: int) -> bool:
-        """Let a deleted post have its tombstone."""
-        await self._scope.ask([script("delete_post").call([keys.post(post)], deletion)])
+    async def write_tombstone(self, post: int, deletion: int) -> bool:
+        """Replace the record of a deleted post by its tombstone."""
+        await self._scope.send([script("delete_post").call([keys.post(post)], deletion)])
         return True
 
-    async def relist(self, entry: Entry) -> bool:
-        """Put a post back into its author's timeline."""
+    async def list_again(self, entry: Entry) -> bool:
+        """Add a post to its author's timeline again."""
         name = keys.posts(entry.author)
-        [[state]] = await self._scope.ask([script("repair_listing").call([name, keys.gone(name)], entry.post)])
+        [[state]] = await self._scope.send([script("repair_listing").call([name, keys.gone(name)], entry.post)])
         return bool(state == "listed")
 
-    async def place(self, entry: Entry) -> bool:
-        """Put a listed post where it belongs."""
-        await self._scope.ask([("ZADD", keys.posts(entry.author), "XX", entry.post, entry.post)])
+    async def fix_position(self, entry: Entry) -> bool:
+        """Set the score of a listed post."""
+        await self._scope.send([("ZADD", keys.posts(entry.author), "XX", entry.post, entry.post)])
         return True
 
-    async def rewrite(self, post: Post) -> bool:
-        """Write a post's record again, and list the post; the record goes again if it was archived or deleted."""
+    async def write_record(self, post: Post) -> bool:
+        """Write a post's record and list the post. Remove the record again if the post is archived or deleted."""
         name = keys.posts(post.author)
-        [stands] = await self._scope.ask([script("repair_record").call([keys.post(post.id)], *fields(post))])
-        if not stands:
+        [written] = await self._scope.send([script("repair_record").call([keys.post(post.id)], *fields(post))])
+        if not written:
             return False
-        [[state, *number]] = await self._scope.ask([script("repair_listing").call([name, keys.gone(name)], post.id)])
+        [[state, *number]] = await self._scope.send([script("repair_listing").call([name, keys.gone(name)], post.id)])
         if state == "deleted":
-            return await self.bury(post.id, int(number[0]))
-        return state == "listed" or await self.free(post.id)
+            return await self.write_tombstone(post.id, int(number[0]))
+        return state == "listed" or await self.free_record(post.id)
 
-    async def free(self, post: int) -> bool:
-        """Free the record of an archived post."""
-        await self._scope.ask([script("free_post").call([keys.post(post)])])
+    async def free_record(self, post: int) -> bool:
+        """Delete the record of an archived post."""
+        await self._scope.send([script("free_post").call([keys.post(post)])])
         return True
 
-    async def archive(self, entry: Entry, post: Post | None) -> bool:
-        """Leave a post from below the archive floor to the archive, whose row it gets if it has none."""
+    async def move_to_archive(self, entry: Entry, post: Post | None) -> bool:
+        """Remove a post below the archive floor from the timeline, after adding its row if `post` is given."""
         if post is not None and not await self._scope.add_row(post):
             return False
-        await self._scope.ask([("ZREM", keys.posts(entry.author), entry.post)])
+        await self._scope.send([("ZREM", keys.posts(entry.author), entry.post)])
         return True
 
 
-class Listed:
-    """From every post that a timeline lists to its record.
+class Listings:
+    """Compares each listed post with its record.
 
-    For 500 timelines and 10,000 posts in them a round trip to read them, one for every thousand records, and two for
-    the authors. What has no record is looked for in the archive, one query for every 2000, and in the log.
+    Round trips per chunk of 500 timelines and 10,000 posts: one to read the timelines, one per 1,000 records, and two
+    for the authors. Posts without a record are read from the archive, one query per 2,000, and from the log.
     """
 
     part = Part.POSTS
-    counts = pattern(keys.posts)
+    key_pattern = pattern(keys.posts)
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._remedies = Remedies(scope)
+        self._corrections = PostCorrections(scope)
 
     async def subjects(self) -> AsyncIterator[list[Entry]]:
-        """Go through all posts of all timelines."""
+        """Yield all posts of all timelines."""
         async for authors in self._scope.owners(keys.posts):
             async for members in self._scope.members(keys.posts, authors):
                 yield [Entry(author, post) for author, post in members]
 
     async def compare(self, entries: Sequence[Entry]) -> list[Difference[Entry]]:
-        """Find the listed posts that should not be listed, and those that cannot be shown."""
+        """Return the posts that must not be listed, and the posts that cannot be read."""
         entries = [entry for entry in dict.fromkeys(entries) if entry.post <= self._scope.watermark]
         records = await self._scope.records([entry.post for entry in entries])
-        sights = [s for s in await look(self._scope, entries, records) if s.listed is not None]
-        found = [difference for sight in sights if (difference := self._judge(sight))]
-        judged = {difference.subject for difference in found}
-        rest = [s for s in sights if Entry(s.author, s.post) not in judged and s.deleted is None]
-        return found + await self._without_record([s for s in rest if s.living is None or s.archived])
+        states = [s for s in await read_states(self._scope, entries, records) if s.listed is not None]
+        found = [difference for state in states if (difference := self._check(state))]
+        checked = {difference.subject for difference in found}
+        rest = [s for s in states if Entry(s.author, s.post) not in checked and s.deleted is None]
+        return found + await self._without_record([s for s in rest if s.live is None or s.archived])
 
-    def _judge(self, sight: Sight) -> Difference[Entry] | None:
-        """Judge what the store alone can tell."""
-        entry = Entry(sight.author, sight.post)
-        what = f"post {sight.post} in the timeline of user {sight.author}"
-        if sight.deleted is not None:
-            if sight.deleted > self._scope.watermark:
+    def _check(self, state: PostState) -> Difference[Entry] | None:
+        """Return a difference that is visible in the store alone."""
+        entry = Entry(state.author, state.post)
+        text = f"post {state.post} in the timeline of user {state.author}"
+        if state.deleted is not None:
+            if state.deleted > self._scope.watermark:
                 return None
-            cure: Cure = partial(self._remedies.unlist, entry, sight.deleted)
-            return Difference(Kind.LISTED_DELETED, entry, f"{what}, deleted by number {sight.deleted}", cure)
-        if sight.living is not None and sight.living.author != sight.author:
-            cure = partial(self._remedies.unlist, entry, None)
-            return Difference(Kind.LISTED_FOREIGN, entry, f"{what} is by user {sight.living.author}", cure)
-        if sight.listed != sight.post and sight.living is not None and not sight.archived:
-            cure = partial(self._remedies.place, entry)
-            return Difference(Kind.MISPLACED, entry, f"{what} stands at {sight.listed}", cure)
+            correct: Correction = partial(self._corrections.unlist, entry, state.deleted)
+            return Difference(Kind.DELETED_POST_LISTED, entry, f"{text}, deleted by event {state.deleted}", correct)
+        if state.live is not None and state.live.author != state.author:
+            correct = partial(self._corrections.unlist, entry, None)
+            return Difference(Kind.WRONG_AUTHOR_LISTED, entry, f"{text}, but by user {state.live.author}", correct)
+        if state.listed != state.post and state.live is not None and not state.archived:
+            correct = partial(self._corrections.fix_position, entry)
+            return Difference(Kind.WRONG_POSITION, entry, f"{text} has position {state.listed}", correct)
         return None
 
-    async def _without_record(self, sights: Sequence[Sight]) -> list[Difference[Entry]]:
-        """Judge what needs the archive or the log: posts without a record, and those from below the floor."""
-        if not sights:
+    async def _without_record(self, states: Sequence[PostState]) -> list[Difference[Entry]]:
+        """Compare posts without a record and posts below the archive floor with the archive and the log."""
+        if not states:
             return []
-        rows = await self._scope.rows([sight.post for sight in sights])
-        logged = await self._scope.published(
-            [s.post for s in sights if s.living is None and s.post not in (rows or {})]
-        )
+        rows = await self._scope.rows([state.post for state in states])
+        logged = await self._scope.published([s.post for s in states if s.live is None and s.post not in (rows or {})])
         found = []
-        for sight in sights:
-            post = sight.living or (rows or {}).get(sight.post) or logged.get(sight.post)
-            if post is not None and post.author != sight.author:
+        for state in states:
+            post = state.live or (rows or {}).get(state.post) or logged.get(state.post)
+            if post is not None and post.author != state.author:
                 post = None
-            found.append(self._missing(sight, post, known=rows is not None, has_row=sight.post in (rows or {})))
+            found.append(self._missing(state, post, known=rows is not None, has_row=state.post in (rows or {})))
         return found
 
-    def _missing(self, sight: Sight, post: Post | None, *, known: bool, has_row: bool) -> Difference[Entry]:
-        entry = Entry(sight.author, sight.post)
-        what = f"post {sight.post} in the timeline of user {sight.author}"
-        cure: Cure | None = None
-        if sight.archived and (post is not None or not known):
-            what = f"{what}, whose archive floor is {sight.floor}"
+    def _missing(self, state: PostState, post: Post | None, *, known: bool, has_row: bool) -> Difference[Entry]:
+        entry = Entry(state.author, state.post)
+        text = f"post {state.post} in the timeline of user {state.author}"
+        correct: Correction | None = None
+        if state.archived and (post is not None or not known):
+            text = f"{text}, whose archive floor is {state.floor}"
             if known:
-                cure = partial(self._remedies.archive, entry, None if has_row else post)
-            return Difference(Kind.LISTED_ARCHIVED, entry, what, cure)
+                correct = partial(self._corrections.move_to_archive, entry, None if has_row else post)
+            return Difference(Kind.ARCHIVED_POST_LISTED, entry, text, correct)
         if post is not None:
-            return Difference(Kind.RECORD, entry, what, partial(self._remedies.rewrite, post))
+            return Difference(Kind.RECORD_MISSING, entry, text, partial(self._corrections.write_record, post))
         if not known:
-            return Difference(Kind.RECORD, entry, f"{what}; the archive, where it may be, cannot be asked")
-        return Difference(Kind.LOST, entry, what, partial(self._remedies.unlist, entry, None))
+            return Difference(Kind.RECORD_MISSING, entry, f"{text}; the archive cannot be read")
+        return Difference(Kind.POST_LOST, entry, text, partial(self._corrections.unlist, entry, None))
 
 
 class Records:
-    """From every post's record to its author's timeline or, below the archive floor, to the archive.
+    """Compares each record with its author's timeline or, below the archive floor, with the archive.
 
-    For 500 records three round trips; one query of the archive for every archived post's author, and one for all.
+    Three round trips per 500 records. Archived posts take one query of the archive, and one more per author.
     """
 
     part = Part.POSTS
-    counts = pattern(keys.post)
+    key_pattern = pattern(keys.post)
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._remedies = Remedies(scope)
+        self._corrections = PostCorrections(scope)
 
     def subjects(self) -> AsyncIterator[list[int]]:
-        """Go through all records."""
+        """Yield the posts of all records."""
         return self._scope.owners(keys.post)
 
     async def compare(self, posts: Sequence[int]) -> list[Difference[int]]:
-        """Find the records that no timeline and no archive accounts for."""
+        """Return the records whose posts are neither listed nor archived, and the damaged records."""
         records = await self._scope.records([post for post in posts if post <= self._scope.watermark])
-        alive = {post: found for post, row in records.items() if (found := living(row)) is not None}
+        alive = {post: found for post, row in records.items() if (found := live_post(row)) is not None}
         damaged = {p: row for p, row in records.items() if row and "deleted" not in row and p not in alive}
         entries = [Entry(post.author, post.id) for post in alive.values()]
-        sights = [s for s in await look(self._scope, entries, records) if s.listed is None]
-        judged = [difference for sight in sights if (difference := self._judge(sight))]
-        archived = [sight for sight in sights if sight.archived and sight.unlisted is None]
-        return judged + await self._archived(archived) + await self._damaged(damaged)
+        states = [s for s in await read_states(self._scope, entries, records) if s.listed is None]
+        checked = [difference for state in states if (difference := self._check(state))]
+        archived = [state for state in states if state.archived and state.unlisted is None]
+        return checked + await self._archived(archived) + await self._damaged(damaged)
 
-    def _judge(self, sight: Sight) -> Difference[int] | None:
-        """Judge what the store alone can tell."""
-        what = f"post {sight.post} by user {sight.author}"
-        if sight.unlisted is not None:
-            if sight.unlisted > self._scope.watermark:
+    def _check(self, state: PostState) -> Difference[int] | None:
+        """Return a difference that is visible in the store alone."""
+        text = f"post {state.post} by user {state.author}"
+        if state.unlisted is not None:
+            if state.unlisted > self._scope.watermark:
                 return None
-            cure: Cure = partial(self._remedies.bury, sight.post, sight.unlisted)
-            return Difference(Kind.RESURRECTED, sight.post, f"{what}, deleted by number {sight.unlisted}", cure)
-        if sight.archived:
+            correct: Correction = partial(self._corrections.write_tombstone, state.post, state.unlisted)
+            text = f"{text}, deleted by event {state.unlisted}"
+            return Difference(Kind.DELETED_POST_HAS_RECORD, state.post, text, correct)
+        if state.archived:
             return None
-        if sight.floor is None and self._scope.blind:
-            what = f"{what}, of whose timeline nothing is left; the archive, which knows its floor, cannot be asked"
-            return Difference(Kind.UNLISTED, sight.post, what)
+        if state.floor is None and self._scope.archive_unreadable:
+            text = f"{text}; the timeline is missing, and the archive, which holds its floor, cannot be read"
+            return Difference(Kind.POST_UNLISTED, state.post, text)
         return Difference(
-            Kind.UNLISTED, sight.post, what, partial(self._remedies.relist, Entry(sight.author, sight.post))
+            Kind.POST_UNLISTED, state.post, text, partial(self._corrections.list_again, Entry(state.author, state.post))
         )
 
-    async def _archived(self, sights: Sequence[Sight]) -> list[Difference[int]]:
-        """Judge records from below the archive floor: they need a row, and go once the archive has freed that far."""
-        rows = await self._scope.rows([sight.post for sight in sights]) if sights else None
+    async def _archived(self, states: Sequence[PostState]) -> list[Difference[int]]:
+        """Compare records below the archive floor with the archive.
+
+        Each one needs a row. Records up to the archive's `freed` floor must be deleted.
+        """
+        rows = await self._scope.rows([state.post for state in states]) if states else None
         if rows is None:
             return []
-        floors = await self._scope.floors(sight.author for sight in sights)
-        again = await self._scope.records([sight.post for sight in sights])
+        floors = await self._scope.floors(state.author for state in states)
+        again = await self._scope.records([state.post for state in states])
         found = []
-        for sight in sights:
-            post = living(again[sight.post])
-            freed = sight.post <= floors[sight.author].freed
-            what = f"post {sight.post} by user {sight.author}"
+        for state in states:
+            post = live_post(again[state.post])
+            freed = state.post <= floors[state.author].freed
+            text = f"post {state.post} by user {state.author}"
             if post is not None and post.id not in rows:
-                cure: Cure = partial(self._add_row, post, freed=freed)
-                found.append(Difference(Kind.ROW, sight.post, f"{what}, archived up to {sight.floor}", cure))
+                correct: Correction = partial(self._add_row, post, freed=freed)
+                found.append(Difference(Kind.ROW_MISSING, state.post, f"{text}, archived up to {state.floor}", correct))
             elif post is not None and freed:
-                found.append(Difference(Kind.LEFTOVER, sight.post, what, partial(self._remedies.free, sight.post)))
+                correct = partial(self._corrections.free_record, state.post)
+                found.append(Difference(Kind.ARCHIVED_POST_HAS_RECORD, state.post, text, correct))
         return found
 
     async def _add_row(self, post: Post, *, freed: bool) -> bool:
         done = await self._scope.add_row(post)
-        return done and (not freed or await self._remedies.free(post.id))
+        return done and (not freed or await self._corrections.free_record(post.id))
 
     async def _damaged(self, records: dict[int, dict[str, str]]) -> list[Difference[int]]:
-        """Judge records that cannot be read, except those that a timeline lists: they are found from there."""
+        """Return the damaged records, except those of listed posts: `Listings` finds them."""
         if not records:
             return []
         known = await self._scope.published(list(records)) | dict(await self._scope.rows(records) or {})
@@ -297,10 +303,10 @@ class Records:
         listed = await self._scope.scores(keys.posts, [(author, post) for post, author in authors.items()])
         return [
             Difference(
-                Kind.UNREADABLE,
+                Kind.RECORD_DAMAGED,
                 post,
                 f"post {post}",
-                partial(self._remedies.rewrite, known[post]) if post in known else None,
+                partial(self._corrections.write_record, known[post]) if post in known else None,
             )
             for post in records
             if post not in authors or listed[authors[post], post] is None
@@ -308,7 +314,7 @@ class Records:
 
 
 def fields(post: Post) -> list[Word]:
-    """Give a post's record: fields and values by turns."""
+    """Return a post's record as alternating fields and values."""
     words: list[Word] = ["id", post.id, "author", post.author, "text", post.text]
     if post.platform is not None:
         words += ("platform", post.platform)

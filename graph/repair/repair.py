@@ -1,9 +1,9 @@
-"""Repair: compares everything that is derived with what it is derived from, and mends what differs.
+"""Repair: compares derived data with its source and corrects the differences.
 
-It runs while the system serves. Only events up to the watermark, as it stood in the beginning, count; what differs
-is looked at once more when the events that came meanwhile are projected, and only what differs twice is a difference.
-Every remedy carries an event's number, or is a comparison and a change in one step, so that whatever happens meanwhile
-wins. Breaking off is harmless: the next repair finds what is left.
+A repair runs while the system serves. It compares only events up to the watermark at its start. A difference counts
+only if a second comparison finds it again, after newer events have been projected. A correction never overwrites a
+newer change: it carries an event number, or compares and sets in one script. A repair can be stopped at any time; the
+next one continues.
 """
 
 import asyncio
@@ -16,56 +16,56 @@ from graph.errors import ArchiveUnavailable
 from graph.log.log import Log
 from graph.projections.projections import Projections
 from graph.repair.accounts import Logins, Profiles
-from graph.repair.archived import Counts, Rows, Tiers
+from graph.repair.archived import ArchiveFloors, Counts, Rows
+from graph.repair.events import LogEvents
 from graph.repair.follows import Follows
-from graph.repair.homes import Homes
-from graph.repair.logged import Logged
-from graph.repair.posts import Listed, Records
+from graph.repair.homes import HomeCaches
+from graph.repair.posts import Listings, Records
 from graph.repair.report import Difference, Kind, Part, Report
-from graph.repair.scope import Scope, parts
+from graph.repair.scope import Scope, chunks
 from graph.store.store import Store
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
 
-__all__ = ["Advance", "Kind", "Part", "Repair", "Report"]
+__all__ = ["Kind", "OnProgress", "Part", "Repair", "Report"]
 
 S = TypeVar("S")
 
-Advance: TypeAlias = Callable[[Part, int, int | None], None]
-"""Is told how far a repair has come with a part: keys done, and keys in total where that is known."""
+OnProgress: TypeAlias = Callable[[Part, int, int | None], None]
+"""Called with a part, the number of keys compared, and the total number of keys or None if it is unknown."""
 
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 POLL_SECONDS = 0.02
-CURES_AT_ONCE = 500
-NO_ARCHIVE = "The store has older posts in an archive, but this process was given none."
-OTHER_ARCHIVE = "The store's older posts are in another archive than this one."
+CORRECTIONS_AT_ONCE = 500
+NO_ARCHIVE = "The store's older posts are in an archive, but no archive is configured here."
+WRONG_ARCHIVE = "The configured archive is not the one that holds the store's older posts."
 
 
-class Walk(Protocol[S]):
-    """One way through one part: subjects in chunks, and a comparison that can be made again for some of them."""
+class Comparison(Protocol[S]):
+    """One comparison of one part: yields subjects in chunks, and compares any of them, repeatedly."""
 
     @property
     def part(self) -> Part:
-        """What is compared."""
+        """The part that is compared."""
         ...
 
     @property
-    def counts(self) -> str | None:
-        """The pattern of the keys that it goes through, if these are its measure."""
+    def key_pattern(self) -> str | None:
+        """The pattern of the scanned keys, or None if the progress is not measured in keys."""
         ...
 
     def subjects(self) -> AsyncIterator[list[S]]:
-        """Yield what to compare, in chunks; the same may come twice."""
+        """Yield the subjects to compare, in chunks. A subject may come twice."""
         ...
 
     async def compare(self, subjects: Sequence[S]) -> list[Difference[S]]:
-        """Find what differs."""
+        """Return the differences of these subjects."""
         ...
 
 
 class Repair:
-    """Compares, and mends, all that is derived. `patience` is how many seconds it waits for events to be projected."""
+    """Compares and corrects all derived data. Waits up to `timeout` seconds for new events to be projected."""
 
     def __init__(
         self,
@@ -74,128 +74,133 @@ class Repair:
         projections: Projections,
         archive: "Archive | None",
         *,
-        patience: float = PATIENCE_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._store = store
         self._log = log
         self._projections = projections
         self._archive = archive
-        self._patience = self._waits = patience
+        self._timeout = self._remaining_timeout = timeout
 
-    async def run(self, *, mend: bool, advance: Advance | None = None) -> Report:
-        """Go through everything; without `mend`, change nothing.
+    async def run(self, *, correct: bool, on_progress: OnProgress | None = None) -> Report:
+        """Compare all parts and return the report. Correct the differences if `correct` is True.
 
-        Each part scans all keys of the store, one round trip for about every thousand; its class tells what it costs
-        beside that. Memory is bounded by a chunk: some hundred owners and about 10,000 of their members. Accounts and
-        follows come before posts, and posts before what is made of them, so that one run mends all.
+        Each comparison scans all keys of the store, with one round trip per 1,000 keys; the comparison's class names
+        its other costs. Memory is limited to one chunk: 500 owners and about 10,000 members. Accounts and follows are
+        compared before posts, and posts before home caches, so that one run corrects everything.
         """
-        self._waits = self._patience
-        waited = await self._settle()
-        mark, last = await self._log.watermark(), await self._log.last()
-        report = Report(mark, last, mend)
-        owner = await self._store.run("GET", keys.ARCHIVE)
-        scope = Scope(self._store, self._log, self._archive, mark, archived=owner is not None)
-        await self._check_archive(scope, owner)
-        self._waits = self._patience if waited else 0.0
-        totals = await self._totals() if advance else Counter[str]()
-        for walk in walks(scope, self._projections):
-            await self._go(walk, scope, report, totals, advance)
-        report.skipped = scope.trouble
+        self._remaining_timeout = self._timeout
+        waited = await self._wait_for_projection()
+        watermark, last = await self._log.watermark(), await self._log.last()
+        report = Report(watermark, last, correct)
+        identity = await self._store.run("GET", keys.ARCHIVE)
+        scope = Scope(self._store, self._log, self._archive, watermark, archived=identity is not None)
+        await self._check_archive(scope, identity)
+        self._remaining_timeout = self._timeout if waited else 0.0
+        totals = await self._totals() if on_progress else Counter[str]()
+        for comparison in comparisons(scope, self._projections):
+            await self._run_comparison(comparison, scope, report, totals, on_progress)
+        report.archive_error = scope.archive_error
         return report
 
-    async def _check_archive(self, scope: Scope, owner: str | None) -> None:
-        """Go on without the archive if it does not answer, or is not this store's."""
+    async def _check_archive(self, scope: Scope, identity: str | None) -> None:
+        """Continue without the archive if it does not answer or belongs to another store."""
         try:
-            if self._archive is None and owner is not None:
-                scope.lose(NO_ARCHIVE)
-            elif self._archive is not None and owner not in (None, await self._archive.identity()):
-                scope.lose(OTHER_ARCHIVE)
+            if self._archive is None and identity is not None:
+                scope.drop_archive(NO_ARCHIVE)
+            elif self._archive is not None and identity not in (None, await self._archive.identity()):
+                scope.drop_archive(WRONG_ARCHIVE)
         except ArchiveUnavailable as outage:
-            scope.lose(outage.reason)
+            scope.drop_archive(outage.reason)
 
-    async def _go(
-        self, walk: Walk[Any], scope: Scope, report: Report, totals: Counter[str], advance: Advance | None
+    async def _run_comparison(
+        self,
+        comparison: Comparison[Any],
+        scope: Scope,
+        report: Report,
+        totals: Counter[str],
+        on_progress: OnProgress | None,
     ) -> None:
-        scope.seen = 0
+        scope.scanned = 0
         try:
-            async for chunk in walk.subjects():
-                report.compared[walk.part] += len(chunk)
-                differences = await self._differences(walk, scope, chunk)
-                report.add(differences, await self._cure(scope, differences, mend=report.mending))
-                if advance:
-                    total = totals[walk.counts.partition("{")[0]] if walk.counts else None
-                    advance(walk.part, scope.seen, total)
+            async for chunk in comparison.subjects():
+                report.compared[comparison.part] += len(chunk)
+                differences = await self._differences(comparison, scope, chunk)
+                report.add(differences, await self._correct(scope, differences, correct=report.corrects))
+                if on_progress:
+                    total = totals[comparison.key_pattern.partition("{")[0]] if comparison.key_pattern else None
+                    on_progress(comparison.part, scope.scanned, total)
         except ArchiveUnavailable as outage:
-            scope.lose(outage.reason)
+            scope.drop_archive(outage.reason)
 
-    async def _differences(self, walk: Walk[S], scope: Scope, chunk: Sequence[S]) -> list[Difference[S]]:
-        """Compare, and compare once more what differs."""
-        found = await self._compare(walk, scope, chunk)
+    async def _differences(self, comparison: Comparison[S], scope: Scope, chunk: Sequence[S]) -> list[Difference[S]]:
+        """Return the subjects that differ in two comparisons."""
+        found = await self._compare(comparison, scope, chunk)
         if found:
-            await self._settle()
-            found = await self._compare(walk, scope, [difference.subject for difference in found])
+            await self._wait_for_projection()
+            found = await self._compare(comparison, scope, [difference.subject for difference in found])
         return found
 
-    async def _compare(self, walk: Walk[S], scope: Scope, subjects: Sequence[S]) -> list[Difference[S]]:
+    async def _compare(self, comparison: Comparison[S], scope: Scope, subjects: Sequence[S]) -> list[Difference[S]]:
         try:
-            return await walk.compare(subjects)
+            return await comparison.compare(subjects)
         except ArchiveUnavailable as outage:
-            scope.lose(outage.reason)
-            return await walk.compare(subjects)
+            scope.drop_archive(outage.reason)
+            return await comparison.compare(subjects)
 
-    async def _cure(self, scope: Scope, differences: Sequence[Difference[S]], *, mend: bool) -> list[bool]:
-        """Mend differences, 500 at once, whose steps share round trips; tell which are gone."""
+    async def _correct(self, scope: Scope, differences: Sequence[Difference[S]], *, correct: bool) -> list[bool]:
+        """Correct differences, 500 at once so that they share round trips. Return for each whether it is gone."""
 
-        async def cure(difference: Difference[S]) -> bool:
+        async def correct_one(difference: Difference[S]) -> bool:
             try:
-                return difference.cure is not None and await difference.cure()
+                return difference.correct is not None and await difference.correct()
             except ArchiveUnavailable as outage:
-                scope.lose(outage.reason)
+                scope.drop_archive(outage.reason)
                 return False
 
-        if not mend:
+        if not correct:
             return [False] * len(differences)
         outcomes: list[bool] = []
-        for some in parts(differences, CURES_AT_ONCE):
-            for outcome in await asyncio.gather(*map(cure, some), return_exceptions=True):
+        for chunk in chunks(differences, CORRECTIONS_AT_ONCE):
+            for outcome in await asyncio.gather(*map(correct_one, chunk), return_exceptions=True):
                 if isinstance(outcome, BaseException):
                     raise outcome
                 outcomes.append(outcome)
         return outcomes
 
-    async def _settle(self) -> bool:
-        """Wait until all that is in the log now is projected; False if that takes longer than there is patience."""
+    async def _wait_for_projection(self) -> bool:
+        """Wait until every event now in the log is projected. Return False after the timeout."""
         last = await self._log.last()
         try:
-            async with asyncio.timeout(self._waits):
-                while await self._log.watermark() < last:  # noqa: ASYNC110 - the store tells nobody when it changes
+            async with asyncio.timeout(self._remaining_timeout):
+                while await self._log.watermark() < last:  # noqa: ASYNC110 - the store sends no notification
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
             return False
         return True
 
     async def _totals(self) -> Counter[str]:
-        """Count the keys of each kind, for whoever watches. One round trip for about every thousand."""
+        """Return the number of keys of each kind. One round trip per 1,000 keys."""
         totals: Counter[str] = Counter()
         async for found in self._store.scan("*"):
             totals.update(key.partition("{")[0] for key in found if key.endswith("}"))
         return totals
 
 
-def walks(scope: Scope, projections: Projections) -> list[Walk[Any]]:
-    """Give all ways through all parts, in the order in which they build on each other."""
+def comparisons(scope: Scope, projections: Projections) -> list[Comparison[Any]]:
+    """Return all comparisons. Each one depends only on data that the ones before have corrected."""
     return [
         Logins(scope),
         Profiles(scope),
-        Logged(scope, projections, Part.ACCOUNTS),
+        LogEvents(scope, projections, Part.ACCOUNTS),
         Follows(scope, keys.following),
         Follows(scope, keys.followers),
-        Logged(scope, projections, Part.FOLLOWS),
-        Tiers(scope),
-        Listed(scope),
+        LogEvents(scope, projections, Part.FOLLOWS),
+        ArchiveFloors(scope),
+        Listings(scope),
         Records(scope),
-        Logged(scope, projections, Part.POSTS),
+        LogEvents(scope, projections, Part.POSTS),
         Rows(scope),
         Counts(scope),
-        Homes(scope),
+        HomeCaches(scope),
     ]

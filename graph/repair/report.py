@@ -1,4 +1,4 @@
-"""What a repair has to tell: what was compared, what differed and how, and what was mended."""
+"""The report of a repair: what was compared, the differences found, and how many were corrected."""
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,14 +8,14 @@ from typing import Generic, TypeAlias, TypeVar
 
 S = TypeVar("S")
 
-EXAMPLES = 3
+MAX_EXAMPLES = 3
 
-Cure: TypeAlias = Callable[[], Awaitable[bool]]
-"""Mends a difference, unless it has gone or changed meanwhile; tells whether it is gone now."""
+Correction: TypeAlias = Callable[[], Awaitable[bool]]
+"""Corrects a difference, unless the data has changed in the meantime. Returns whether the difference is gone."""
 
 
 class Part(Enum):
-    """What is compared, as a person would name it."""
+    """A part of the derived data, with its name in the report."""
 
     ACCOUNTS = "accounts"
     FOLLOWS = "follows"
@@ -26,163 +26,200 @@ class Part(Enum):
 
 
 class Kind(Enum):
-    """A kind of difference: the part it belongs to, what is wrong, and what mending does about it."""
+    """A kind of difference: its part, the problem, and the correction."""
 
-    PROFILE = (
+    PROFILE_INCOMPLETE = (
         Part.ACCOUNTS,
-        "a login leads to a profile that is missing or incomplete",
-        "what the log still tells of the sign-up is written again",
+        "the profile of a login is missing or incomplete",
+        "restore the profile from the sign-up event, if the log still has it",
     )
-    LOGIN = (
+    LOGIN_MISMATCH = (
         Part.ACCOUNTS,
-        "a profile's login leads nowhere, or to somebody else",
-        "nothing: no data tells who is right",
+        "the login of a profile does not exist or belongs to another user",
+        "none: the data does not show which user is right",
     )
-    FORGOTTEN_PERMISSION = (
+    PERMISSION_NOT_APPLIED = (
         Part.ACCOUNTS,
-        "the log tells of a permission granted or revoked that the account does not know",
-        "its event is projected again",
+        "a logged change of a permission is missing in the account",
+        "project the event again",
     )
-    FOLLOWER = (
+    FOLLOWER_MISSING = (
         Part.FOLLOWS,
-        "somebody follows, but is missing among the followers",
-        "the follower is added, and the home cache forgotten",
+        "a follower is missing in the followee's list of followers",
+        "add the follower and delete the follower's home cache",
     )
-    FOLLOWING = (
+    FOLLOWEE_MISSING = (
         Part.FOLLOWS,
-        "a follower's own list lacks the follow",
-        "the follow is added, and the home cache forgotten",
+        "a followee is missing in the follower's list of followees",
+        "add the followee and delete the follower's home cache",
     )
-    UNFOLLOWED = (Part.FOLLOWS, "a follow is undone on one side only", "it is undone on the other side too")
-    FOLLOW_NUMBER = (Part.FOLLOWS, "a follow has two numbers", "the higher one is set on both sides")
-    FORGOTTEN_FOLLOW = (
+    UNFOLLOW_ONE_SIDED = (
         Part.FOLLOWS,
-        "the log tells of a follow or unfollow that neither side knows",
-        "its event is projected again",
+        "an unfollow has changed only one of the two lists",
+        "apply the unfollow to the other list",
     )
-    RECORD = (
+    FOLLOW_NUMBERS_DIFFER = (
+        Part.FOLLOWS,
+        "a follow has different numbers in the two lists",
+        "set the higher number in both lists",
+    )
+    FOLLOW_NOT_APPLIED = (
+        Part.FOLLOWS,
+        "a logged follow or unfollow is missing in both lists",
+        "project the event again",
+    )
+    RECORD_MISSING = (
         Part.POSTS,
-        "a timeline lists a post that has no record",
-        "the record is written again, from the archive or the log",
+        "a listed post has no record",
+        "restore the record from the archive or the log",
     )
-    LOST = (
+    POST_LOST = (
         Part.POSTS,
-        "a timeline lists a post of which nothing is left",
-        "the post is lost: it is taken out of the timeline",
+        "a listed post exists neither in the store, nor in the archive, nor in the log",
+        "remove the post from the timeline; its content is lost",
     )
-    UNREADABLE = (
+    RECORD_DAMAGED = (
         Part.POSTS,
-        "a post's record is damaged",
-        "it is written again, if the archive or the log still holds the post",
+        "the record of a post is damaged",
+        "restore the record from the archive or the log, if one of them still has the post",
     )
-    UNLISTED = (Part.POSTS, "a post is missing from its author's timeline", "it is put back")
-    LISTED_DELETED = (Part.POSTS, "a timeline lists a deleted post", "the post is taken out")
-    LISTED_FOREIGN = (Part.POSTS, "a timeline lists somebody else's post", "the post is taken out")
-    LISTED_ARCHIVED = (
+    POST_UNLISTED = (
         Part.POSTS,
-        "a timeline lists a post from below its archive floor",
-        "it is left to the archive, and put there if need be",
+        "a post is missing in its author's timeline",
+        "add the post to the timeline",
     )
-    MISPLACED = (Part.POSTS, "a timeline lists a post in a wrong place", "it is put in its place")
-    RESURRECTED = (Part.POSTS, "a deleted post has its record back", "the record is replaced by its tombstone")
-    LEFTOVER = (Part.POSTS, "an archived post has a record in the store", "the record is freed")
-    FORGOTTEN_POST = (Part.POSTS, "the log tells of a post that is nowhere", "its event is projected again")
-    FORGOTTEN_DELETION = (Part.POSTS, "the log tells of a deletion that left no mark", "its event is projected again")
-    FLOOR = (
+    DELETED_POST_LISTED = (Part.POSTS, "a timeline lists a deleted post", "remove the post from the timeline")
+    WRONG_AUTHOR_LISTED = (
+        Part.POSTS,
+        "a timeline lists a post by another author",
+        "remove the post from the timeline",
+    )
+    ARCHIVED_POST_LISTED = (
+        Part.POSTS,
+        "a timeline lists a post below its archive floor",
+        "add the post to the archive if it is missing there, and remove it from the timeline",
+    )
+    WRONG_POSITION = (
+        Part.POSTS,
+        "a timeline lists a post in the wrong position",
+        "move the post to its position",
+    )
+    DELETED_POST_HAS_RECORD = (
+        Part.POSTS,
+        "a deleted post still has a record",
+        "replace the record by a tombstone",
+    )
+    ARCHIVED_POST_HAS_RECORD = (Part.POSTS, "an archived post still has a record in the store", "delete the record")
+    POST_NOT_APPLIED = (
+        Part.POSTS,
+        "a logged post is missing in the store and in the archive",
+        "project the event again",
+    )
+    DELETION_NOT_APPLIED = (Part.POSTS, "a logged deletion was not applied", "project the event again")
+    STORE_FLOOR_LOW = (
         Part.ARCHIVE,
-        "a timeline's archive floor is missing, or below what the archive has noted",
-        "the floor is set again",
+        "the archive floor of a timeline is missing, or below the archive's own floor",
+        "set the floor again",
     )
-    BEHIND = (
+    ARCHIVE_FLOOR_LOW = (
         Part.ARCHIVE,
-        "the archive knows less of an author than the store has moved to it",
-        "the archive's floor is raised; rows that are gone are lost",
+        "the archive's floor of an author is below the floor in the store",
+        "raise the archive's floor; missing rows are lost",
     )
-    UNFINISHED = (
+    MOVE_UNFINISHED = (
         Part.ARCHIVE,
-        "a move into the archive broke off, and nobody would take it up",
-        "it is noted for the archiver",
+        "a move to the archive is unfinished and not scheduled",
+        "schedule the author for the archiver",
     )
-    ROW = (Part.ARCHIVE, "a post is missing in the archive", "its row is added from its record")
-    DELETED_ROW = (Part.ARCHIVE, "the archive holds a deleted post", "its row is deleted")
-    STRAY_ROW = (
+    ROW_MISSING = (Part.ARCHIVE, "a post has no row in the archive", "add the row from the post's record")
+    DELETED_POST_HAS_ROW = (Part.ARCHIVE, "the archive holds a deleted post", "delete the row")
+    ROW_ORPHANED = (
         Part.ARCHIVE,
-        "only the archive still holds a post that should be in the store",
-        "the post is put back into its author's timeline",
+        "the archive holds a post that is missing in the store",
+        "restore the record and add the post to its author's timeline",
     )
-    COUNT = (Part.COUNTS, "the count of an author's archived posts is wrong", "it is set to what the archive holds")
-    CACHE_BROKEN = (Part.HOMES, "a home cache is malformed", "it is forgotten; the next read builds it")
-    CACHE_LACKS = (Part.HOMES, "a home cache lacks a post", "it is forgotten; the next read builds it")
-    CACHE_STRANGER = (
+    COUNT_WRONG = (
+        Part.COUNTS,
+        "the count of an author's archived posts is wrong",
+        "set the count to the number of rows",
+    )
+    CACHE_MALFORMED = (Part.HOMES, "a home cache is malformed", "delete the cache; the next read rebuilds it")
+    CACHE_POST_MISSING = (
         Part.HOMES,
-        "a home cache holds or merges somebody who is not followed",
-        "it is forgotten; the next read builds it",
+        "a post is missing in a home cache",
+        "delete the cache; the next read rebuilds it",
     )
-    CACHE_UNMARKED = (
+    CACHE_AUTHOR_NOT_FOLLOWED = (
         Part.HOMES,
-        "a home cache does not merge an author whom fan-out leaves out",
-        "it is forgotten; the next read builds it",
+        "a home cache includes an author whom the viewer does not follow",
+        "delete the cache; the next read rebuilds it",
+    )
+    CACHE_MARK_MISSING = (
+        Part.HOMES,
+        "a home cache has no mark for an author whose posts are not pushed",
+        "delete the cache; the next read rebuilds it",
     )
 
     @property
     def part(self) -> Part:
-        """What it belongs to."""
+        """The part of the data."""
         return self.value[0]
 
     @property
-    def wrong(self) -> str:
-        """What is wrong, as half a sentence."""
+    def problem(self) -> str:
+        """The problem, as a clause without a full stop."""
         return self.value[1]
 
     @property
-    def remedy(self) -> str:
-        """What mending does about it, as half a sentence."""
+    def correction(self) -> str:
+        """The correction, as a clause in the imperative."""
         return self.value[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Generic[S]):
-    """One thing that differs: which subject, with which ids, and how to mend it, or None if nothing can."""
+    """One difference: its subject, a text with the ids, and its correction, or None if there is none."""
 
     kind: Kind
     subject: S
-    what: str
-    cure: Cure | None = None
+    text: str
+    correct: Correction | None = None
 
 
 @dataclass(slots=True)
 class Report:
-    """What was compared, up to the watermark `upto` of a log that ended at `last`.
+    """The result of a repair that compared events up to `watermark`, while the log ended at `last`.
 
-    `skipped` says why the archive was left out, if it was. `examples` are a few of each kind, with ids.
+    `corrects` is False for a check. `archive_error` is the reason why the archive was not compared, if it was not.
+    `examples` holds the texts of the first differences of each kind.
     """
 
-    upto: int
+    watermark: int
     last: int
-    mending: bool
-    skipped: str = ""
+    corrects: bool
+    archive_error: str = ""
     compared: Counter[Part] = field(default_factory=Counter)
     found: Counter[Kind] = field(default_factory=Counter)
-    mended: Counter[Kind] = field(default_factory=Counter)
+    corrected: Counter[Kind] = field(default_factory=Counter)
     examples: defaultdict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, differences: Sequence[Difference[S]], cured: Sequence[bool]) -> None:
-        """Count differences, and those of them that were mended."""
-        for difference, mended in zip(differences, cured, strict=True):
+    def add(self, differences: Sequence[Difference[S]], outcomes: Sequence[bool]) -> None:
+        """Count differences, and those that were corrected."""
+        for difference, corrected in zip(differences, outcomes, strict=True):
             self.found[difference.kind] += 1
-            self.mended[difference.kind] += mended
-            if len(self.examples[difference.kind]) < EXAMPLES:
-                self.examples[difference.kind].append(difference.what)
+            self.corrected[difference.kind] += corrected
+            if len(self.examples[difference.kind]) < MAX_EXAMPLES:
+                self.examples[difference.kind].append(difference.text)
 
-    def differed(self, part: Part) -> int:
-        """Count the differences of one part."""
+    def found_in(self, part: Part) -> int:
+        """Return the number of differences in one part."""
         return sum(count for kind, count in self.found.items() if kind.part is part)
 
-    def cured(self, part: Part) -> int:
-        """Count the mended differences of one part."""
-        return sum(count for kind, count in self.mended.items() if kind.part is part)
+    def corrected_in(self, part: Part) -> int:
+        """Return the number of corrected differences in one part."""
+        return sum(count for kind, count in self.corrected.items() if kind.part is part)
 
     @property
     def clean(self) -> bool:
-        """Whether all was compared, and nothing differs any more."""
-        return not self.skipped and self.found.total() == self.mended.total()
+        """Whether everything was compared and no difference is left."""
+        return not self.archive_error and self.found.total() == self.corrected.total()

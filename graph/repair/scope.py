@@ -1,7 +1,6 @@
-"""What all parts of a repair share: the store in bulk, the archive while it answers, and how far events count.
+"""The data that all comparisons of a repair read: the store, the archive while it answers, and the watermark.
 
-Everything is read in chunks and pipelined: what is held at a time depends on the chunk, never on how much the store
-holds.
+All reads are pipelined in chunks. Memory depends on the size of a chunk, not on the size of the store.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 OWNERS_AT_ONCE = 500
 MEMBERS_AT_ONCE = 10_000
-MEMBERS_OF_ONE = range(20, 1000)
+MEMBERS_PER_OWNER = range(20, 1000)
 COMMANDS_PER_TRIP = 1000
 MEMBERS_PER_COMMAND = 1000
 QUERIES_AT_ONCE = 4
@@ -34,10 +33,10 @@ Key = Callable[[int], str]
 
 
 class Scope:
-    """The data that a repair goes through. Only events up to `drained` count: later ones may be half projected.
+    """The data of one repair. Events after `watermark` are ignored, because they may be partly projected.
 
-    `archive` is None when there is none or it stopped answering, `trouble` says why in the second case. `archived`
-    tells whether the store has posts in an archive at all. `seen` counts the keys that were gone through.
+    `archive` is None if none is configured, or if it failed; `archive_error` is then the reason. `archived` is True if
+    the store has an archive. `scanned` counts the keys that the current comparison has scanned.
     """
 
     def __init__(self, store: Store, log: Log, archive: "Archive | None", watermark: int, *, archived: bool) -> None:
@@ -46,60 +45,59 @@ class Scope:
         self.archive = archive
         self.watermark = watermark
         self.archived = archived
-        self.trouble = ""
-        self.seen = 0
+        self.archive_error = ""
+        self.scanned = 0
         self._queries = asyncio.Semaphore(QUERIES_AT_ONCE)
         self._inserting = asyncio.Lock()
 
-    def lose(self, trouble: str) -> None:
-        """Go on without the archive."""
+    def drop_archive(self, reason: str) -> None:
+        """Continue without the archive."""
         self.archive = None
-        self.trouble = self.trouble or trouble
+        self.archive_error = self.archive_error or reason
 
     @property
-    def blind(self) -> bool:
-        """Whether there are, or may be, archived posts that this repair cannot see."""
-        return self.archive is None and (self.archived or bool(self.trouble))
+    def archive_unreadable(self) -> bool:
+        """Whether there may be archived posts that this repair cannot read."""
+        return self.archive is None and (self.archived or bool(self.archive_error))
 
-    async def ask(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands, a thousand in one round trip."""
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands and return their replies. One round trip per 1,000 commands."""
         replies: list[Any] = []
         for start in range(0, len(commands), COMMANDS_PER_TRIP):
             replies += await self.store.send(commands[start : start + COMMANDS_PER_TRIP])
         return replies
 
-    async def names(self, pattern: str, most: int = OWNERS_AT_ONCE) -> AsyncIterator[list[str]]:
-        """Yield what stands in the braces of the keys of a pattern, so many at a time; a name may come twice.
+    async def names(self, pattern: str, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[str]]:
+        """Yield the hash tags of the keys that match a pattern, in chunks. A name may come twice.
 
-        One round trip for about every thousand keys in the store.
+        One round trip per 1,000 keys in the store.
         """
         waiting: list[str] = []
         async for found in self.store.scan(pattern):
             waiting += [key[key.index("{") + 1 : -1] for key in found]
-            while len(waiting) >= most:
-                self.seen += most
-                yield waiting[:most]
-                del waiting[:most]
-        self.seen += len(waiting)
+            while len(waiting) >= size:
+                self.scanned += size
+                yield waiting[:size]
+                del waiting[:size]
+        self.scanned += len(waiting)
         if waiting:
             yield waiting
 
-    async def owners(self, key: Key, most: int = OWNERS_AT_ONCE) -> AsyncIterator[list[int]]:
-        """Yield the numbers in the braces of the keys of one kind, so many at a time; one may come twice."""
-        async for names in self.names(pattern(key), most):
+    async def owners(self, key: Key, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[int]]:
+        """Yield the ids in the keys of one kind, in chunks. An id may come twice."""
+        async for names in self.names(pattern(key), size):
             yield [int(name) for name in names if name.isdecimal()]
 
     async def members(self, key: Key, owners: Iterable[int]) -> AsyncIterator[list[tuple[int, int]]]:
-        """Yield (owner, member) of sorted sets, about 10,000 at a time; one may come twice.
+        """Yield (owner, member) pairs of sorted sets, about 10,000 at a time. A pair may come twice.
 
-        One round trip each time, which reads some of every owner's: few of each while there are many, at most about
-        1,000 of one.
+        One round trip per chunk. It reads a part of every owner's set, at most about 1,000 members.
         """
         cursors: dict[int, int] = dict.fromkeys(owners, 0)
         while cursors:
-            count = min(max(MEMBERS_AT_ONCE // len(cursors), MEMBERS_OF_ONE.start), MEMBERS_OF_ONE.stop)
+            count = min(max(MEMBERS_AT_ONCE // len(cursors), MEMBERS_PER_OWNER.start), MEMBERS_PER_OWNER.stop)
             scans: list[Command] = [("ZSCAN", key(owner), cursor, "COUNT", count) for owner, cursor in cursors.items()]
-            replies = dict(zip(list(cursors), await self.ask(scans), strict=True))
+            replies = dict(zip(list(cursors), await self.send(scans), strict=True))
             yield [
                 (owner, int(member)) for owner, (_, row) in replies.items() for member in row[::2] if member.isdecimal()
             ]
@@ -108,43 +106,42 @@ class Scope:
     async def scores(
         self, key: Key, wanted: Iterable[tuple[int, int | str]]
     ) -> dict[tuple[int, int | str], int | None]:
-        """Read the scores of (owner, member) in sorted sets: those of one owner at once, in one command.
-
-        One round trip for every thousand owners.
-        """
+        """Return the scores of (owner, member) pairs in sorted sets. One command per owner, 1,000 per round trip."""
         members: defaultdict[int, dict[int | str, None]] = defaultdict(dict)
         for owner, member in wanted:
             members[owner][member] = None
-        reads = [(owner, some) for owner, group in members.items() for some in parts(list(group), MEMBERS_PER_COMMAND)]
-        replies = await self.ask([("ZMSCORE", key(owner), *some) for owner, some in reads])
+        reads = [
+            (owner, chunk) for owner, group in members.items() for chunk in chunks(list(group), MEMBERS_PER_COMMAND)
+        ]
+        replies = await self.send([("ZMSCORE", key(owner), *chunk) for owner, chunk in reads])
         return {
             (owner, member): None if score is None else int(score)
-            for (owner, some), scores in zip(reads, replies, strict=True)
-            for member, score in zip(some, scores, strict=True)
+            for (owner, chunk), scores in zip(reads, replies, strict=True)
+            for member, score in zip(chunk, scores, strict=True)
         }
 
     async def records(self, posts: Sequence[int]) -> dict[int, dict[str, str]]:
-        """Read posts' records, tombstones among them; empty where there is none. A thousand in a round trip."""
-        return dict(zip(posts, await self.ask([("HGETALL", keys.post(post)) for post in posts]), strict=True))
+        """Return the records of posts, including tombstones; a missing record is empty. 1,000 per round trip."""
+        return dict(zip(posts, await self.send([("HGETALL", keys.post(post)) for post in posts]), strict=True))
 
     async def rows(self, posts: Collection[int]) -> Mapping[int, Post] | None:
-        """Look posts up in the archive, one query for every 2000; None if it cannot tell."""
+        """Return the archived posts among these, or None if the archive cannot be read. One query per 2,000."""
         if self.archive is None:
-            return None if self.blind else {}
+            return None if self.archive_unreadable else {}
         wanted = list(posts)
         try:
             found = await self.archive.get_many(wanted)
         except ArchiveUnavailable as outage:
-            self.lose(outage.reason)
+            self.drop_archive(outage.reason)
             return None
         return {post.id: post for post in found if post is not None}
 
     async def floors(self, authors: Iterable[int]) -> dict[int, Floors]:
-        """Read the archive's floors of some authors, one query each. Raises ArchiveUnavailable."""
+        """Return the archive's floors of authors. One query per author. Raises ArchiveUnavailable."""
 
         async def read(author: int) -> Floors:
             if self.archive is None:
-                raise ArchiveUnavailable(self.trouble)
+                raise ArchiveUnavailable(self.archive_error)
             async with self._queries:
                 return await self.archive.floors(author)
 
@@ -152,7 +149,7 @@ class Scope:
         return dict(zip(wanted, await asyncio.gather(*map(read, wanted)), strict=True))
 
     async def published(self, posts: Sequence[int]) -> dict[int, Post]:
-        """Look posts up in the log, which holds the newest of those that were not deleted."""
+        """Return the posts that the log still holds. Retention and deletions remove posts from the log."""
         events = await asyncio.gather(*map(self.log.get, posts))
         return {
             post: published_post(post, event.body)
@@ -161,13 +158,14 @@ class Scope:
         }
 
     async def raise_floor(self, author: int, old: int, new: int) -> bool:
-        """Let the archive know that an author's posts were moved up to a floor; False if it has changed meanwhile."""
+        """Raise the archive's floor of an author from `old` to `new`. Return False if the floor is not `old`."""
         return self.archive is not None and await self.archive.add(author, [], old, new)
 
     async def add_row(self, post: Post) -> bool:
-        """Add a post's row to the archive, unless the post was deleted; tell whether that is settled.
+        """Add a post's row to the archive, unless the post was deleted. Return False if the floor kept changing.
 
-        Three queries. A deletion that comes between takes the row away again: it hid the record beforehand.
+        Three queries and one round trip. If the post is deleted at the same time, the row is removed again: a deletion
+        writes the tombstone first.
         """
         if self.archive is None:
             return False
@@ -184,17 +182,17 @@ class Scope:
 
 
 def pattern(key: Key) -> str:
-    """Give the pattern that all keys of one kind match."""
+    """Return the pattern that matches all keys of one kind."""
     return key(0).replace("{0}", "{*}")
 
 
-def parts(items: Sequence[Any], most: int) -> list[Sequence[Any]]:
-    """Cut a list into parts of at most so many."""
-    return [items[start : start + most] for start in range(0, len(items), most)]
+def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Split a sequence into chunks of at most `size` items."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def living(record: Mapping[str, str]) -> Post | None:
-    """Read a post's record; None for a tombstone, nothing, or what nobody can read."""
+def live_post(record: Mapping[str, str]) -> Post | None:
+    """Return the post of a record, or None for a tombstone, a missing record, or a damaged record."""
     if not {"id", "author", "text"} <= record.keys() or "deleted" in record:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A small world with something of everything, to be broken, and what must be right in it afterwards."""
+"""A small world with all kinds of data, ways to damage it at random, and checks of its state."""
 
 import sqlite3
 from dataclasses import dataclass, field
@@ -17,21 +17,21 @@ HOT, BATCH, LIMIT = 3, 2, 2
 
 
 @dataclass
-class Picture:
-    """All that a store and an archive hold, to begin many tests with."""
+class Snapshot:
+    """The whole content of a store and an archive."""
 
     keys: dict[bytes, tuple[int, bytes]]
     rows: bytes
 
     @classmethod
-    def take(cls, url: str, rows: Path) -> "Picture":
-        """Take a picture while nothing changes. The archive's connections must be closed."""
+    def take(cls, url: str, rows: Path) -> "Snapshot":
+        """Return a snapshot. The archive must be closed."""
         with redis.Redis.from_url(url) as client:
-            found: Any = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter()}  # type: ignore[type-var]
+            found: Any = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter()}
         return cls(found, rows.read_bytes())
 
     def restore(self, url: str, rows: Path) -> None:
-        """Let an empty store, and a new archive, hold the same."""
+        """Write the snapshot to an empty store and a new archive."""
         rows.write_bytes(self.rows)
         with redis.Redis.from_url(url) as client, client.pipeline(transaction=False) as pipeline:
             for key, (ttl, value) in self.keys.items():
@@ -40,12 +40,12 @@ class Picture:
 
 
 @dataclass
-class Broken:
-    """A world, what should be true in it, and the means to break it from outside.
+class RepairWorld:
+    """A world, its expected state, and direct access to its store and archive.
 
-    alice follows bob, carol and star; bob and carol follow star; dave follows nobody any more, and was never here
-    lately. star has more followers than fan-out serves, and may see the firehose, as alice no longer may. bob has so
-    many posts that some are archived, of which one was deleted since; so was a hot one.
+    alice follows bob, carol and star. bob and carol follow star. dave has unfollowed everybody and has no home cache.
+    star has too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. Some of bob's posts
+    are archived. One archived post and one hot post were deleted.
     """
 
     graph: Graph
@@ -57,13 +57,13 @@ class Broken:
     deleted: list[int] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> int:
-        """Give somebody's id by name."""
+        """Return a user's id by name."""
         if name in self.__dict__.get("ids", ()):
             return self.ids[name]
         raise AttributeError(name)
 
-    async def begin(self) -> "Broken":
-        """Let it all happen, and come to rest."""
+    async def begin(self) -> "RepairWorld":
+        """Create the world, and run the worker and the archiver."""
         graph, names = self.graph, ("alice", "bob", "carol", "dave", "star")
         self.ids = dict(zip(names, await crowd(graph, 5, "p"), strict=True))
         self.follows = {person: set() for person in self.ids.values()}
@@ -75,7 +75,7 @@ class Broken:
         for number in range(11):
             self.posts[bob] += await posts(graph, bob, f"number {number}")
         self.posts[bob].append((await graph.posts.publish(bob, "where", platform="web", location=Location(1, -2))).id)
-        await self.rest()
+        await self.drain()
         await cached(graph, alice, bob, carol)
         for person in (star, carol, dave):
             self.posts[person] += await posts(graph, person, "the second")
@@ -88,37 +88,37 @@ class Broken:
         for person in (alice, star):
             await graph.users.grant(person, Permission.FIREHOSE)
         await graph.users.revoke(alice, Permission.FIREHOSE)
-        await self.rest()
+        await self.drain()
         return self
 
-    def again(self, graph: Graph, raw: Redis, rows: Path) -> "Broken":
-        """Give the same world in another store and archive."""
-        follows = {person: {*some} for person, some in self.follows.items()}
-        posts = {person: [*some] for person, some in self.posts.items()}
-        return Broken(graph, raw, rows, self.ids, follows, posts, [*self.deleted])
+    def copy(self, graph: Graph, raw: Redis, rows: Path) -> "RepairWorld":
+        """Return the same world in another store and archive."""
+        follows = {person: {*followees} for person, followees in self.follows.items()}
+        posts = {person: [*ids] for person, ids in self.posts.items()}
+        return RepairWorld(graph, raw, rows, self.ids, follows, posts, [*self.deleted])
 
-    async def rest(self) -> None:
-        """Let all be projected, and moved into the archive."""
+    async def drain(self) -> None:
+        """Run the worker and the archiver."""
         await self.graph.worker().drain()
         if self.graph.archiver is not None:
             await self.graph.archiver.work()
 
     async def hot(self) -> list[int]:
-        """Read which of bob's posts are in the store."""
-        return [int(post) for post in await self.raw.zrange(keys.posts(self.bob), 0, -1) if post != "f"]
+        """Return bob's hot posts."""
+        return [int(str(post)) for post in await self.raw.zrange(keys.posts(self.bob), 0, -1) if post != "f"]
 
     def home(self, viewer: int) -> list[int]:
-        """Give the home timeline as it is defined."""
+        """Return the expected home timeline."""
         return sorted((p for author in {viewer, *self.follows[viewer]} for p in self.posts[author]), reverse=True)
 
     def sql(self, statement: str, *values: Any) -> None:
-        """Change the archive behind everybody's back."""
+        """Execute a statement in the archive's database."""
         with sqlite3.connect(self.rows) as connection:
             connection.execute(statement, values)
         connection.close()
 
-    def everything(self) -> tuple[dict[bytes, Any], list[str]]:
-        """Give all that the store and the archive hold, and when it expires, in seconds."""
+    def content(self) -> tuple[dict[bytes, Any], list[str]]:
+        """Return the whole content of the store and the archive."""
         with redis.Redis.from_url(self.graph.store.url) as client:
             found: dict[bytes, Any] = {key: client.dump(key) for key in client.scan_iter(count=1000)}
         with sqlite3.connect(self.rows) as connection:
@@ -127,7 +127,7 @@ class Broken:
         return found, rows
 
     async def check_pages(self) -> None:
-        """See that everybody's pages, lists and counts are what they should be, before and after caches are built."""
+        """Check all users' pages, lists and counts, before and after caches are rebuilt."""
         graph, all_ = self.graph, list(self.ids.values())
         for read, size in ((home, 8), (home_upwards, 100)):
             for viewer in all_:
@@ -138,14 +138,15 @@ class Broken:
         followers = await graph.follows.followers(all_, newest(100))
         for person, count, fans in zip(all_, counts, followers, strict=True):
             assert await own(graph, person) == self.posts[person][::-1]
-            assert {item.user for item in fans.items} == {v for v, some in self.follows.items() if person in some}
+            expected = {follower for follower, followees in self.follows.items() if person in followees}
+            assert {item.user for item in fans.items} == expected
             assert (count.posts, count.followers) == (len(self.posts[person]), len(fans.items))
             assert count.following == len(self.follows[person])
             assert await graph.users.permissions(person) == ({Permission.FIREHOSE} if person == self.star else set())
 
 
 def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:
-    """Draw things to do to any key, member and row of the world, as numbers."""
+    """Return a strategy for lists of damages: a kind, and two numbers that select a key, a member or a row."""
     kinds = st.sampled_from(
         [
             "drop member",
@@ -162,16 +163,16 @@ def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:
     return st.lists(st.tuples(kinds, st.integers(0, 200), st.integers(0, 200)), min_size=1, max_size=6)
 
 
-async def break_at_random(world: Broken, damage: str, first: int, second: int) -> None:
-    """Do one such thing. Logins and the log stay: what nobody else knows cannot be mended."""
+async def apply_random_damage(world: RepairWorld, damage: str, first: int, second: int) -> None:
+    """Apply one damage. Logins and the log stay unchanged, because they cannot be derived from other data."""
     raw = world.raw
     sets = sorted(
         [key async for key in raw.scan_iter() if await raw.type(key) == "zset" and not key.startswith("{log}")]
     )
     hashes = sorted([key async for key in raw.scan_iter("post:*")] + [key async for key in raw.scan_iter("user:*")])
-    numbers = sorted([*world.ids.values(), *(post for some in world.posts.values() for post in some), *world.deleted])
+    numbers = sorted([*world.ids.values(), *(post for posts in world.posts.values() for post in posts), *world.deleted])
     name, number = sets[first % len(sets)], numbers[second % len(numbers)]
-    members = await raw.zrange(name, 0, -1)
+    members = [str(member) for member in await raw.zrange(name, 0, -1)]
     match damage:
         case "drop member" if members:
             await raw.zrem(name, members[second % len(members)])
@@ -189,7 +190,7 @@ async def break_at_random(world: Broken, damage: str, first: int, second: int) -
         case "drop row":
             world.sql("DELETE FROM fanline_posts WHERE id = ?", number)
         case "add row":
-            owner = next((a for a, some in world.posts.items() if number in some), world.bob)
+            owner = next((author for author, posts in world.posts.items() if number in posts), world.bob)
             world.sql("INSERT OR IGNORE INTO fanline_posts (id, author, text) VALUES (?, ?, 'x')", number, owner)
         case "floor":
             world.sql("DELETE FROM fanline_floors" if second % 2 else "UPDATE fanline_floors SET freed = 0")
@@ -197,8 +198,8 @@ async def break_at_random(world: Broken, damage: str, first: int, second: int) -
             pass
 
 
-async def check_consistency(world: Broken) -> None:
-    """See that every way to read says the same, with caches and without, and that counts count what is listed."""
+async def check_consistency(world: RepairWorld) -> None:
+    """Check that all reads agree with each other, with and without caches."""
     graph, people = world.graph, list(world.ids.values())
     own = dict(zip(people, await graph.timelines.user(people, newest(100)), strict=True))
     followers = dict(zip(people, await graph.follows.followers(people, newest(100)), strict=True))

@@ -34,8 +34,8 @@ async def broken(store_url: str) -> AsyncIterator[dict[str, str]]:
     await graph.close()
 
 
-async def test_repair_finds_mends_and_finds_nothing(broken: dict[str, str], tmp_path: Path) -> None:
-    """A check says what differs, with ids, and fails; a repair mends it; then all is well."""
+async def test_a_repair_corrects_what_a_check_finds(broken: dict[str, str], tmp_path: Path) -> None:
+    """A check prints the differences with ids and exits with 1. After a repair, a check finds nothing."""
     environment = {"FANLINE_STORE_URL": broken["FANLINE_STORE_URL"], "FANLINE_DATA_DIR": str(tmp_path)}
 
     async def stored() -> dict[str, Any]:
@@ -47,23 +47,23 @@ async def test_repair_finds_mends_and_finds_nothing(broken: dict[str, str], tmp_
     found = fanline("repair", "--check", **environment)
 
     assert found.returncode == 1
-    assert "1 × somebody follows, but is missing among the followers" in found.stderr
+    assert "1 × a follower is missing in the followee's list of followers" in found.stderr
     assert f"user {broken['alice']} follows user {broken['carol']} since" in found.stderr
-    assert "1 × a post is missing from its author's timeline" in found.stderr
-    assert "1 × a home cache lacks a post" in found.stderr
-    assert "3 differences. `fanline repair` mends" in found.stderr
+    assert "1 × a post is missing in its author's timeline" in found.stderr
+    assert "1 × a post is missing in a home cache" in found.stderr
+    assert "3 differences. Nothing was changed. Run `fanline repair` to correct them." in found.stderr
     assert await stored() == before
 
-    mended = fanline("repair", **environment)
+    corrected = fanline("repair", **environment)
     again = fanline("repair", "--check", **environment)
 
-    assert (mended.returncode, again.returncode) == (0, 0)
-    assert "3 differences, all mended." in mended.stderr
+    assert (corrected.returncode, again.returncode) == (0, 0)
+    assert "3 differences, all corrected." in corrected.stderr
     assert "No differences." in again.stderr
 
 
 async def test_a_repair_without_its_archive_says_so(broken: dict[str, str], tmp_path: Path) -> None:
-    """It mends the rest, and fails."""
+    """The repair corrects the other differences and exits with 1."""
     environment = {"FANLINE_STORE_URL": broken["FANLINE_STORE_URL"], "FANLINE_DATA_DIR": str(tmp_path)}
     nowhere = tmp_path / "folder"
     nowhere.mkdir()
@@ -71,8 +71,8 @@ async def test_a_repair_without_its_archive_says_so(broken: dict[str, str], tmp_
     done = fanline("repair", FANLINE_ARCHIVE_URL=f"sqlite:///{nowhere}", **environment)
 
     assert done.returncode == 1
-    assert "The archive was left out" in done.stderr
-    assert "3 differences, all mended." in done.stderr
+    assert "Archived posts were not compared" in done.stderr
+    assert "3 differences, all corrected." in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -85,7 +85,7 @@ async def test_what_is_not_yet_projected_is_said(store_url: str, tmp_path: Path)
     done = fanline("repair", "--check", FANLINE_STORE_URL=store_url, FANLINE_DATA_DIR=str(tmp_path))
 
     assert done.returncode == 0
-    assert "is not yet projected and was not compared" in done.stderr
+    assert "are not projected yet and were not compared" in done.stderr
     assert "fanline worker --once" in done.stderr
 
 
@@ -116,6 +116,6 @@ async def test_a_check_refuses_an_archive_of_another_version(store_url: str, tmp
     done = fanline("repair", "--check", FANLINE_STORE_URL=store_url, FANLINE_ARCHIVE_URL=f"sqlite:///{file}")
 
     assert done.returncode == 1
-    assert "migrat" in done.stderr
+    assert "upgrade" in done.stderr
     assert "Traceback" not in done.stderr
     assert file.read_bytes() == before

@@ -1,7 +1,7 @@
-"""The log: what it still tells of permissions, follows, posts and deletions has left its mark somewhere.
+"""Comparison of the log with its projections: permissions, follows, posts and deletions.
 
-Where only one of the places that an event was projected to has lost it, the other tells; here is found what all have
-lost. It is projected again.
+The other comparisons find an event that is missing in one of its projections. This one finds an event that is missing
+in all of them, and projects the event again.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -22,7 +22,7 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.records import published_post
 from graph.repair.follows import Pair, read_sides
-from graph.repair.posts import Entry, look
+from graph.repair.posts import Entry, read_states
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Scope
 
@@ -33,14 +33,14 @@ KINDS: dict[Part, tuple[type, ...]] = {
 }
 
 
-class Logged:
-    """All events of the log about one part: of accounts the permissions, follows, or posts.
+class LogEvents:
+    """Compares the logged events of one part with the data: permissions, follows or posts.
 
-    For 500 events one round trip to read them, one for permissions, four for follows or three for posts, and a query
-    of the archive if some posts are not in the store.
+    Round trips per 500 events: one to read them, and one for permissions, four for follows, or three for posts. Posts
+    that are not in the store take one query of the archive.
     """
 
-    counts = None
+    key_pattern = None
 
     def __init__(self, scope: Scope, projections: Projections, part: Part) -> None:
         self._scope = scope
@@ -48,11 +48,11 @@ class Logged:
         self.part = part
 
     async def subjects(self) -> AsyncIterator[list[Event]]:
-        """Go through the log, from what retention has left to the watermark."""
+        """Yield the part's events in the log, up to the watermark."""
         kinds = KINDS[self.part]
         chunk: list[Event] = []
         async for event in self._scope.log.replay(0, self._scope.watermark):
-            self._scope.seen += 1
+            self._scope.scanned += 1
             if isinstance(event.body, kinds):
                 chunk.append(event)
             if len(chunk) == READ_CHUNK:
@@ -62,7 +62,7 @@ class Logged:
             yield chunk
 
     async def compare(self, events: Sequence[Event]) -> list[Difference[Event]]:
-        """Find the events that left no mark."""
+        """Return the events that no projection has applied."""
         if self.part is Part.ACCOUNTS:
             return await self._permissions(events)
         return await (self._follows(events) if self.part is Part.FOLLOWS else self._posts(events))
@@ -71,17 +71,17 @@ class Logged:
         changes = [
             (event, event.body) for event in events if isinstance(event.body, (PermissionGranted, PermissionRevoked))
         ]
-        marks = await self._scope.ask(
+        numbers = await self._scope.send(
             [("HGET", keys.user(body.user), keys.permission(body.permission)) for _, body in changes]
         )
         return [
-            self._again(
-                Kind.FORGOTTEN_PERMISSION,
+            self._project_again(
+                Kind.PERMISSION_NOT_APPLIED,
                 event,
-                f"user {body.user}, {body.permission}: {type(body).__name__}, number {event.number}",
+                f"user {body.user}, permission {body.permission}: {type(body).__name__}, event {event.number}",
             )
-            for (event, body), mark in zip(changes, marks, strict=True)
-            if abs(int(mark or 0)) < event.number
+            for (event, body), number in zip(changes, numbers, strict=True)
+            if abs(int(number or 0)) < event.number
         ]
 
     async def _follows(self, events: Sequence[Event]) -> list[Difference[Event]]:
@@ -92,10 +92,10 @@ class Logged:
         }
         own, other = await read_sides(self._scope, list(dict.fromkeys(pairs.values())))
         return [
-            self._again(
-                Kind.FORGOTTEN_FOLLOW,
+            self._project_again(
+                Kind.FOLLOW_NOT_APPLIED,
                 event,
-                f"users {pair.follower} and {pair.followee}: {type(event.body).__name__}, number {event.number}",
+                f"users {pair.follower} and {pair.followee}: {type(event.body).__name__}, event {event.number}",
             )
             for event, pair in pairs.items()
             if max(own[pair].newest, own[pair].floor) < event.number
@@ -109,30 +109,32 @@ class Logged:
             if isinstance(event.body, (PostPublished, PostDeleted))
         }
         records = await self._scope.records([entry.post for entry in entries.values()])
-        sights = dict(zip(entries, await look(self._scope, list(entries.values()), records), strict=True))
+        states = dict(zip(entries, await read_states(self._scope, list(entries.values()), records), strict=True))
         found, missing = [], {}
-        for event, sight in sights.items():
-            what = f"post {sight.post} by user {sight.author}"
+        for event, state in states.items():
+            text = f"post {state.post} by user {state.author}"
             if isinstance(event.body, PostDeleted):
-                if sight.tombstone is None and not (sight.living and sight.unlisted):
+                if state.tombstone is None and not (state.live and state.unlisted):
                     found.append(
-                        self._again(Kind.FORGOTTEN_DELETION, event, f"{what}, deleted by number {event.number}")
+                        self._project_again(
+                            Kind.DELETION_NOT_APPLIED, event, f"{text}, deleted by event {event.number}"
+                        )
                     )
-            elif not records[sight.post] and sight.listed is None and sight.unlisted is None:
-                missing[sight.post] = event, sight.archived, what
+            elif not records[state.post] and state.listed is None and state.unlisted is None:
+                missing[state.post] = event, state.archived, text
         rows = await self._scope.rows(missing) if missing else {}
         if rows is None:
             return found
-        for post, (event, archived, what) in missing.items():
+        for post, (event, archived, text) in missing.items():
             if post not in rows and isinstance(event.body, PostPublished):
-                cure = partial(self._scope.add_row, published_post(post, event.body))
-                again = self._again(Kind.FORGOTTEN_POST, event, what)
-                found.append(Difference(again.kind, event, what, cure) if archived else again)
+                correct = partial(self._scope.add_row, published_post(post, event.body))
+                again = self._project_again(Kind.POST_NOT_APPLIED, event, text)
+                found.append(Difference(again.kind, event, text, correct) if archived else again)
         return found
 
-    def _again(self, kind: Kind, event: Event, what: str) -> Difference[Event]:
-        async def cure() -> bool:
+    def _project_again(self, kind: Kind, event: Event, text: str) -> Difference[Event]:
+        async def correct() -> bool:
             await self._projections.project([event], Mode.WORKER)
             return True
 
-        return Difference(kind, event, what, cure)
+        return Difference(kind, event, text, correct)
