@@ -1,5 +1,5 @@
-"""Benchmarks: one command each, on a private store, through the graph's own interface.
+"""Benchmarks: one command each. Every command starts a private store and uses the public interface of the graph.
 
-`python -m benchmarks` measures Fanline beside its peers, `python -m benchmarks.fanout` writing to many followers,
-`python -m benchmarks.timelines` reading and memory, `python -m benchmarks.live` subscriptions.
+`python -m benchmarks` compares Fanline with other servers. `python -m benchmarks.fanout` measures writes,
+`python -m benchmarks.timelines` measures reads and memory, and `python -m benchmarks.live` measures subscriptions.
 """

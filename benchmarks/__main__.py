@@ -1,6 +1,7 @@
-"""Fanline beside its peers: `python -m benchmarks [--quick] [--json FILE] [--growth]`. On Linux.
+"""Comparison of Fanline with other servers: `python -m benchmarks [--quick] [--json FILE] [--growth]`. On Linux.
 
-One store, seeded once; the same queries to Fanline, to Strawberry, to Node servers and to hand-written code, in turn.
+All servers read the same store. Fanline, Strawberry, Node servers and hand-written code answer the same queries in
+turn.
 """
 
 import argparse
@@ -38,7 +39,7 @@ EFFORTS = {
 
 
 def options() -> argparse.ArgumentParser:
-    """Describe what the command takes."""
+    """Return the parser of the command's options."""
     parser = argparse.ArgumentParser("python -m benchmarks", description="Measure Fanline beside its peers.")
     parser.set_defaults(size="full")
     sizes = parser.add_mutually_exclusive_group()
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def compare(chosen: argparse.Namespace, machine: str, console: Console) -> None:
-    """Measure the variants, print tables, write JSON and the plot."""
+    """Measure the variants, print the tables, and write the JSON file and the plot."""
     plan = PLANS[chosen.size]
     plan = replace(
         plan,
@@ -91,7 +92,7 @@ def compare(chosen: argparse.Namespace, machine: str, console: Console) -> None:
 
 
 def grow(chosen: argparse.Namespace, machine: str, console: Console) -> None:
-    """Measure growth, print tables, write JSON and plots."""
+    """Measure how time grows with the size of answers, print the tables, and write the JSON file and the plots."""
     effort, size = EFFORTS[chosen.size], PLANS[chosen.size].size
     found = growth.grow(replace(effort, rounds=chosen.rounds or effort.rounds), size, console.print)
     for table in found:
@@ -102,7 +103,7 @@ def grow(chosen: argparse.Namespace, machine: str, console: Console) -> None:
 
 
 def plot(draw: Callable[[Path], None], folder: Path, console: Console) -> None:
-    """Draw into a folder, if there is something to draw with."""
+    """Draw plots into a folder, if matplotlib is installed."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         draw(folder)
@@ -115,7 +116,7 @@ def plot(draw: Callable[[Path], None], folder: Path, console: Console) -> None:
 
 
 def stop(number: int, frame: object) -> None:
-    """Let all that runs end before this process does."""
+    """Raise KeyboardInterrupt, so that all processes are ended before this one."""
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""Reading beyond what the store holds: pages whose posts have moved to an archive, an SQLite file."""
+"""Reads below the archive floor: pages of posts in an archive, which is an SQLite file."""
 
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +17,7 @@ from graph.log.events import PostPublished
 
 @asynccontextmanager
 async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterator[Library]:
-    """Build a library whose authors keep so many posts in the store, and have the others in an archive."""
+    """Build a library whose authors keep `hot` posts in the store and all older posts in an archive."""
     with private_store() as url, raw(url) as client, tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder:
         archive = Archive(f"sqlite:///{Path(folder) / 'archive.sqlite'}")
         await archive.migrate()
@@ -26,7 +26,7 @@ async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterat
             library = Library(client, graph, authors, readers(authors, [authors.count], each))
             await library.build()
             await graph.log.append([PostPublished(FIRST_LONER, TEXT)])
-            await graph.worker().drain()  # only what is drained may move
+            await graph.worker().drain()  # the archiver moves only projected posts
             await move(library, hot)
             yield library
         finally:
@@ -34,11 +34,11 @@ async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterat
 
 
 async def move(library: Library, hot: int) -> None:
-    """Let the graph's own archiver move what is not hot, and check what it left."""
+    """Run the graph's archiver for every author, and check how many posts it moved."""
     archiver, authors = library.graph.archiver, library.authors
     assert archiver is not None, "this graph has no archive"
     for index in range(authors.count):
-        assert await archiver.settle(authors.id(index)), "not all posts could be moved"
+        assert await archiver.archive_author(authors.id(index)), "not all posts could be moved"
     assert archiver.moved == authors.count * (authors.posts_each - hot)
 
 

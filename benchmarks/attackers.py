@@ -1,7 +1,8 @@
-"""Attackers: a process of its own, which keeps up one attack at a bounded rate until it is told to stop.
+"""The attackers: a separate process that runs one attack at a limited rate until it is told to stop.
 
-`python -m benchmarks.attackers PORT` reads the world as a line of JSON, then lines: the name of an attack starts it, an
-empty line stops it, and is answered with what was sent. The process ends with its input.
+`python -m benchmarks.attackers PORT` reads the world as a line of JSON, then commands, one per line. The name of an
+attack
+starts the attack. An empty line stops it and is answered with the number of steps. The process ends with its input.
 """
 
 import contextlib
@@ -41,13 +42,13 @@ from tests.attacks.world import World
 ADDRESS = "127.0.0.2"
 THREADS = 4
 WAIT = 5.0  # seconds for an answer
-NICE = 10  # the readers share the processor with the attackers, and come first
+NICE = 10  # readers share the processor with the attackers, and have priority
 KIB = 1024
 
 
 @dataclass
 class Target:
-    """The server that is attacked, and the connections to it that an attack holds."""
+    """The server under attack, and the connections that an attack holds open."""
 
     port: int
     world: World
@@ -55,18 +56,18 @@ class Target:
     number: Iterator[int] = field(default_factory=itertools.count)
 
     def connect(self) -> socket.socket:
-        """Open a connection."""
+        """Return a new connection."""
         return socket.create_connection(("127.0.0.1", self.port), WAIT, (ADDRESS, 0))
 
     def exchange(self, *parts: bytes) -> None:
-        """Send parts of a request as far as they are taken, and read the answer if there is one."""
+        """Send parts of a request until the server stops reading, and read the response if there is one."""
         with self.connect() as connection:
             push(connection, parts)
             connection.settimeout(WAIT)
             read_answer(connection)
 
     def hold(self, most: int, *parts: bytes) -> None:
-        """Send something on a connection and keep it open, unless so many are held already."""
+        """Open a connection, send something and keep it open, unless `most` connections are open."""
         if len(self.held) < most:
             connection = self.connect()
             self.held.append(connection)
@@ -74,14 +75,14 @@ class Target:
             connection.sendall(b"".join(parts))
 
     def release(self) -> None:
-        """Close what is held."""
+        """Close all connections that are held open."""
         for connection in self.held:
             connection.close()
         self.held.clear()
 
 
 def documents(target: Target, at: int) -> None:
-    """X1, X14: lines times errors, and selections that overlap."""
+    """X1, X14: documents with many lines and errors, and selections that overlap."""
     if at % 2:
         target.exchange(request({"query": "\n" * 8_000 + NODES, "variables": {"ids": [{}] * 8_000}}))
     else:
@@ -95,24 +96,24 @@ def texts(target: Target, at: int) -> None:
 
 
 def answers(target: Target, at: int) -> None:
-    """X3: the largest answers that are allowed, and larger ones."""
+    """X3: the largest responses that are allowed, and larger ones."""
     written = list(candidates(target.world).values())
     target.exchange(request({"query": f"{written[at % len(written)]((100, 20, 5)[at % 3])} #{at}"}))
 
 
 def pipelining(target: Target, at: int) -> None:
-    """X4: requests behind a stream that does not end."""
+    """X4: requests pipelined behind an endless stream."""
     with target.connect() as connection:
         push(connection, [streamed(EVENTS), request(method="GET", path="/health/live") * 10_000])
 
 
 def headers(target: Target, at: int) -> None:
-    """X5: headers of a megabyte."""
+    """X5: headers of 1 MiB."""
     target.exchange(list(HEADS.values())[at % len(HEADS)](KIB * KIB))
 
 
 def log_ins(target: Target, at: int) -> None:
-    """X6, X7: wrong passwords, one by one and many at once."""
+    """X6, X7: wrong passwords, singly and in batches."""
     wrong = {"login": target.world.logins[at % 8], "password": "a wrong pass phrase"}
     if at % 2:
         return target.exchange(request({"query": LOG_IN, "variables": {"input": wrong}}))
@@ -121,7 +122,7 @@ def log_ins(target: Target, at: int) -> None:
 
 
 def subscribed(query: str, variables: object = None) -> bytes:
-    """Write the first messages of a WebSocket that subscribes."""
+    """Return the first messages of a WebSocket client that subscribes."""
     payload = {"query": query, "variables": variables}
     return HANDSHAKE + message(type="connection_init") + message(type="subscribe", id="1", payload=payload)
 
@@ -133,11 +134,11 @@ def events(target: Target, at: int) -> None:
     for connection in target.held:
         with contextlib.suppress(OSError):
             connection.recv(1 << 20)
-    target.exchange(writing(target, FOLLOW, {"ids": [target.world.loud]}))
+    target.exchange(mutation(target, FOLLOW, {"ids": [target.world.loud]}))
 
 
-def writing(target: Target, query: str, variables: Any) -> bytes:
-    """Write a mutation with a token."""
+def mutation(target: Target, query: str, variables: Any) -> bytes:
+    """Return the request of a mutation with a token."""
     token = [("authorization", f"Bearer {target.world.tokens['carol']}")]
     return request({"query": query, "variables": variables}, headers=token)
 
@@ -153,26 +154,26 @@ def pings(target: Target, at: int) -> None:
         push(connection, [HANDSHAKE, frame(PING, b"x" * 125) * 8_000])
 
 
-def rubbish(target: Target, at: int) -> None:
-    """X13: requests that are refused, each another one."""
+def invalid_requests(target: Target, at: int) -> None:
+    """X13: different invalid requests."""
     target.exchange(*itertools.islice(junk(at % 11 + 1), at % 11, None))
 
 
 def filters(target: Target, at: int) -> None:
-    """X15: filters of thousands of terms."""
+    """X15: filters with thousands of terms."""
     given = list(FILTERS.values())[at % len(FILTERS)](target.world, at)
     query = "subscription ($filter: EventFilter!) { events(filter: $filter) { cursor } }"
     target.hold(1_000, subscribed(query, {"filter": given}))
 
 
 def follows(target: Target, at: int) -> None:
-    """X16: fifty users followed and unfollowed at a time."""
-    target.exchange(writing(target, FOLLOW, {"ids": list(target.world.users[1:51])}))
+    """X16: mutations that follow and unfollow 50 users."""
+    target.exchange(mutation(target, FOLLOW, {"ids": list(target.world.users[1:51])}))
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One step of an attack, and how many of them are made in a second."""
+    """One step of an attack, and the number of steps per second."""
 
     step: Callable[[Target, int], None]
     rate: float
@@ -188,14 +189,14 @@ ATTACKS = {
     "events (X9)": Attack(events, 20),
     "silence (X10)": Attack(silence, 300),
     "pings (X11)": Attack(pings, 20),
-    "junk (X13)": Attack(rubbish, 200),
+    "junk (X13)": Attack(invalid_requests, 200),
     "filters (X15)": Attack(filters, 20),
     "follows (X16)": Attack(follows, 20),
 }
 
 
 class Running:
-    """An attack under way, by a few threads."""
+    """A running attack with several threads."""
 
     def __init__(self, target: Target, attack: Attack) -> None:
         self._target = target
@@ -205,10 +206,10 @@ class Running:
         self._lock = threading.Lock()
         self.steps = 0
         self._pool = ThreadPoolExecutor(THREADS)
-        self._work = [self._pool.submit(self._go) for _ in range(THREADS)]
+        self._work = [self._pool.submit(self._run) for _ in range(THREADS)]
 
     def stop(self) -> int:
-        """Stop; return how many steps were made."""
+        """Stop the attack and return the number of steps."""
         self._over.set()
         self._pool.shutdown()
         self._target.release()
@@ -216,29 +217,29 @@ class Running:
             work.result()
         return self.steps
 
-    def _go(self) -> None:
-        while not self._over.wait(max(0.0, self._turn() - time.monotonic())):
+    def _run(self) -> None:
+        while not self._over.wait(max(0.0, self._next_time() - time.monotonic())):
             with contextlib.suppress(OSError, HTTPException):
                 self._attack.step(self._target, next(self._target.number))
             with self._lock:
                 self.steps += 1
 
-    def _turn(self) -> float:
-        """Return when this thread makes its next step. Steps that came too late are left out."""
+    def _next_time(self) -> float:
+        """Return the time of the next step. Steps that are more than a second late are skipped."""
         with self._lock:
             self._next = max(self._next + 1 / self._attack.rate, time.monotonic() - 1)
             return self._next
 
 
 def read_world(line: str) -> World:
-    """Read the world that is attacked."""
-    told: dict[str, Any] = json.loads(line)
-    told |= {name: tuple(each) for name, each in told.items() if isinstance(each, list)}
-    return World(**told)
+    """Return the world of a line of JSON."""
+    fields: dict[str, Any] = json.loads(line)
+    fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    return World(**fields)
 
 
 def main(port: int) -> None:
-    """Attack as told."""
+    """Run the attacks that the standard input names."""
     os.nice(NICE)
     world = read_world(sys.stdin.readline())
     running: Running | None = None

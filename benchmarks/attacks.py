@@ -1,7 +1,8 @@
 """Attacks: `python -m benchmarks.attacks [--quick] [--json FILE] [--plots DIR]`. On Linux with two processors.
 
-How long well-behaved readers wait while somebody attacks, by class of attack, with the server in production mode.
-Slices with and without the attack alternate. The server has one processor; attackers and readers share the other.
+Measures the latency of well-behaved readers during each class of attack, with the server in production mode. Slices
+with
+and without the attack alternate. The server has one processor; attackers and readers share the other one.
 """
 
 import asyncio
@@ -45,14 +46,14 @@ NOTE = (
 GOAL = 3.0
 HOME = "{ viewer { homeTimeline { posts(first: 20) { edges { cursor node { id text author { login name } } } } } } }"
 ADDRESS = "127.0.0.3"
-ATTACKING = {LOUD, "carol"}  # whose tokens the attackers use, or whose posts they ask for
+ATTACKING = {LOUD, "carol"}  # users whose tokens the attackers use, or whose posts they request
 SETTLE = 0.5  # seconds between two slices
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """How many pairs of slices for each attack, the seconds of each, and the requests a second of each reader."""
+    """The number of rounds per attack, the seconds of a slice, and the requests per second of each reader."""
 
     rounds: int
     seconds: float
@@ -63,8 +64,8 @@ SIZES = {"full": Slices(3, 2.5, 2.0), "quick": Slices(1, 2.0, 2.0), "tiny": Slic
 
 
 @dataclass
-class Seen:
-    """What readers saw in the slices of one kind, and what the server spent on all."""
+class Results:
+    """The readers' results in slices of one kind, and the CPU time of the server."""
 
     latencies: Latencies = field(default_factory=Latencies)
     failed: int = 0
@@ -84,16 +85,16 @@ class Reader:
         ).encode() + body
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def read(self, seen: Seen, seconds: float, rate: float) -> None:
-        """Send requests at a rate; a late answer delays the next one."""
+    async def read(self, results: Results, seconds: float, rate: float) -> None:
+        """Send requests at a fixed rate. A late response delays the next request."""
         end = time.perf_counter() + seconds
         while (now := time.perf_counter()) < end:
-            await seen.latencies.time(lambda: self._ask(seen))
+            await results.latencies.time(lambda: self._ask(results))
             await asyncio.sleep(max(0.0, now + 1 / rate - time.perf_counter()))
 
-    async def _ask(self, seen: Seen) -> None:
+    async def _ask(self, results: Results) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 if self._streams is None:
                     self._streams = await asyncio.open_connection("127.0.0.1", self._port, local_addr=(ADDRESS, 0))
                 reader, writer = self._streams
@@ -101,9 +102,9 @@ class Reader:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
                 body = await reader.readexactly(size)
-                seen.failed += b'{"data":{"viewer":{' not in body
+                results.failed += b'{"data":{"viewer":{' not in body
         except (OSError, EOFError, TimeoutError):
-            seen.failed += 1
+            results.failed += 1
             self.close()
 
     def close(self) -> None:
@@ -121,15 +122,15 @@ class Stage:
     readers: Sequence[Reader]
     attackers: Process
 
-    async def look(self, seen: Seen, slices: Slices) -> None:
+    async def measure_slice(self, results: Results, slices: Slices) -> None:
         """Measure the readers for one slice."""
         before, start = cpu_seconds(self.victim.pid), time.perf_counter()
-        await asyncio.gather(*(each.read(seen, slices.seconds, slices.rate) for each in self.readers))
-        seen.cpu += cpu_seconds(self.victim.pid) - before
-        seen.seconds += time.perf_counter() - start
+        await asyncio.gather(*(each.read(results, slices.seconds, slices.rate) for each in self.readers))
+        results.cpu += cpu_seconds(self.victim.pid) - before
+        results.seconds += time.perf_counter() - start
         await asyncio.sleep(min(SETTLE, slices.seconds))
 
-    async def tell(self, line: str) -> None:
+    async def send(self, line: str) -> None:
         """Send a command to the attackers."""
         assert self.attackers.stdin
         self.attackers.stdin.write(f"{line}\n".encode())
@@ -137,20 +138,20 @@ class Stage:
 
     async def stop(self) -> int:
         """Stop the attack and return the number of its steps."""
-        await self.tell("")
+        await self.send("")
         assert self.attackers.stdout
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return int(await self.attackers.stdout.readline())
 
     async def row(self, name: str, slices: Slices) -> list[Cell]:
         """Measure one attack."""
-        without, during, steps, attacked = Seen(), Seen(), 0, 0.0
+        without, during, steps, attacked = Results(), Results(), 0, 0.0
         for _ in range(slices.rounds):
-            await self.look(without, slices)
+            await self.measure_slice(without, slices)
             start = time.perf_counter()
-            await self.tell(name)
+            await self.send(name)
             await asyncio.sleep(min(SETTLE, slices.seconds))
-            await self.look(during, slices)
+            await self.measure_slice(during, slices)
             steps += await self.stop()
             attacked += time.perf_counter() - start
             await asyncio.sleep(min(SETTLE, slices.seconds))
@@ -164,7 +165,7 @@ class Stage:
 async def measure(slices: Slices) -> AsyncIterator[Table]:
     """Measure all attacks."""
     async with stage() as set_up:
-        await set_up.look(Seen(), slices)
+        await set_up.measure_slice(Results(), slices)
         rows = [await set_up.row(name, slices) for name in ATTACKS]
     note = NOTE.format(readers=len(set_up.readers), rate=slices.rate)
     yield Table("attacks", "Readers under attack", COLUMNS, rows, note)
@@ -172,7 +173,7 @@ async def measure(slices: Slices) -> AsyncIterator[Table]:
 
 @asynccontextmanager
 async def stage() -> AsyncIterator[Stage]:
-    """Serve a small world to readers and attackers, each on their processor."""
+    """Start a server with a small world, readers and attackers, each on their processor."""
     with private_store() as url, tempfile.TemporaryDirectory(prefix="fanline-attacks-") as folder:
         world = await settle(url)
         with Victim(Path(folder), url, world, rates=True) as victim:
@@ -197,7 +198,7 @@ def pin(process: int, processors: Sequence[int]) -> None:
 
 @asynccontextmanager
 async def attackers(port: int, world: World) -> AsyncIterator[Process]:
-    """Run the attackers' process, which knows the world; it ends with its input."""
+    """Start the attackers' process with the world. The process ends with its input."""
     command = (sys.executable, "-m", "benchmarks.attackers", str(port))
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     assert process.stdin
@@ -208,7 +209,7 @@ async def attackers(port: int, world: World) -> AsyncIterator[Process]:
     finally:
         process.stdin.close()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await process.wait()
         except TimeoutError:
             process.kill()

@@ -1,4 +1,4 @@
-"""What the commands share: options, machine, tables as they come, JSON and plots at the end."""
+"""The frame of all commands: options, a description of the machine, tables as they are measured, JSON and plots."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ WIDTH = 150
 
 @dataclass(frozen=True, slots=True)
 class Benchmark(Generic[S]):
-    """One command: what it says it does, its sizes (full, quick, tiny), what measures and what draws."""
+    """One command: its description, its sizes (full, quick, tiny), and its functions that measure and draw."""
 
     description: str
     sizes: Mapping[str, S]
@@ -76,7 +76,7 @@ class Benchmark(Generic[S]):
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run on the event loop that the server has, where there is one. When told to end, stores and workers end first."""
+    """Run a coroutine on uvloop if it is installed. SIGTERM cancels it, so that stores and workers are stopped."""
     try:
         new_loop: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
     except ModuleNotFoundError:
@@ -89,14 +89,14 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def until_terminated(work: Coroutine[Any, Any, None]) -> None:
-    """Do something; a signal to end cancels it, as Ctrl-C does, so that it can clean up."""
+    """Await a coroutine. SIGTERM cancels it, as Ctrl-C does, so that it can clean up."""
     task = asyncio.create_task(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     await task
 
 
 def describe_machine() -> str:
-    """Say what the figures were taken on: processors, versions, how busy it was. No names, no dates."""
+    """Return a description of the machine: processors, versions and load. It has no names and no dates."""
     with private_store() as url:
         store = version(url)
     return (

@@ -1,7 +1,8 @@
 """Fan-out: `python -m benchmarks.fanout [--quick] [--json FILE] [--plots DIR]`.
 
-How many inserts a second one store takes, what a publish costs the request, until when everybody is served; by
-number of followers, with push and with hybrid.
+Measures the inserts per second into home caches, the latency of publishing, and the time until all followers see a
+post,
+by number of followers, with the modes push and hybrid.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from server.embedded import Durability
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How big: followers of the authors measured, the most last; runs of their rows; worker processes; caches."""
+    """The sizes: followers of each author in ascending order, runs per author, worker processes, and cached posts."""
 
     followers: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000)
     runs: Sequence[int] = (9, 5, 3, 1)
@@ -58,7 +59,7 @@ SIZES = {
 
 
 def audiences(sizes: Sequence[int]) -> list[Audience]:
-    """Give authors with so many followers each: all of the crowd for the last, for the others parts of their own."""
+    """Return authors with these numbers of followers: the last one has the whole crowd, the others have parts of it."""
     parts, start = [], 0
     for index, followers in enumerate(sizes):
         last = index == len(sizes) - 1
@@ -71,7 +72,7 @@ def audiences(sizes: Sequence[int]) -> list[Audience]:
 async def world(
     authors: Authors, followers: Sequence[int], cached: int, durability: Durability | None = None
 ) -> AsyncIterator[Fans]:
-    """Build and check a crowd in a store of its own, where every follower has a cache of so many posts."""
+    """Build and check a crowd in a private store. Every follower has a cache of `cached` posts."""
     with private_store(durability) as url, raw(url) as client:
         graph = await Graph.open(url)
         crowd = Crowd(max(followers), cached, authors)
@@ -85,14 +86,14 @@ async def world(
 
 
 async def measure_inserts(sizes: Sizes, fans: Fans) -> list[list[Cell]]:
-    """Measure inserts into settled caches."""
+    """Measure inserts into existing caches."""
     audiences, caches = fans.audiences[len(sizes.small) :], f"{sizes.cached} posts"
     rows = [await measure_all(fans, audiences, processes, sizes.runs, caches) for processes in sizes.processes]
     return [row for some in rows for row in some]
 
 
 async def measure_others(sizes: Sizes, fans: Fans) -> list[list[Cell]]:
-    """Measure full caches, and then none at all."""
+    """Measure inserts into full caches, and posts of authors whose followers have no caches."""
     rows: list[list[Cell]] = []
     async with world(sizes.authors, [sizes.full_followers], sizes.full) as full:
         for processes in (sizes.processes[0], sizes.processes[-1]):
@@ -102,7 +103,7 @@ async def measure_others(sizes: Sizes, fans: Fans) -> list[list[Cell]]:
 
 
 async def measure_publish(sizes: Sizes, fans: Fans) -> AsyncIterator[Table]:
-    """Measure publishing: nothing beside it, then a worker process; push, then hybrid; and on a disk."""
+    """Measure publishing: alone, with a worker process, with push, with hybrid, and with a durable store."""
     few = [audience for audience in fans.audiences if audience.followers <= sizes.followers[0]]
     large = fans.audiences[len(sizes.small) :]
     most = large[-1:]
@@ -143,7 +144,7 @@ def draw(tables: Mapping[str, Table], folder: Path) -> None:
 
 
 def benchmark() -> Benchmark[Sizes]:
-    """Give the command."""
+    """Return the command."""
     return Benchmark("Measure fan-out and publishing.", SIZES, measure, draw)
 
 

@@ -1,4 +1,4 @@
-"""Memory: what cached timelines and lists of follows cost in the store."""
+"""Memory of the store: home caches and lists of follows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +12,16 @@ MARKED = 50
 
 
 def bytes_of(client: Any, key: str) -> int:
-    """Tell what a key takes, with its name and all its elements."""
+    """Return the memory of a key with its name and all its elements."""
     return int(client.memory_usage(key, samples=0))
 
 
 def caches(authors: Authors, posts: Sequence[int], viewers: int) -> Table:
-    """Measure caches of so many posts, one by one and many at once."""
+    """Measure caches of different sizes, one by one and many at once."""
     rows: list[list[Cell]] = []
     for cached in posts:
         with private_store() as url, raw(url) as client:
-            Crowd(viewers, 0, authors).build(client)  # the follows alone
+            Crowd(viewers, 0, authors).build(client)  # follows only, without caches
             before = memory(client)
             Crowd(viewers, cached, authors).build(client)
             grown = (memory(client) - before) / viewers
@@ -37,7 +37,7 @@ def caches(authors: Authors, posts: Sequence[int], viewers: int) -> Table:
 
 
 def follows(counts: Sequence[int]) -> Table:
-    """Measure following:{u}, which followers:{u} equals, by number of entries."""
+    """Measure `following:{u}` by number of entries. `followers:{u}` has the same size."""
     rows: list[list[Cell]] = []
     with private_store() as url, raw(url) as client:
         for count in counts:

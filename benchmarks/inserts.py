@@ -1,4 +1,4 @@
-"""Inserts per second: how fast one post comes into the home caches of all its author's followers."""
+"""Inserts per second: the speed of inserting one post into the home caches of all followers."""
 
 import asyncio
 import random
@@ -37,7 +37,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """An author and which range of the crowd follows them."""
+    """An author and the range of the crowd that follows them."""
 
     author: int
     start: int
@@ -46,7 +46,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Fans:
-    """A crowd, authors whom parts of it follow, and where they live."""
+    """A crowd, the authors whom parts of it follow, and the store."""
 
     url: str
     client: Any
@@ -55,7 +55,7 @@ class Fans:
     audiences: Sequence[Audience]
 
     def build(self) -> None:
-        """Write it all."""
+        """Write the crowd and the follows."""
         self.crowd.authors.build(self.client)
         self.crowd.build(self.client)
         for audience in self.audiences:
@@ -63,20 +63,20 @@ class Fans:
                 self.crowd.follow(self.client, audience.author, audience.start, audience.followers)
 
     async def check(self, sample: int = 20) -> None:
-        """Assert on a sample, through the graph's own interface, that the world reads as it should."""
+        """Check a sample through the public interface of the graph."""
         indexes = random.Random(1).sample(range(self.crowd.viewers), min(sample, self.crowd.viewers))
         await self.crowd.check(self.graph, indexes)
         counts = await self.graph.users.followers_counts([audience.author for audience in self.audiences])
         assert counts == [audience.followers for audience in self.audiences]
 
     def everybody_served(self, audience: Audience, post: int) -> bool:
-        """Look into every follower's cache for a post."""
+        """Check that every follower's cache holds a post."""
         served = self.crowd.served(self.client, post, audience.start, audience.followers)
         return served == audience.followers
 
 
 async def insert_in_process(fans: Fans, audience: Audience) -> tuple[int, Spent]:
-    """Publish an event and drain it in this process."""
+    """Publish an event and project it in this process."""
     [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
     meter = Meter(fans.client)
     meter.start()
@@ -86,7 +86,7 @@ async def insert_in_process(fans: Fans, audience: Audience) -> tuple[int, Spent]
 
 
 async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequence[int]) -> tuple[int, Spent]:
-    """Publish an event and wait until the workers have drained it."""
+    """Publish an event and wait until the workers have projected it."""
     meter = Meter(fans.client, processes)
     meter.start()
     [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
@@ -95,14 +95,14 @@ async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequenc
 
 
 async def watermark(graph: Graph, number: int) -> float:
-    """Wait until an event and all before it are projected; tell when that was seen."""
-    while await graph.log.watermark() < number:  # noqa: ASYNC110 - the mark is in the store, which tells nobody
+    """Wait until the watermark has reached an event. Return the time."""
+    while await graph.log.watermark() < number:  # noqa: ASYNC110 - the store sends no notification
         await asyncio.sleep(POLL_SECONDS)
     return time.perf_counter()
 
 
 async def measure(fans: Fans, audience: Audience, processes: Sequence[int], runs: int, caches: str) -> list[Cell]:
-    """Measure one row: so many runs by these worker processes, or by this process if there are none."""
+    """Return one row: `runs` runs by these worker processes, or by this process if there are none."""
     spent = []
     for _ in range(runs):
         if processes:
@@ -110,14 +110,16 @@ async def measure(fans: Fans, audience: Audience, processes: Sequence[int], runs
         else:
             spent.append(await insert_in_process(fans, audience))
     if caches != "none":
-        assert all(fans.everybody_served(audience, post) for post, _ in spent), "somebody was left out"
+        assert all(fans.everybody_served(audience, post) for post, _ in spent), (
+            "a follower's cache does not hold the post"
+        )
     return as_row(audience.followers, caches, len(processes), [one for _, one in spent])
 
 
 async def measure_all(
     fans: Fans, audiences: Sequence[Audience], processes: int, runs: Sequence[int], caches: str
 ) -> list[list[Cell]]:
-    """Measure the rows of some authors with so many worker processes; none: by this process."""
+    """Return the rows of several authors with this number of worker processes, 0 for this process."""
     with workers(fans.url, processes) as ids:
         rows = [await measure(fans, one, ids, times, caches) for one, times in zip(audiences, runs, strict=True)]
     forget_log(fans.client)
@@ -125,7 +127,7 @@ async def measure_all(
 
 
 def as_row(followers: int, caches: str, processes: int, spent: Sequence[Spent]) -> list[Cell]:
-    """Sum runs up as one row."""
+    """Return several runs as one row."""
     seconds = statistics.median(one.seconds for one in spent)
     store = statistics.median(one.store for one in spent)
     working = statistics.median(one.workers for one in spent)
@@ -136,12 +138,15 @@ def as_row(followers: int, caches: str, processes: int, spent: Sequence[Spent]) 
 
 
 def inserts_table(rows: Sequence[Sequence[Cell]]) -> Table:
-    """Make the table of inserts."""
+    """Return the table of inserts."""
     return Table("inserts", "Fan-out: inserts per second on one store", COLUMNS, rows, NOTE)
 
 
 async def last_served(fans: Fans, audience: Audience, post: int, sample: int) -> str:
-    """Check caches: a random sample, those who followed first and last, and all by count; say what was seen."""
+    """Check the caches of a random sample, of the first and last followers, and the count of all.
+
+    Return a text about the result.
+    """
     chosen = random.Random(post).sample(range(audience.followers), min(sample, audience.followers))
     viewers = [fans.crowd.viewer(audience.start + index) for index in chosen]
     followers = keys.followers(audience.author)
@@ -151,6 +156,6 @@ async def last_served(fans: Fans, audience: Audience, post: int, sample: int) ->
         for viewer in viewers:
             pipeline.zscore(keys.home(viewer), post)
         found = sum(score is not None for score in pipeline.execute())
-    assert found == len(viewers), f"{len(viewers) - found} of {len(viewers)} caches lack the post"
-    assert fans.everybody_served(audience, post), "somebody was left out"
+    assert found == len(viewers), f"{len(viewers) - found} of {len(viewers)} caches do not hold the post"
+    assert fans.everybody_served(audience, post), "a follower's cache does not hold the post"
     return f"{found:,} sampled caches and a count of all {audience.followers:,}: complete"

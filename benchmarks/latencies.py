@@ -1,4 +1,4 @@
-"""Latencies: many durations of one thing, summed up as percentiles."""
+"""Latencies: the durations of one kind of request, with their percentiles."""
 
 import math
 import time
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Latencies:
-    """Durations of one kind of request in seconds, and the CPU time that this process spent on them."""
+    """Durations of one kind of request in seconds, and the CPU time that this process spent on the requests."""
 
     durations: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
     async def time(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something and note how long it took."""
+        """Await some work and record its duration."""
         cpu, start = time.process_time(), time.perf_counter()
         await work()
         self.durations.append(time.perf_counter() - start)
@@ -22,11 +22,11 @@ class Latencies:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of durations."""
         return len(self.durations)
 
     def percentile(self, share: float) -> float:
-        """Give the duration, in ms, that this share of the requests did not exceed (nearest rank)."""
+        """Return the percentile for a share of the requests, in ms (nearest rank)."""
         ordered = sorted(self.durations)
         return 1000 * ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
@@ -37,15 +37,15 @@ class Latencies:
 
     @property
     def p99(self) -> float:
-        """What all but a hundredth stayed within, in ms."""
+        """The 99th percentile in ms."""
         return self.percentile(0.99)
 
     @property
     def worst(self) -> float:
-        """The longest in ms."""
+        """The longest duration in ms."""
         return self.percentile(1)
 
     @property
     def cpu_ms(self) -> float:
-        """CPU time of this process for each, in ms."""
+        """CPU time of this process per request, in ms."""
         return 1000 * self.cpu / len(self.durations)

@@ -1,7 +1,8 @@
-"""Live: `python -m benchmarks.live [--quick] [--json FILE] [--plots DIR]`. On Linux.
+"""Live subscriptions: `python -m benchmarks.live [--quick] [--json FILE] [--plots DIR]`. On Linux.
 
-How long a post takes to those who listen and what that costs, what idle sockets take, how fast events find their
-filters, what stalled readers do to others, and what sockets leave behind.
+Measures the latency and CPU time of deliveries, the memory of idle sockets, the speed of matching events with filters,
+the
+effect of stalled readers on others, and the memory that closed sockets leave behind.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -20,7 +21,7 @@ from benchmarks.report import Table
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How big: `idle` sockets and the seconds that they are; `churn`: rounds, connects of each, how many at once."""
+    """The sizes. `idle`: sockets and seconds. `churn`: rounds, connections per round, and concurrent connections."""
 
     audition: Audition
     idle: tuple[int, float]
@@ -77,7 +78,7 @@ def draw(tables: Mapping[str, Table], folder: Path) -> None:
 
 
 def draw_matching(table: Table, folder: Path) -> None:
-    """Draw events a second, by filters."""
+    """Draw events per second, by number of filters."""
     filters = table.column("filters")
     lines: Lines = {name: (filters, table.column(f"{name} events/s")) for name in ("index", "loop")}
     axes = ("filters", "events per second")
@@ -85,7 +86,7 @@ def draw_matching(table: Table, folder: Path) -> None:
 
 
 def draw_latency(table: Table, folder: Path) -> None:
-    """Draw how long a post takes, by sockets, if all are told of it and if some are."""
+    """Draw the latency of a delivery, by number of sockets, for posts to all sockets and to some of them."""
     all_told = [row for row in table.rows if row[0] == row[1]]
     some = [row for row in table.rows if row[1] == min(float(told) for told in table.column("receivers per post"))]
     lines: Lines = {
@@ -98,7 +99,7 @@ def draw_latency(table: Table, folder: Path) -> None:
 
 
 def draw_readers(table: Table, folder: Path) -> None:
-    """Draw the others' p99 round by round, with and without readers that stall."""
+    """Draw p99 of the steady readers per round, with and without stalled readers."""
     rounds = Table(table.key, table.title, table.columns, [row for row in table.rows if row[0] != "median"])
     lines: Lines = {
         f"{stalled} stalled": (some.column("round"), some.column("others' p99 ms"))
@@ -109,7 +110,7 @@ def draw_readers(table: Table, folder: Path) -> None:
 
 
 def benchmark() -> Benchmark[Sizes]:
-    """Give the command."""
+    """Return the command."""
     return Benchmark("Measure the live feed.", SIZES, measure, draw)
 
 

@@ -1,6 +1,7 @@
-"""Subscribers that cost little: just enough of WebSockets and of `graphql-transport-ws`, by hand.
+"""Cheap subscribers: the necessary parts of WebSocket and `graphql-transport-ws`, without libraries.
 
-Messages are encoded once for all; what comes in is told apart by the bytes that are in it, and never parsed.
+Messages are encoded once for all subscribers. Incoming messages are told apart by the bytes they contain, without
+parsing.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
 SENT_AT = re.compile(rb"sent at (\d+)")
 POST, CHECKPOINT, ACKNOWLEDGED, SLOW = b'"PostAdded"', b'"Checkpoint"', b'"connection_ack"', b'"SLOW_CONSUMER"'
 FAILURES = (b'"errors"', b'"type":"error"')
-PATIENCE = 60.0  # seconds that an answer may take
+TIMEOUT_SECONDS = 60.0  # seconds
 AT_ONCE = 100
 ADDRESSES = 8
 RECEIVE_BUFFER = 8192  # bytes
@@ -35,14 +36,14 @@ RESET = struct.pack("ii", 1, 0)
 
 
 def frame(opcode: int, payload: bytes = b"") -> bytes:
-    """Make a frame as clients send it, masked with zeros."""
+    """Return a client frame, masked with zeros."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else b"\xfe" + size.to_bytes(2)
     return bytes([0x80 | opcode]) + length + bytes(4) + payload
 
 
 def message(**fields: object) -> bytes:
-    """Make a frame with a message of the protocol."""
+    """Return a frame with a message of the protocol."""
     return frame(TEXT, json.dumps(fields).encode())
 
 
@@ -52,17 +53,17 @@ LEAVE = frame(CLOSE, (1000).to_bytes(2))
 
 
 def init(token: str) -> bytes:
-    """Make the first message of a viewer."""
+    """Return the first message of a viewer."""
     return message(type="connection_init", payload={"authorization": f"Bearer {token}"})
 
 
 def stamped(text: str = "") -> str:
-    """Make the text of a post that tells when it was sent."""
+    """Return the text of a post with the current time."""
     return f"sent at {time.monotonic_ns()} {text}"
 
 
 def frames(buffer: bytearray) -> Iterator[tuple[int, bytes]]:
-    """Take the whole frames, as servers send them, from a buffer: opcode and payload."""
+    """Remove complete server frames from a buffer and yield their opcodes and payloads."""
     while len(buffer) >= 2:
         size, start = buffer[1], 2
         if size >= 126:
@@ -76,7 +77,7 @@ def frames(buffer: bytearray) -> Iterator[tuple[int, bytes]]:
 
 
 class Subscriber(asyncio.Protocol):
-    """One socket. `latencies`, in seconds, is shared with others; it grows with every post that is told."""
+    """One socket. `latencies`, in seconds, is shared with other subscribers and grows with every delivered post."""
 
     __slots__ = ("_answer", "_buffer", "_lost", "_open", "_waiter", "latencies", "posts", "slow", "socket", "transport")
 
@@ -93,16 +94,16 @@ class Subscriber(asyncio.Protocol):
         self._lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Send the upgrade request."""
         self.transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End; whoever waits for an answer hears of it."""
+        """Fail the pending answer, if there is one."""
         self._lost = True
         self._settle(ConnectionError(f"The socket was closed: {error}"))
 
     def data_received(self, data: bytes) -> None:
-        """Take what comes."""
+        """Process incoming data."""
         now = time.monotonic_ns()
         self._buffer += data
         if not self._open:
@@ -138,34 +139,34 @@ class Subscriber(asyncio.Protocol):
             waiter.set_result(None) if error is None else waiter.set_exception(error)
 
     async def ask(self, question: bytes, answer: bytes = b"") -> None:
-        """Send something and wait for a message with these bytes.
+        """Send a message and wait for an answer that contains these bytes.
 
-        Raises ConnectionError, TimeoutError, and RuntimeError for an error of the operation.
+        Raises ConnectionError, TimeoutError, and RuntimeError if the operation has errors.
         """
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         self._answer = answer
         self.transport.write(question)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await waiter
 
     async def begin(self, token: str) -> None:
-        """Open the socket, as this viewer."""
+        """Open the WebSocket as this viewer."""
         await self.ask(HANDSHAKE)
         await self.ask(init(token), ACKNOWLEDGED)
 
     async def subscribe(self) -> None:
-        """Subscribe to the home timeline; the first event, a checkpoint, has come."""
+        """Subscribe to the home timeline and wait for the first event, a checkpoint."""
         await self.ask(SUBSCRIBE, CHECKPOINT)
 
     async def leave(self) -> None:
-        """Complete the subscription and close the socket, and wait until the server has."""
+        """Complete the subscription, close the socket, and wait until the server has closed it."""
         try:
             await self.ask(COMPLETE + LEAVE)
         except ConnectionError:
             return
 
     def reset(self) -> None:
-        """Vanish: the server's kernel is told so, and nothing else."""
+        """Reset the connection without closing it."""
         if not self._lost:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             self.transport.abort()
@@ -174,10 +175,9 @@ class Subscriber(asyncio.Protocol):
 async def connect(
     port: int, index: int = 0, latencies: list[float] | None = None, *, narrow: bool = False
 ) -> Subscriber:
-    """Connect, from one of several addresses of this machine: one alone has not enough ports.
+    """Return a new connection from one of several local addresses, because one address has too few ports.
 
-    A narrow connection is like one over a network: its packets are not as large as those within a machine, which lets
-    kernels keep much less of what is not read.
+    A narrow connection has packets as small as those of a network. Kernels then buffer much less unread data.
     """
     loop = asyncio.get_running_loop()
     connected = socket.socket()
@@ -197,7 +197,7 @@ async def connect(
 
 
 async def for_each(work: Iterable[Callable[[], Awaitable[None]]], at_once: int = AT_ONCE) -> None:
-    """Do many things, so many at once. The first error ends all."""
+    """Run a coroutine function for each item, with a limited number at once. The first error ends all."""
     waiting = iter(work)
 
     async def go_on() -> None:
@@ -225,10 +225,10 @@ async def open_all(
 
 
 async def subscribe_all(subscribers: Sequence[Subscriber]) -> None:
-    """Let each subscribe."""
+    """Subscribe with each subscriber."""
     await for_each(subscriber.subscribe for subscriber in subscribers)
 
 
 async def leave_all(subscribers: Sequence[Subscriber]) -> None:
-    """Let each close its socket in good order."""
+    """Close each socket after its subscription is complete."""
     await for_each(subscriber.leave for subscriber in subscribers)

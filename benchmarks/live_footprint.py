@@ -1,4 +1,4 @@
-"""What sockets cost the server's memory while they are idle, and what they leave behind when they have gone."""
+"""Memory of the server: idle sockets, and the memory that closed sockets leave behind."""
 
 import asyncio
 import time
@@ -59,14 +59,14 @@ CHURN_NOTE = (
 
 
 async def warm_up(stage: Stage) -> None:
-    """Let a few sockets come and go: what starts with the first one, the reader of the log for example, stays."""
+    """Open and close a few sockets, so that one-time allocations such as the log reader are not measured."""
     few = await open_all(stage.server.port, stage.tokens[:WARM])
     await subscribe_all(few)
     await leave_all(few)
 
 
 async def idle(stage: Stage, seconds: float) -> Table:
-    """Measure sockets that do nothing, then those with a subscription that hear of nothing, then of one post."""
+    """Measure idle sockets, then subscribed sockets without events, then subscribed sockets after one post."""
     noted, viewers = Latencies(), len(stage.tokens)
     await warm_up(stage)
     seen: list[tuple[str, int, Holdings, float]] = []
@@ -102,7 +102,7 @@ def _memory_rows(seen: Sequence[tuple[str, int, Holdings, float]], viewers: int)
 
 
 async def churn(stage: Stage, rounds: int, connects: int, at_once: int) -> Table:
-    """Let sockets come and go in many ways, round after round."""
+    """Open and close sockets in different ways, round after round."""
     rows: list[list[Cell]] = []
     await warm_up(stage)
     last = await stage.quiet()
@@ -121,14 +121,14 @@ async def churn(stage: Stage, rounds: int, connects: int, at_once: int) -> Table
 
 
 async def come_and_go(stage: Stage, index: int) -> None:
-    """Open a socket and end it: in good order, by a reset, or by a reset in the middle of something."""
+    """Open a socket and end it: closed, reset, or reset in the middle of an exchange."""
     token = stage.tokens[index % len(stage.tokens)]
     subscriber = await connect(stage.server.port, index)
     way, stop = index % 3, index // 3 % 4
     try:
         if way == 2:
             await _break_off(subscriber, token, stop)
-            await asyncio.sleep(index % 7 / 1000)  # so that the server is found at different steps
+            await asyncio.sleep(index % 7 / 1000)  # so that the sockets end at different steps of the server
         else:
             await subscriber.begin(token)
             await subscriber.subscribe()

@@ -1,4 +1,4 @@
-"""From publishing to receiving: how long it takes and what it costs the server, by number of open sockets."""
+"""Deliveries: latency and CPU time of the server from publishing to receiving, by number of open sockets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ GROUP = 100
 
 @dataclass(frozen=True, slots=True)
 class Crowds:
-    """How many sockets there are in turn, and the deliveries of each row: a second, and in all."""
+    """The numbers of sockets, and for each row the deliveries per second and in total."""
 
     sockets: Sequence[int]
     rate: float
@@ -41,17 +41,17 @@ class Crowds:
     group: int = GROUP
 
     def audiences(self) -> list[tuple[int, int]]:
-        """Tell who follows whom: all viewers one author, for each size, and each group of viewers one of its own."""
+        """Return the first viewer and the size of each audience: the first n viewers for each size, then each group."""
         groups = range(0, max(self.sockets), self.group)
         return [*((0, count) for count in self.sockets), *((start, self.group) for start in groups)]
 
 
 async def by_sockets(stage: Stage, crowds: Crowds) -> Table:
-    """Measure with ever more sockets: posts for all of them, and posts for some of them."""
+    """Measure with a growing number of sockets: posts for all sockets, and posts for some of them."""
     rows: list[list[Cell]] = []
     for place, count in enumerate(crowds.sockets):
         everybody = stage.audiences[place]
-        groups = stage.audiences[len(crowds.sockets) :][: count // crowds.group]  # of these viewers alone
+        groups = stage.audiences[len(crowds.sockets) :][: count // crowds.group]  # followed by these viewers only
         rows += await _rows(stage, crowds, count, [[everybody], groups] if len(groups) > 1 else [[everybody]])
     return Table("latency", "Delivery latency by number of sockets", COLUMNS, with_ratios(rows), NOTE)
 
@@ -75,11 +75,11 @@ async def _row(stage: Stage, crowds: Crowds, noted: Latencies, audiences: Sequen
     rate = await stage.publish([audience.author for audience in audiences], crowds.rate / told, posts)
     await until(lambda: noted.count >= posts * told)
     cpu = (await stage.server.look()).cpu - before.cpu
-    assert noted.count == posts * told, "somebody was told twice"
+    assert noted.count == posts * told, "a delivery was duplicated"
     each = 1e6 * cpu / noted.count
     return [told, rate, rate * told, noted.count, noted.p50, noted.p99, each * rate * told / 1e4, each]
 
 
 def with_ratios(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
-    """Put the cost of a delivery into proportion."""
+    """Add the ratios of the cost per delivery to the rows."""
     return [[*row, float(row[-1]) / float(rows[0][-1])] for row in rows]

@@ -1,4 +1,4 @@
-"""Which filters an event matches: through the index, and one filter after the other; by number of filters."""
+"""Matching: the filters that match an event, found with the index and with a loop over all filters."""
 
 import random
 import re
@@ -19,7 +19,7 @@ from server.demo.posts import place_near
 
 SEED = 7
 KINDS, WEIGHTS = ("users", "keywords", "users and keywords", "box", "sample"), (40, 30, 10, 15, 5)
-COMMON = 0.005  # words in more of the posts than this are asked for by nobody
+COMMON = 0.005  # words in a larger share of the posts are in no filter
 WORD = re.compile(r"#\w+|[a-z']{4,}|[\u4e00-\u9fff]{2,4}")
 PLACED = 0.12
 COLUMNS = (
@@ -42,7 +42,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Audition:
-    """How many filters in turn, out of how many posts by how many people, and the seconds for each measurement."""
+    """The numbers of filters, the numbers of posts and users, and the seconds per measurement."""
 
     filters: Sequence[int]
     posts: int
@@ -51,7 +51,7 @@ class Audition:
 
 
 class Texts:
-    """Posts as people write them, and filters as others might ask for them; the same at each run."""
+    """Realistic posts and filters, the same in each run."""
 
     def __init__(self, posts: int, people: int) -> None:
         self._random = random.Random(SEED)
@@ -72,11 +72,11 @@ class Texts:
         return PostPublished(FIRST_AUTHOR + author * STEP, text, None, *place)
 
     def texts(self) -> list[str]:
-        """Give the texts of the posts."""
+        """Return the texts of the posts."""
         return [event.body.text for event in self.events if isinstance(event.body, PostPublished)]
 
     def _askable(self) -> list[list[str]]:
-        """Give the words of each post that are worth asking for."""
+        """Return the words of each post that can be in filters."""
         found = [WORD.findall(text.casefold()) for text in self.texts()]
         counts = Counter(word for words in found for word in set(words))
         most = max(1, COMMON * len(found))
@@ -84,7 +84,7 @@ class Texts:
         return [words for words in chosen if words]
 
     def filters(self) -> Iterator[EventFilter]:
-        """Yield filters without end."""
+        """Yield an endless sequence of filters."""
         while True:
             [kind] = self._random.choices(KINDS, WEIGHTS)
             users = self._users() if kind.startswith("users") else None
@@ -113,7 +113,7 @@ class Texts:
 
 
 def by_filters(audition: Audition) -> Table:
-    """Measure ever more filters, and compare what index and loop find."""
+    """Measure growing numbers of filters, and check that index and loop find the same filters."""
     texts = Texts(audition.posts, audition.people)
     more = texts.filters()
     filters: list[EventFilter] = []
@@ -151,7 +151,7 @@ def _row(
 
 
 def _speed(find: Callable[[Event], Collection[int]], events: Sequence[Event], seconds: float) -> tuple[float, float]:
-    """Tell the events a second of CPU time, and the matches of each."""
+    """Return events per second of CPU time, and matches per event."""
     bodies = matches = 0
     start = time.process_time()
     while (lasted := time.process_time() - start) < seconds:

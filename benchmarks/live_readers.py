@@ -1,4 +1,4 @@
-"""Readers that stall: what the others feel of them, what they cost, and what they are told when they read again."""
+"""Stalled readers: their effect on other readers, their cost, and what they receive when they continue."""
 
 import statistics
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ LARGE = ("今天下雨，路上的人很少，只有店里的灯还亮着。" * 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """How many there are, how many of them stall at times, the rounds, the posts of each state and their rate."""
+    """The number of readers, how many of them stall, the rounds, and the number and rate of posts."""
 
     sockets: int
     stalling: int
@@ -47,7 +47,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Measures what steady readers get while some others stall, or do not."""
+    """Measures steady readers while other readers stall or do not."""
 
     stage: Stage
     readers: Readers
@@ -55,9 +55,9 @@ class Readings:
     noted: Latencies
 
     async def row(self, number: int, *, stall: bool) -> list[Cell]:
-        """Publish to all, while the others do not read or read too; then let them read on.
+        """Publish to all readers, while some of them stall or do not. Then let the stalled readers continue.
 
-        They are new each time: how much a kernel keeps for a socket depends on what it has carried.
+        The readers are new in each round, because a kernel's buffers depend on the data that a socket has carried.
         """
         tokens = self.stage.tokens[len(self.steady) : self.readers.sockets]
         others = await open_all(self.stage.server.port, tokens, narrow=True)
@@ -71,7 +71,7 @@ class Readings:
             one.transport.resume_reading()
         told = len(others) if stall else 0
         await until(lambda: sum(one.slow for one in others) >= told)
-        assert all(one.slow == stall for one in others), "a reader was told of a gap for no reason, or not at once"
+        assert all(one.slow == stall for one in others), "only stalled readers must receive a gap, and at once"
         cut_off = (await self.stage.server.look()).cut_off - before.cut_off
         await leave_all(others)
         grown = (after.rss - before.rss) / 2**20
@@ -79,7 +79,7 @@ class Readings:
         return [number, *counts, self.noted.p50, self.noted.p99, after.cpu - before.cpu, cut_off, told, grown]
 
     def _keep_up(self, posts: int) -> bool:
-        """Tell whether the steady are near: on a machine that is too busy they too would be cut off."""
+        """Return whether the steady readers keep up. On a busy machine the server would cut them off too."""
         return self.noted.count >= (posts - MAX_LAG) * len(self.steady)
 
     async def _publish(self) -> tuple[float, Holdings]:
@@ -91,7 +91,7 @@ class Readings:
 
 
 async def by_stalled(stage: Stage, readers: Readers) -> Table:
-    """Measure rounds: none stalls, then some do. The last of the stage's audiences is theirs."""
+    """Measure rounds without and with stalled readers. The last audience of the stage is theirs."""
     noted, steady = Latencies(), readers.sockets - readers.stalling
     subscribers = await open_all(stage.server.port, stage.tokens[:steady], noted.durations)
     await subscribe_all(subscribers)

@@ -1,7 +1,8 @@
-"""The server that is measured: what `fanline serve` runs, in a process of its own, which also tells about itself.
+"""The measured server: runs the same as `fanline serve`, in a separate process that also reports its resources.
 
-`python -m benchmarks.live_server STORE_URL FOLDER` writes its port, and then what it holds for every line it reads;
-the line `collect` lets it collect garbage first. It ends with its standard input, so with whoever started it.
+`python -m benchmarks.live_server STORE_URL FOLDER` writes its port, then answers every input line with its resources.
+The
+line `collect` runs the garbage collector first. The process ends with its standard input.
 """
 
 import asyncio
@@ -31,14 +32,14 @@ from server.settings import Settings
 
 KEY = "a key for benchmarks that is long enough"
 POLL_SECONDS = 0.01
-PATIENCE = 30.0  # seconds that the server may take to start, to answer, or to end
+TIMEOUT_SECONDS = 30.0  # seconds
 QUIET = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the server's process holds: memory in bytes, CPU time in seconds; the rest are counts."""
+    """The resources of the server's process: memory in bytes, CPU time in seconds, and counts."""
 
     tasks: int
     fds: int
@@ -50,7 +51,7 @@ class Holdings:
 
 
 def holdings(app: Starlette) -> Holdings:
-    """Look at this process."""
+    """Return the resources of this process."""
     feed = app.state.graph.feed
     return Holdings(
         tasks=len(asyncio.all_tasks()),
@@ -71,7 +72,7 @@ class Server:
     port: int
 
     async def look(self, *, collect: bool = False) -> Holdings:
-        """Ask what it holds, perhaps after it has collected garbage."""
+        """Return the server's resources, optionally after a garbage collection."""
         assert self.process.stdin, "the server's input is a pipe"
         self.process.stdin.write(b"collect\n" if collect else b"look\n")
         return Holdings(**json.loads(await _line(self.process)))
@@ -79,7 +80,7 @@ class Server:
 
 @asynccontextmanager
 async def served(url: str, folder: Path) -> AsyncIterator[Server]:
-    """Serve the store at this URL; the process ends, by its id, with the context."""
+    """Serve the store at this URL. The process ends with the context."""
     command = (sys.executable, "-m", "benchmarks.live_server", url, str(folder))
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     try:
@@ -90,7 +91,7 @@ async def served(url: str, folder: Path) -> AsyncIterator[Server]:
 
 async def _line(process: Process) -> bytes:
     assert process.stdout, "the server's output is a pipe"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         line = await process.stdout.readline()
     if not line:
         raise RuntimeError("The server has ended.")
@@ -102,13 +103,13 @@ async def _end(process: Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(kind)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await process.wait()
                 return
 
 
 def allow_many_files() -> int:
-    """Let this process open as many files as it may; tell how many."""
+    """Raise the limit of open files to the maximum, and return the limit."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -127,7 +128,7 @@ def main(url: str, folder: str) -> None:
 async def _serve(server: uvicorn.Server, app: Starlette, listening: socket) -> None:
     answering = asyncio.create_task(_answer(server, app))
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn tells nobody
+    while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn sends no notification
         await asyncio.sleep(POLL_SECONDS)
     print(listening.getsockname()[1], flush=True)
     await serving

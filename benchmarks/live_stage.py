@@ -1,4 +1,4 @@
-"""The stage of a measurement: a store, viewers with sessions, authors whom they follow, and a server for them."""
+"""The stage of a measurement: a store, viewers with sessions, the authors whom they follow, and a server."""
 
 import asyncio
 import tempfile
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.inserts import TEXT, Audience
-from benchmarks.live_clients import PATIENCE, stamped
+from benchmarks.live_clients import TIMEOUT_SECONDS, stamped
 from benchmarks.live_server import KEY, Holdings, Server, allow_many_files, served
 from benchmarks.stores import private_store, raw
 from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_people
@@ -26,7 +26,7 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """All that stands: the graph of this process, the server, and the access tokens of the viewers in their order."""
+    """A graph in this process, the server, and the access tokens of the viewers in order."""
 
     graph: Graph
     server: Server
@@ -42,18 +42,18 @@ class Stage:
         *,
         keeping_up: Callable[[int], bool] | None = None,
     ) -> float:
-        """Publish so many posts at a steady rate a second, authors taking turns; tell the rate that was kept.
+        """Publish posts at a steady rate per second, by the authors in turn. Return the actual rate.
 
-        Each is sent at its time, whether or not the one before has been answered; but not before those who listen are
-        `keeping_up` with so many posts, where that matters.
+        Each post is sent on time, even if the previous request is not answered yet, but only while the subscribers are
+        `keeping_up`.
         """
         start = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for place in range(count):
-                await asyncio.sleep(start + place / rate - time.monotonic())
+            for index in range(count):
+                await asyncio.sleep(start + index / rate - time.monotonic())
                 if keeping_up:
-                    await until(partial(keeping_up, place))
-                group.create_task(self._publish(authors[place % len(authors)], text))
+                    await until(partial(keeping_up, index))
+                group.create_task(self._publish(authors[index % len(authors)], text))
             lasted = time.monotonic() - start
         return (count - 1) / lasted if count > 1 else rate
 
@@ -61,11 +61,11 @@ class Stage:
         await self.graph.posts.publish(author, stamped(text))
 
     async def quiet(self, tasks: int | None = None, streams: int = 0) -> Holdings:
-        """Wait until the server has so many streams, and no more tasks; tell what it holds without its garbage.
+        """Wait until the server has this number of streams and no other tasks. Return its resources without garbage.
 
-        What is still not so after some patience is told as it is.
+        After a timeout, return the current resources.
         """
-        until, now = time.monotonic() + PATIENCE, await self.server.look()
+        until, now = time.monotonic() + TIMEOUT_SECONDS, await self.server.look()
         while now.streams != streams or (tasks is not None and now.tasks > tasks):
             if time.monotonic() > until:
                 break
@@ -76,7 +76,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIterator[Stage]:
-    """Build a stage whose viewers follow 20 authors each, and one more for each audience: its start and its size."""
+    """Build a stage. Each viewer follows 20 authors, and one more for each audience (first viewer, size)."""
     allow_many_files()
     with (
         private_store(Durability.SAFE) as url,
@@ -86,7 +86,7 @@ async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIter
         crowd = Crowd(viewers, 0, AUTHORS)
         AUTHORS.build(client)
         crowd.build(client)
-        followed = [Audience(FIRST_LONER + (1 + place) * STEP, *part) for place, part in enumerate(audiences)]
+        followed = [Audience(FIRST_LONER + (1 + index) * STEP, *part) for index, part in enumerate(audiences)]
         write_people(client, [FIRST_LONER, *(audience.author for audience in followed)])
         for audience in followed:
             crowd.follow(client, audience.author, audience.start, audience.followers)
@@ -101,7 +101,7 @@ async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIter
 
 
 async def log_in(graph: Graph, viewers: Sequence[int]) -> list[str]:
-    """Start a session for each viewer; give their access tokens."""
+    """Create a session for each viewer and return the access tokens."""
     tokens, issued = Tokens([KEY]), []
     for start, some in parts(len(viewers), SESSIONS_AT_ONCE):
         sessions = await asyncio.gather(*map(graph.sessions.start, viewers[start : start + some]))
@@ -110,7 +110,7 @@ async def log_in(graph: Graph, viewers: Sequence[int]) -> list[str]:
 
 
 async def until(reached: Callable[[], bool]) -> None:
-    """Wait until something is so. Raises TimeoutError."""
-    async with asyncio.timeout(PATIENCE):
-        while not reached():  # noqa: ASYNC110 - what comes in wakes nobody, so that it costs little
+    """Wait until a condition is true. Raises TimeoutError."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while not reached():  # noqa: ASYNC110 - a notification per message would cost too much
             await asyncio.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Plots: SVG, the same for the same figures. Needs matplotlib, from the dependency group `bench`."""
+"""Plots as SVG; equal figures give equal files. Needs matplotlib, from the dependency group `bench`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ def plot(
     *,
     linear: bool = False,
 ) -> None:
-    """Draw lines, and a goal across, over two logarithmic axes, or two that begin at zero.
+    """Draw lines, and a horizontal line for the goal, on two logarithmic axes, or on two axes that begin at zero.
 
     Raises ModuleNotFoundError without matplotlib.
     """
@@ -53,17 +53,17 @@ def plot(
 
 
 def any_zero(lines: Lines) -> bool:
-    """Tell whether a line begins at zero, which has no logarithm."""
+    """Return whether a line begins at zero, which has no logarithm."""
     return any(number == 0 for x, _ in lines.values() for number in numbers(x))
 
 
 def numbers(cells: Sequence[Cell]) -> list[Any]:
-    """Take cells as numbers."""
+    """Return cells as numbers."""
     return [float(cell) for cell in cells]
 
 
 def by(table: Table, column: str, x: str, y: str) -> dict[str, tuple[Sequence[Cell], Sequence[Cell]]]:
-    """Make a line for each value of a column."""
+    """Return a line for each value of a column."""
     lines: dict[str, tuple[list[Cell], list[Cell]]] = {}
     for name, across, up in zip(table.column(column), table.column(x), table.column(y), strict=True):
         xs, ys = lines.setdefault(str(name), ([], []))
@@ -73,7 +73,7 @@ def by(table: Table, column: str, x: str, y: str) -> dict[str, tuple[Sequence[Ce
 
 
 def plot_inserts(table: Table, folder: Path) -> None:
-    """Draw inserts per second, and how long a fan-out takes."""
+    """Draw inserts per second, and the duration of a fan-out."""
     labels = [f"{w}, {c}" for w, c in zip(table.column("workers"), table.column("caches"), strict=True)]
     rows = [[*row, label] for row, label in zip(table.rows, labels, strict=True)]
     named = Table(table.key, table.title, [*table.columns, "line"], rows)
@@ -86,7 +86,7 @@ def plot_inserts(table: Table, folder: Path) -> None:
 
 
 def plot_publish(table: Table, folder: Path) -> None:
-    """Draw how long a publish takes, by followers."""
+    """Draw the latency of publishing, by followers."""
     push = table.where(mode="push", store="in memory")
     alone, beside = push.where(**{"also running": "nothing"}), push.where(**{"also running": "a worker process"})
     merged, disk = table.where(mode="hybrid"), table.where(store="appendfsync always")
@@ -99,32 +99,32 @@ def plot_publish(table: Table, folder: Path) -> None:
 
 
 def plot_served(table: Table, folder: Path) -> None:
-    """Draw when everybody sees a post, by followers, for the models; with one worker process."""
+    """Draw the time until all followers see a post, by followers and mode, with one worker process."""
     lines = by(table.where(workers=1), "mode", "followers", "seconds until visible to all")
     axes = ("followers", "seconds")
     plot(folder / "served.svg", table.title, axes, lines, ("goal for 1,000,000: 60 s", 60.0))
 
 
 def plot_models(table: Table, folder: Path) -> None:
-    """Draw how long a page takes, by followed authors, for each model."""
+    """Draw the latency of a page, by followed authors, for each model."""
     lines = by(table, "mode", "followed", "p50 ms")
     plot(folder / "pages.svg", table.title, ("followed authors", "p50, ms"), lines)
 
 
 def plot_depth(table: Table, folder: Path) -> None:
-    """Draw how long a page takes, by the posts above it, for each model."""
+    """Draw the latency of a page, by depth in posts, for each model."""
     lines = by(table, "mode", "depth in posts", "p50 ms")
     plot(folder / f"{table.key}.svg", table.title, ("posts above the page", "p50, ms"), lines)
 
 
 def plot_memory(table: Table, folder: Path) -> None:
-    """Draw what a cache takes, by posts."""
+    """Draw the memory of a cache, by posts."""
     lines = {"one cache": (table.column("posts"), table.column("bytes"))}
     plot(folder / "memory.svg", table.title, ("posts in the cache", "bytes"), lines)
 
 
 def plot_read_clients(table: Table, folder: Path) -> None:
-    """Draw the CPU time of each client as bars that begin at zero, one row of bars for each scenario."""
+    """Draw the CPU time of each client as bars that begin at zero, with one row of bars per scenario."""
     import matplotlib
 
     matplotlib.use("svg")

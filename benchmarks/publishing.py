@@ -1,4 +1,4 @@
-"""Publishing: how long the request takes, and until when everybody is served, by number of followers."""
+"""Publishing: the latency of the request, and the time until all followers see the post, by number of followers."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ BEHIND = "a worker process that falls behind"
 async def publish_in_turns(
     graph: Graph, audiences: Sequence[Audience], publishes: int, *, wait: bool
 ) -> list[Latencies]:
-    """Publish so many posts of each author, by turns; wait after each until workers are done with it, or a little."""
+    """Publish posts of each author in turn. After each post, wait for the workers if `wait`, else for a short time."""
     latencies = [Latencies() for _ in audiences]
     for _ in range(publishes):
         for audience, noted in zip(audiences, latencies, strict=True):
@@ -45,7 +45,7 @@ async def publish_in_turns(
 async def publish_rows(
     graph: Graph, audiences: Sequence[Audience], publishes: int, beside: str, *, model: str = "push", store: str = ""
 ) -> list[list[Cell]]:
-    """Measure the rows of some authors. What runs `beside` is the caller's business."""
+    """Return the rows of these authors. `beside` describes the load that the caller provides."""
     rows: list[list[Cell]] = []
     measured = await publish_in_turns(graph, audiences, publishes, wait=beside == WORKER)
     for audience, noted in zip(audiences, measured, strict=True):
@@ -55,7 +55,7 @@ async def publish_rows(
 
 
 async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample: int) -> list[Cell]:
-    """Publish one post and wait until these worker processes have served everybody; check that they have."""
+    """Publish one post, wait until these worker processes have served all followers, check that, and return the row."""
     meter = Meter(fans.client, ids)
     meter.start()
     start = time.perf_counter()
@@ -68,7 +68,7 @@ async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample:
 
 
 async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, publishes: int) -> list[list[list[Cell]]]:
-    """Measure authors over the limit of the hybrid model: the promotion, then publishing. Rows of both tables."""
+    """Measure authors above the push limit: promotion, then publishing. Return the rows of both tables."""
     graph = await Graph.open(fans.url, Tuning(push_limit=limit))
     served: list[list[Cell]] = []
     try:
@@ -93,7 +93,7 @@ async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, pub
 
 
 async def see(fans: Fans, graph: Graph, audience: Audience, post: int, sample: int = 20) -> str:
-    """Read some followers' pages: the post has to be on top."""
+    """Check that a post is the first one of some followers' pages."""
     step = max(1, audience.followers // sample)
     indexes = range(audience.start, audience.start + audience.followers, step)
     for index in indexes:
@@ -103,10 +103,10 @@ async def see(fans: Fans, graph: Graph, audience: Audience, post: int, sample: i
 
 
 def publish_table(rows: Sequence[Sequence[Cell]]) -> Table:
-    """Make the table of publish latencies."""
+    """Return the table of publish latencies."""
     return Table("publish", "Publish: latency of the request", COLUMNS, rows, NOTE)
 
 
 def served_table(rows: Sequence[Sequence[Cell]]) -> Table:
-    """Make the table of when everybody is served."""
+    """Return the table of times until all followers are served."""
     return Table("served", "Publish: time until all followers see the post", SERVED_COLUMNS, rows, SERVED_NOTE)

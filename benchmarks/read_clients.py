@@ -1,7 +1,8 @@
 """Read clients: `python -m benchmarks.read_clients [--quick] [--json FILE] [--plots DIR]`.
 
-Fanline's own read client beside redis-py, coredis and valkey-glide, on one store, in slices that alternate: CPU time
-of the whole process (with the threads of valkey-glide), of the event loop's thread and of the store, and latency.
+Compares Fanline's read client with redis-py, coredis and valkey-glide on one store, in alternating slices: CPU time of
+the
+process (including the threads of valkey-glide), of the event loop's thread and of the store, and latency.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ USER_FIELDS = ("id", "login", "name", "bio")
 PAGES_AT_ONCE = 32
 READERS = 64
 KEYS_EACH = 5
-THRESHOLDS = (100_000, 20, 50)  # of garbage collections, as the product has them
+THRESHOLDS = (100_000, 20, 50)  # thresholds of the garbage collector, as in the product
 COLUMNS = (
     "reads",
     "client",
@@ -54,7 +55,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Rounds, and the seconds of a slice."""
+    """The number of rounds, and the seconds of a slice."""
 
     rounds: int
     seconds: float
@@ -65,7 +66,7 @@ SIZES = {"full": Sizes(12, 0.8), "quick": Sizes(3, 0.25), "tiny": Sizes(1, 0.02)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is read: for each concurrent task the round trips of one operation, which the task repeats."""
+    """The reads of a scenario: for each concurrent task, the round trips of the operation that it repeats."""
 
     name: str
     tasks: Sequence[Sequence[Sequence[Group]]]
@@ -73,7 +74,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class Figures:
-    """What the slices of one client took in one scenario; the lists have a figure for each round."""
+    """The results of one client in one scenario. The lists have one figure per round."""
 
     latencies: Latencies = field(default_factory=Latencies)
     cpu: list[float] = field(default_factory=list)
@@ -85,7 +86,7 @@ class Figures:
 
 
 def build(client: Any) -> list[Scenario]:
-    """Write a small world and return what is read from it."""
+    """Write a small world and return the scenarios."""
     AUTHORS.build(client)
     authors = [AUTHORS.id(index) for index in range(AUTHORS.count)]
     for reader in range(PAGES_AT_ONCE):
@@ -106,7 +107,7 @@ def build(client: Any) -> list[Scenario]:
 
 
 def page(viewer: int, posts: Sequence[int], authors: Sequence[int]) -> list[list[Group]]:
-    """Return the two round trips in which Fanline reads a page: its posts; the authors, counts and relationships."""
+    """Return the two round trips in which Fanline reads a page: posts, then authors, counts and relationships."""
     members = tuple(map(str, authors))
     return [
         [Group("HMGET", [keys.post(post) for post in posts], POST_FIELDS)],
@@ -122,7 +123,7 @@ def page(viewer: int, posts: Sequence[int], authors: Sequence[int]) -> list[list
 
 
 async def check(clients: Mapping[str, Client], scenarios: Sequence[Scenario]) -> None:
-    """Assert that all clients give the same replies, and that they are not empty."""
+    """Check that all clients return equal replies that are not empty."""
     for scenario in scenarios:
         for trips in scenario.tasks:
             for groups in trips:
@@ -134,14 +135,14 @@ async def check(clients: Mapping[str, Client], scenarios: Sequence[Scenario]) ->
 
 
 def plain(reply: Any) -> Any:
-    """Return a reply as lists, strings and numbers, whatever types a client has for them."""
+    """Return a reply as lists, strings and numbers, whatever the client's types are."""
     if isinstance(reply, bytes):
         return reply.decode()
     return [plain(each) for each in reply] if isinstance(reply, (list, tuple)) else reply
 
 
 class Observer:
-    """Reads the store's counters: its CPU time, and how often it has read from a socket."""
+    """Reads the store's counters: CPU time, and number of reads from sockets."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -153,7 +154,7 @@ class Observer:
 
 
 async def run_slice(client: Client, scenario: Scenario, seconds: float, observer: Observer, figures: Figures) -> None:
-    """Let the tasks of a scenario repeat their operation for some seconds, and note what it took."""
+    """Repeat the operations of a scenario for some seconds, and record the results."""
     latencies = Latencies()
     gc.collect()
     store_cpu, store_reads = observer.read()
@@ -172,7 +173,7 @@ async def run_slice(client: Client, scenario: Scenario, seconds: float, observer
 
 
 async def repeat(client: Client, trips: Sequence[Sequence[Group]], end: float, durations: list[float]) -> None:
-    """Do one operation again and again, and note how long each took."""
+    """Repeat one operation, and record its durations."""
     now = time.perf_counter()
     while now < end:
         start = now
@@ -189,7 +190,7 @@ Found = Mapping[tuple[str, str], Figures]
 async def alternate(
     clients: Mapping[str, Client], scenarios: Sequence[Scenario], sizes: Sizes, observer: Observer
 ) -> Found:
-    """Measure all clients in turn, slice by slice; each round begins with another client.
+    """Measure all clients in turn, slice by slice. Each round begins with another client.
 
     Garbage collections are as rare as in the product.
     """
@@ -223,7 +224,7 @@ def figures_of(found: Found) -> Table:
 
 
 def ratios_of(found: Found) -> Table:
-    """Return the table of ratios: each client's figure divided by Fanline's of the same round."""
+    """Return the table of ratios: each client's figure divided by Fanline's figure of the same round."""
     rows: list[list[Cell]] = []
     for (scenario, name), theirs in found.items():
         if name == OURS:
@@ -245,7 +246,7 @@ def quotients(theirs: Sequence[float], ours: Sequence[float]) -> list[float]:
 
 
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
-    """Measure all clients that are installed."""
+    """Measure all installed clients."""
     with private_store() as url, raw(url) as client:
         scenarios = build(client)
         async with connected(url) as clients:

@@ -31,7 +31,7 @@ DEPTH_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A viewer of one model, and which authors they follow."""
+    """A viewer of one model, and the authors whom they follow."""
 
     id: int
     model: str
@@ -39,14 +39,14 @@ class Reader:
 
     @property
     def marked(self) -> Sequence[int]:
-        """Which authors are merged into this reader's pages."""
+        """The authors who are merged into this reader's pages."""
         shares = {"hybrid": min(MOST_MARKED, max(1, len(self.followed) // 10)), "pull": len(self.followed)}
         return self.followed[: shares.get(self.model, 0)]
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Authors, readers of every model, and where they live."""
+    """Authors, readers of every model, and the store."""
 
     client: Any
     graph: Graph
@@ -54,7 +54,7 @@ class Library:
     readers: Sequence[Reader]
 
     async def build(self) -> None:
-        """Write authors and follows, and let the graph itself build the caches of each model."""
+        """Write authors and follows, and let the graph build the caches of each model."""
         self.authors.build(self.client)
         for reader in self.readers:
             follows = {self.authors.id(one): FIRST_FOLLOW + place * STEP for place, one in enumerate(reader.followed)}
@@ -78,17 +78,19 @@ class Library:
             await self.check(reader, skip)
 
     async def check(self, reader: Reader, skip: int) -> None:
-        """Assert that a page shows what it must."""
+        """Check that a page holds the expected posts."""
         shown = await self.page(reader, skip)
-        assert shown == self.authors.newest(reader.followed, PAGE, skip), f"a {reader.model} reader sees another world"
+        assert shown == self.authors.newest(reader.followed, PAGE, skip), (
+            f"a reader of the model {reader.model} has a wrong page"
+        )
 
     async def page(self, reader: Reader, skip: int = 0) -> list[int]:
-        """Read the page after so many posts."""
+        """Return the page after `skip` posts."""
         window = self.window(reader, skip)
         return [post.id for post in (await self.graph.timelines.home(reader.id, window)).items]
 
     def window(self, reader: Reader, skip: int) -> Window:
-        """Make the window of the page after so many posts."""
+        """Return the window of the page after `skip` posts."""
         if not skip:
             return Window(PAGE, forward=True)
         [above] = self.authors.newest(reader.followed, 1, skip - 1)
@@ -96,7 +98,7 @@ class Library:
 
 
 def readers(authors: Authors, followed: Sequence[int], each: int) -> list[Reader]:
-    """Give readers: for each number of authors so many of every model; the models follow the same authors."""
+    """Return readers: `each` of every model for each number of authors. The models follow the same authors."""
     chance, ids = random.Random(2), itertools.count()
     found = []
     for count in followed:
@@ -107,7 +109,7 @@ def readers(authors: Authors, followed: Sequence[int], each: int) -> list[Reader
 
 
 def write_follows(client: Any, viewer: int, follows: dict[int, int]) -> None:
-    """Write whom a viewer follows, on both sides."""
+    """Write the follows of a viewer, on both sides."""
     with client.pipeline(transaction=False) as pipeline:
         pipeline.zadd(keys.following(viewer), follows)
         for author, number in follows.items():
@@ -117,7 +119,7 @@ def write_follows(client: Any, viewer: int, follows: dict[int, int]) -> None:
 
 @dataclass(slots=True)
 class Variant:
-    """One thing that is read again and again, and what it took."""
+    """One repeated read, and its results."""
 
     label: tuple[Cell, ...]
     read: Callable[[], Awaitable[object]]
@@ -127,7 +129,7 @@ class Variant:
 
 
 async def alternate(graph: Graph, variants: Sequence[Variant], reads: int, budget: float, piece: int = 5) -> None:
-    """Read all variants by turns, a few reads each, until each has been read so often or has used up its seconds."""
+    """Run all variants in turn, a few reads each, until each one has its number of reads or has used up its seconds."""
     while running := [v for v in variants if v.noted.count < reads and sum(v.noted.durations) < budget]:
         for variant in running:
             for _ in range(piece):
@@ -138,7 +140,7 @@ async def alternate(graph: Graph, variants: Sequence[Variant], reads: int, budge
 
 
 def figures(variant: Variant) -> list[Cell]:
-    """Sum a variant up: reads, p50, p99, CPU, trips."""
+    """Return the figures of a variant: reads, p50, p99, CPU time, round trips."""
     noted = variant.noted
     return [noted.count, noted.p50, noted.p99, noted.cpu_ms, variant.trips / noted.count]
 
@@ -159,7 +161,7 @@ async def by_model(library: Library, reads: int, budget: float) -> Table:
 
 
 def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reader], skip: int = 0) -> Variant:
-    """Read one page of some readers by turns; nothing runs beside, and the hibernated lose their cache before."""
+    """Return the variant that reads one page of each reader in turn. Hibernated readers lose their cache before."""
     windows = {reader.id: library.window(reader, skip) for reader in some}
     turns = itertools.cycle(some)
     now: list[Reader] = []
@@ -179,9 +181,9 @@ def page_variant(library: Library, label: tuple[Cell, ...], some: Sequence[Reade
 async def by_depth(
     library: Library, followed: int, depths: Sequence[int], reads: int, budget: float, hot: int | None = None
 ) -> Table:
-    """Measure pages by how deep they are, for readers of that many authors, who keep so many posts out of the archive.
+    """Measure pages by depth, for readers of `followed` authors, who keep `hot` posts in the store.
 
-    All authors publish at the same pace, so what the store holds of them ends at one depth.
+    All authors publish at the same rate, so their hot posts end at the same depth.
     """
     size = library.graph.tuning.home_size
     variants = []
@@ -203,7 +205,7 @@ async def by_depth(
 
 
 async def rebuilds(library: Library, times: int) -> Table:
-    """Measure the first read of a hibernated viewer, until the answer and until the cache is settled again."""
+    """Measure the first read of a hibernated viewer, until the answer and until the cache is rebuilt."""
     rows: list[list[Cell]] = []
     some = [reader for reader in library.readers if reader.model == "hibernated"]
     for followed in sorted({len(reader.followed) for reader in some}):
@@ -218,7 +220,7 @@ async def rebuilds(library: Library, times: int) -> Table:
             await library.graph.timelines.wait_for_rebuilds()
             settled.durations.append(time.perf_counter() - start)
             settled.cpu += time.process_time() - cpu
-            assert library.client.zscore(keys.home(reader.id), "f") is not None, "the cache did not settle"
+            assert library.client.zscore(keys.home(reader.id), "f") is not None, "the cache was not rebuilt"
         rows.append([followed, times, answered.p50, settled.p50, settled.percentile(1), settled.cpu_ms])
     columns = ("followed", "runs", "response p50 ms", "rebuilt p50 ms", "rebuilt max ms", "process CPU ms")
     note = (

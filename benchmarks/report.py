@@ -1,4 +1,4 @@
-"""Tables of results: on a terminal, as JSON, and as Markdown (`python -m benchmarks.report FILE.json`)."""
+"""Tables of results: for terminals, as JSON, and as Markdown (`python -m benchmarks.report FILE.json`)."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ Cell: TypeAlias = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of figures. `key` names it for plots and in JSON, `note` says how it was measured."""
+    """One table of figures. `key` names it in plots and in JSON, and `note` describes the measurement."""
 
     key: str
     title: str
@@ -25,19 +25,19 @@ class Table:
     note: str = ""
 
     def column(self, name: str) -> list[Cell]:
-        """Give one column's cells."""
+        """Return the cells of one column."""
         place = list(self.columns).index(name)
         return [row[place] for row in self.rows]
 
     def where(self, **equal: Cell) -> "Table":
-        """Keep the rows whose cells, in the columns so named, equal these."""
+        """Return the rows whose cells in these columns equal these values."""
         places = {list(self.columns).index(name): value for name, value in equal.items()}
         rows = [row for row in self.rows if all(row[place] == value for place, value in places.items())]
         return Table(self.key, self.title, self.columns, rows, self.note)
 
 
 def shown(cell: Cell) -> str:
-    """Write a cell for people: thousands apart, three digits that count."""
+    """Return a cell as text, with thousands separators and three significant digits."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, int) or abs(cell) >= 100:
@@ -58,7 +58,7 @@ def show(console: Console, table: Table) -> None:
 
 
 def markdown(table: Table) -> str:
-    """Write a table as Markdown."""
+    """Return a table as Markdown."""
     lines = [f"**{table.title}**", "", "| " + " | ".join(table.columns) + " |", "| --- " * len(table.columns) + "|"]
     lines += ["| " + " | ".join(map(shown, row)) + " |" for row in table.rows]
     return "\n".join([*lines, "", *([table.note, ""] if table.note else [])])
@@ -71,7 +71,7 @@ def save(path: Path, machine: str, tables: Sequence[Table]) -> None:
 
 
 def load(path: Path) -> tuple[str, list[Table]]:
-    """Read results back."""
+    """Return the results of a JSON file."""
     document = json.loads(path.read_text(encoding="utf-8"))
     return document["machine"], [Table(**table) for table in document["tables"]]
 

@@ -1,6 +1,6 @@
-"""Clients that can read from the store, behind one interface: Fanline's own, redis-py, coredis, valkey-glide.
+"""Clients that read from the store, behind one interface: Fanline's own, redis-py, coredis, valkey-glide.
 
-coredis and valkey-glide come with the dependency group `bench`. Without them their variants are left out.
+coredis and valkey-glide are in the dependency group `bench`. Without them, their variants are skipped.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from graph.store.store import Store
 
 OURS = "fanline"
-SECONDS = 5  # the deadline of a read in Fanline; the other clients get the same
+SECONDS = 5  # the timeout of a read in Fanline; the other clients get the same
 HELD_TICKS = 3
 MOST_COMMANDS = 100_000
 PACKAGES = {"coredis": "coredis", "glide": "valkey-glide"}
@@ -25,7 +25,7 @@ PACKAGES = {"coredis": "coredis", "glide": "valkey-glide"}
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The command `name key word…` for each of several keys; `uniform` if Fanline packs the group as one."""
+    """The command `name key word…` for each of several keys. `uniform` is True if Fanline packs the group as one."""
 
     name: str
     keys: Sequence[str]
@@ -44,7 +44,7 @@ class Client(Protocol):
 
 
 class Fanline:
-    """Fanline's own read client, asked as resolvers ask it: once for each group, from one task."""
+    """Fanline's own read client, used as by resolvers: one call per group, from one task."""
 
     def __init__(self, url: str) -> None:
         self._store = Store(url)
@@ -55,7 +55,7 @@ class Fanline:
         return self._store.ask([(group.name, key, *group.words) for key in group.keys], list)
 
     async def read(self, groups: Sequence[Group]) -> list[Any]:
-        """Ask for each group; the reads leave together."""
+        """Request each group. The reads leave together."""
         replies: list[Any] = []
         for future in [self._ask(group) for group in groups]:
             replies += await future
@@ -67,7 +67,7 @@ class Fanline:
 
 
 class RedisPy:
-    """redis-py: a pipeline, or a plain command where there is only one."""
+    """redis-py: a pipeline, or a plain command if there is only one."""
 
     def __init__(self, url: str) -> None:
         self._redis: Any = Redis.from_url(url, decode_responses=True, protocol=3, socket_timeout=SECONDS)
@@ -89,18 +89,18 @@ class RedisPy:
 
 
 class Commands:
-    """A client with a method for each command, all of which are sent at once and share a connection."""
+    """A client with a method for each command. The commands are sent concurrently on one connection."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     async def read(self, groups: Sequence[Group]) -> list[Any]:
-        """Send every command on its own."""
+        """Send every command separately."""
         calls = call_each(self._client, groups)
         return [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)
 
     async def close(self) -> None:
-        """Leave the client to its owner."""
+        """Do nothing: the owner closes the client."""
 
 
 class CoredisPipeline(Commands):
@@ -129,10 +129,11 @@ class GlideBatch(Commands):
 
 
 class Gathered:
-    """Fanline's rule for gathering reads, in front of another client's batches.
+    """Fanline's rule for collecting reads, in front of another client's batches.
 
-    The reads of three event-loop iterations leave as one batch. This is the least that would have to be kept if
-    another library replaced Fanline's connections.
+    The reads of three event-loop iterations leave as one batch. Fanline would need this class if another library
+    replaced its
+    connections.
     """
 
     def __init__(self, client: Client) -> None:
@@ -141,7 +142,7 @@ class Gathered:
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def read(self, groups: Sequence[Group]) -> list[Any]:
-        """Send with all others that come within three iterations of the event loop."""
+        """Send the commands together with all others of the next three event-loop iterations."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self._hold, loop, HELD_TICKS)
@@ -192,13 +193,13 @@ def call_each(target: Any, groups: Sequence[Group]) -> list[Awaitable[Any]]:
 
 
 def missing() -> list[str]:
-    """Return the packages that are not installed and whose variants are left out."""
+    """Return the packages that are not installed, whose variants are skipped."""
     return [name for module, name in PACKAGES.items() if find_spec(module) is None]
 
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[dict[str, Client]]:
-    """Connect all clients that are installed to the store on a unix socket; Fanline's own comes first."""
+    """Connect all installed clients to the store on a unix socket. Fanline's own comes first."""
     path = unquote(urlsplit(url).path)
     clients: dict[str, Client] = {OURS: Fanline(url), "redis-py pipeline": RedisPy(url)}
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Private stores to measure on, and what they and the processes around them spend."""
+"""Private stores for measurements, and the resources that they and other processes use."""
 
 import contextlib
 import os
@@ -20,9 +20,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def private_store(durability: Durability | None = None) -> Iterator[str]:
-    """Run a Valkey of our own on a unix socket in a temporary folder; give its URL.
+    """Run a private Valkey on a unix socket in a temporary folder, and yield its URL.
 
-    Without a durability it keeps nothing on disk. It ends, by its process id, with the context.
+    Without `durability`, nothing is written to disk. The process ends with the context.
     """
     with (
         tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder,
@@ -35,26 +35,26 @@ def private_store(durability: Durability | None = None) -> Iterator[str]:
 
 
 def raw(url: str) -> Any:
-    """Give a plain client, for building worlds and asking the store about itself."""
+    """Yield a plain client, for building worlds and reading the store's counters."""
     return redis.Redis.from_url(url, decode_responses=True, socket_timeout=None)
 
 
 def version(url: str) -> str:
-    """Tell the store's version."""
+    """Return the store's version."""
     with raw(url) as client:
         info = client.info("server")
     return str(info.get("valkey_version") or info["redis_version"])
 
 
 def memory(client: Any) -> int:
-    """Tell the bytes that the store has allocated."""
+    """Return the bytes that the store has allocated."""
     return int(client.info("memory")["used_memory"])
 
 
 def forget_log(client: Any) -> None:
-    """Drop the log with all that stands beside it, so that no worker goes on with what was not awaited.
+    """Delete the log and its related keys, so that workers do not continue with pending events.
 
-    Only while nobody works. Numbers still grow: they follow the clock.
+    Must not be called while workers project. Numbers still grow, because they follow the clock.
     """
     found = list(client.scan_iter(match=f"{keys.LOG}*", count=SCAN_COUNT))
     if found:
@@ -63,7 +63,7 @@ def forget_log(client: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some work took: wall time, and CPU time of the store, of this process and of the worker processes."""
+    """The cost of some work: wall time, and CPU time of the store, of this process and of the worker processes."""
 
     seconds: float
     store: float
@@ -72,7 +72,7 @@ class Spent:
 
 
 class Meter:
-    """Measures what is spent between `start` and `stop` by the store, this process, and others by their ids."""
+    """Measures the cost between `start` and `stop`, for the store, this process and other processes by id."""
 
     def __init__(self, client: Any, processes: Sequence[int] = ()) -> None:
         self._client = client
@@ -85,16 +85,16 @@ class Meter:
         return time.perf_counter(), store, time.process_time(), sum(map(cpu_seconds, self._processes))
 
     def start(self) -> None:
-        """Begin."""
+        """Start the measurement."""
         self._before = self._read()
 
     def stop(self) -> Spent:
-        """Tell what was spent since the start."""
+        """Return the cost since the start."""
         return Spent(*(after - before for after, before in zip(self._read(), self._before, strict=True)))
 
 
 def cpu_seconds(process: int) -> float:
-    """Tell the CPU time of another process, to the hundredth of a second; 0 where there is no /proc."""
+    """Return the CPU time of another process, with a resolution of 10 ms, or 0 if there is no /proc."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
 """Timelines: `python -m benchmarks.timelines [--quick] [--json FILE] [--plots DIR]`.
 
-What reading a home page costs by model, by number of followed authors and by depth; what rebuilding and following
-cost; what caches and follows take of the store's memory.
+Measures reads of home pages by model, by number of followed authors and by depth, the cost of rebuilds and follows, and
+the store's memory for caches and follows.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from graph.paging import Window
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How big: authors and their posts, numbers of followed authors, depths in posts, reads, seconds a variant."""
+    """The sizes: authors and their posts, followed authors, depths in posts, reads, and seconds per variant."""
 
     authors: Authors = field(default=Authors(6_000, 200))
     followed: Sequence[int] = (10, 100, 1_000, 5_000)
@@ -81,7 +81,7 @@ SIZES = {
 
 
 async def following(library: Library, reader: Reader, posts: Sequence[int], times: int) -> Table:
-    """Measure follow, and the next read, of authors with few and with many posts, by turns."""
+    """Measure a follow and the next read, for authors with few and with many posts, in turn."""
     graph, rows = library.graph, []
     authors = [
         Authors(1, count, FIRST_LONER + place * STEP, FIRST_POST + (place + 1) * STEP, step=10 * STEP)
@@ -135,7 +135,7 @@ def draw(tables: Mapping[str, Table], folder: Path) -> None:
 
 
 def benchmark() -> Benchmark[Sizes]:
-    """Give the command."""
+    """Return the command."""
     return Benchmark("Measure reading, rebuilding and memory of timelines.", SIZES, measure, draw)
 
 

@@ -1,6 +1,6 @@
-"""Worker processes: the graph's worker, each in an OS process of its own.
+"""Worker processes: the graph's worker, each in a separate process.
 
-They are forked from one server process that has imported everything, so that they start at once.
+They are forked from one process that has imported everything, so that they start at once.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from multiprocessing.process import BaseProcess
 from benchmarks.stores import raw
 from graph import Graph, Tuning
 
-PATIENCE = 20.0  # seconds that starting or ending a worker may take
+TIMEOUT_SECONDS = 20.0  # seconds that starting or ending a worker may take
 POLL_SECONDS = 0.02
 SETTLED_POLLS = 5
 
 
 @contextlib.contextmanager
 def workers(url: str, count: int, push_limit: float = float("inf")) -> Iterator[list[int]]:
-    """Run worker processes; give their ids once all wait for the log. They end, by their ids, with the context."""
+    """Run worker processes and yield their ids when all of them wait for the log. They end with the context."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "benchmarks.workers"])
     processes = [context.Process(target=work, args=(url, push_limit), daemon=True) for _ in range(count)]
@@ -34,12 +34,12 @@ def workers(url: str, count: int, push_limit: float = float("inf")) -> Iterator[
         for process in processes:
             process.terminate()
         for process in processes:
-            process.join(PATIENCE)
+            process.join(TIMEOUT_SECONDS)
 
 
 def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
-    """Wait until at least as many clients of the store as there are workers wait for its streams, and no more come."""
-    until, settled, before = time.monotonic() + PATIENCE, 0, 0
+    """Wait until at least this number of clients is blocked on the store's streams, and no more arrive."""
+    until, settled, before = time.monotonic() + TIMEOUT_SECONDS, 0, 0
     with raw(url) as client:
         while settled < SETTLED_POLLS:
             if time.monotonic() > until or not all(process.is_alive() for process in processes):
@@ -51,7 +51,7 @@ def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
 
 
 def work(url: str, push_limit: float) -> None:
-    """Project the log until ended."""
+    """Project the log until terminated."""
 
     async def run() -> None:
         graph = await Graph.open(url, Tuning(push_limit=push_limit))

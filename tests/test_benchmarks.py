@@ -1,4 +1,4 @@
-"""The benchmarks still run: at their smallest size, in processes of their own, like anybody's."""
+"""Tests of the benchmarks, at their smallest size and in separate processes."""
 
 import json
 import os
@@ -23,13 +23,14 @@ TABLES = {
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Give the environment of a command that runs elsewhere and leaves its temporary files there."""
+    """Return the environment of a command that writes its temporary files to a folder."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> None:
-    """Each command builds and checks its worlds, and gives figures for every row, with or without matplotlib."""
+    """Each row has all figures, with or without matplotlib."""
     command = [sys.executable, "-m", f"benchmarks.{name}", "--tiny", "--json", "figures.json", "--plots", "plots"]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=100, check=False
@@ -41,7 +42,7 @@ def test_a_benchmark_runs_and_writes_its_tables(name: str, tmp_path: Path) -> No
         assert table["rows"]
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     assert "No plots" in done.stdout or list((tmp_path / "plots").glob("*.svg"))
-    assert not list(tmp_path.glob("fanline-benchmark-*")), "a store's folder was left behind"
+    assert not list(tmp_path.glob("fanline-benchmark-*")), "a store's folder was not removed"
 
 
 @pytest.mark.skipif(bool(missing()), reason="needs the dependency group 'bench'")
@@ -54,9 +55,9 @@ async def test_read_clients_of_other_libraries_give_the_same_replies() -> None:
     assert libraries == {OURS, "redis-py", "coredis", "valkey-glide"}
 
 
-async def test_a_read_client_that_gives_other_replies_is_reported() -> None:
+async def test_a_read_client_with_different_replies_is_reported() -> None:
     with private_store() as url, raw(url) as client, private_store() as other:
         scenarios = build(client)
-        async with connected(url) as clients, connected(other) as strangers:
-            with pytest.raises(AssertionError, match="stranger reads a page differently"):
-                await check({OURS: clients[OURS], "stranger": strangers[OURS]}, scenarios)
+        async with connected(url) as clients, connected(other) as wrong:
+            with pytest.raises(AssertionError, match="wrong reads a page differently"):
+                await check({OURS: clients[OURS], "wrong": wrong[OURS]}, scenarios)

@@ -1,9 +1,11 @@
-"""The benchmark beside the peers still runs, compares answers first, and leaves nothing behind."""
+"""Tests of the comparison with other servers."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from benchmarks.__main__ import TINY
 from benchmarks.peers.clients import check, different
@@ -23,15 +25,16 @@ MEASURED = ("fanline", "fanline-executor-off", "ceiling")
 
 
 def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command at its smallest size, its files in a folder of the test's."""
+    """Run the command at its smallest size, with its files in a folder."""
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", "figures.json", "--plots", "plots", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=110, check=False
     )
 
 
+@pytest.mark.slow
 def test_the_command_measures_variants_and_writes_their_ratios(tmp_path: Path) -> None:
-    """Every variant has all figures for every query, and Fanline a ratio to each other one."""
+    """Every variant has all figures for every query, and ratios to Fanline."""
     done = run(tmp_path, "--rounds", "2", "--only", *MEASURED, "--queries", "H", "small")
     assert done.returncode == 0, done.stderr
     assert "compared: the same data" in done.stdout
@@ -43,11 +46,11 @@ def test_the_command_measures_variants_and_writes_their_ratios(tmp_path: Path) -
     assert set(figures["ratios"]) == set(MEASURED) - {"fanline"}
     assert set(figures["ratios"]["ceiling"]["H"]) == {"rps", "cpu_ms", "p99_ms"}
     assert figures["variants"]["ceiling"]["H"]["round_trips"] == 3
-    assert not list(tmp_path.glob("fanline-benchmark-*")), "a folder was left behind"
+    assert not list(tmp_path.glob("fanline-benchmark-*")), "a folder was not removed"
 
 
-def test_growth_is_measured_with_the_executor_and_without() -> None:
-    """Each step of pages and of depth has a row for both."""
+@pytest.mark.slow
+def test_growth_is_measured_with_and_without_the_executor() -> None:
     pages, depth = grow(Effort(rounds=1, seconds=0.05, warm_up=0.05), TINY, print)
     assert set(pages.column("posts of a page")) == {1, 2, 5, 10, 20, 50, 100}
     assert {row[1] for row in depth.rows} == {1, 2, 3, 4, 5}
@@ -56,8 +59,9 @@ def test_growth_is_measured_with_the_executor_and_without() -> None:
         assert len(table.rows) == 2 * len({row[1] for row in table.rows})
 
 
-def test_every_variant_that_can_run_here_answers_alike() -> None:
-    """Every query is answered with the same data, to the order of keys; and a difference would be told."""
+@pytest.mark.slow
+def test_all_variants_give_equal_answers() -> None:
+    """Data and order of keys are equal for every query."""
     variants = ["fanline", "strawberry-tutorial", "asgi-redis-py", "ceiling"]
     variants += [variant for variant in NODE_VARIANTS if not missing(variant)]
     with bench(variants, TINY) as running:
@@ -65,16 +69,16 @@ def test_every_variant_that_can_run_here_answers_alike() -> None:
         assert check(running.servers, queries, running.world.readers) == len(variants) * len(queries) * TINY.readers
 
 
-def test_a_different_answer_is_told() -> None:
-    """The complaint names the query and both variants, and shows where they part."""
+def test_a_different_answer_is_reported() -> None:
+    """The message names the query and both variants."""
     told = different("ceiling", b'{"viewer":{"id":"one"}}', "yoga", b'{"viewer":{"id":"two"}}', "small")
     assert told.startswith("small is answered differently")
     assert "ceiling: " in told
     assert "yoga: " in told
 
 
-def test_hand_written_ids_and_cursors_are_the_products() -> None:
-    """Encoded many at once, of one length or of several, they are what Fanline makes of each."""
+def test_hand_written_ids_and_cursors_equal_fanlines() -> None:
+    """Several numbers are encoded at once, of equal or different lengths."""
     for numbers in ([889678045081600, 889678045040640], [7, 4711, 889678045081600], [1]):
         words = [str(number) for number in numbers]
         assert encode("User:", words) == [ids.encode(ids.Kind.USER, number) for number in numbers]
@@ -83,7 +87,6 @@ def test_hand_written_ids_and_cursors_are_the_products() -> None:
     assert encode("User:", []) == []
 
 
-def test_hand_written_times_are_the_products() -> None:
-    """Times are printed to the millisecond, whatever the day."""
+def test_hand_written_times_equal_fanlines() -> None:
     for number in (number_at(time_of(1 << 12)), 889678045081600, 889678045081600 + (86_399_999 << 12)):
         assert moment(str(number)) == print_time(time_of(number))

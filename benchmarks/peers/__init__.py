@@ -1,1 +1,1 @@
-"""Fanline beside its peers: other servers that answer the same queries, byte for byte, from the same store."""
+"""Servers that Fanline is compared with. They answer the same queries, byte for byte, from the same store."""

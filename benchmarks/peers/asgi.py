@@ -1,4 +1,4 @@
-"""A hand-written ASGI application around the hand-written answers: token, session, body, JSON, and nothing else."""
+"""A hand-written ASGI application with the hand-written answers: token, session, body, JSON, and nothing else."""
 
 import gc
 import time
@@ -12,8 +12,8 @@ import orjson
 import uvicorn
 
 from benchmarks.peers.handwritten import Answers, Client, Ended
-from benchmarks.peers.piped import Pipes
-from benchmarks.peers.wire import Wire
+from benchmarks.peers.raw_client import RawClient
+from benchmarks.peers.redis_py import RedisPyClient
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -24,16 +24,16 @@ JSON = (b"content-type", b"application/json")
 
 
 class CountingClient(Client, Protocol):
-    """A client that counts its round trips and finds people by login."""
+    """A client that counts its round trips and finds users by login."""
 
     round_trips: int
 
     async def find(self, login: str) -> str:
-        """Find a person's id."""
+        """Return a user's id."""
 
 
 class Application:
-    """Answers known documents to who has a token. A verified token is remembered until it expires."""
+    """Answers the known documents for users with a token. A verified token is remembered until it expires."""
 
     def __init__(self, connected: AbstractAsyncContextManager[CountingClient], key: str) -> None:
         self._connected = connected
@@ -91,37 +91,37 @@ class Application:
 
 
 @asynccontextmanager
-async def wired(url: str) -> AsyncIterator[Wire]:
-    """Hold the thinnest client open."""
-    wire = await Wire.connect(url)
+async def raw_client(url: str) -> AsyncIterator[RawClient]:
+    """Yield the raw client."""
+    client = await RawClient.connect(url)
     try:
-        yield wire
+        yield client
     finally:
-        await wire.close()
+        await client.close()
 
 
 @asynccontextmanager
-async def piped(url: str) -> AsyncIterator[Pipes]:
-    """Hold redis-py's client open."""
-    pipes = Pipes(url)
+async def redis_py_client(url: str) -> AsyncIterator[RedisPyClient]:
+    """Yield redis-py's client."""
+    client = RedisPyClient(url)
     try:
-        yield pipes
+        yield client
     finally:
-        await pipes.close()
+        await client.close()
 
 
 def ceiling(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Configure the application on the thinnest client."""
-    return configured(Application(wired(url), key))
+    """Return the configuration of the application with the raw client."""
+    return configured(Application(raw_client(url), key))
 
 
 def asgi_redis_py(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Configure the application on redis-py."""
-    return configured(Application(piped(url), key))
+    """Return the configuration of the application with redis-py."""
+    return configured(Application(redis_py_client(url), key))
 
 
 def configured(app: Application) -> uvicorn.Config:
-    """Configure uvicorn for speed, and let garbage collections be as rare as Fanline does."""
+    """Return a uvicorn configuration for speed, and make garbage collections as rare as in Fanline."""
     config = uvicorn.Config(
         app,
         loop="uvloop",

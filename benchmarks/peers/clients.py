@@ -1,4 +1,4 @@
-"""One request after the other: what each variant answers, and what that costs at the store."""
+"""Sequential requests: comparison of the variants' answers, and the cost of each query at the store."""
 
 import http.client
 import re
@@ -19,12 +19,12 @@ ROUND_TRIPS = re.compile(rb"^fanline_store_round_trips_total (\S+)", re.MULTILIN
 
 
 class Unequal(Exception):
-    """Two variants answer one query differently; the message says which, and shows both answers."""
+    """Two variants answer a query differently. The message names them and shows both answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one request takes when nobody else asks: round trips of the server, and commands in the store."""
+    """The cost of one request without concurrency: round trips of the server, and commands in the store."""
 
     round_trips: float
     commands: float
@@ -37,9 +37,9 @@ class Client:
         self._connection = connection
 
     def ask(self, query: Query, token: str) -> bytes:
-        """Ask a query; give `data` of the answer as JSON, written as orjson does: order and values are what counts.
+        """Send a query and return `data` of the answer as JSON in orjson's form, so that only order and values matter.
 
-        Raises RuntimeError for errors.
+        Raises RuntimeError if the answer has errors.
         """
         headers = {"content-type": "application/json", "accept": "application/json", "authorization": f"Bearer {token}"}
         self._connection.request("POST", "/graphql", query.body, headers)
@@ -50,20 +50,20 @@ class Client:
         return orjson.dumps(answer["data"])
 
     def get(self, path: str) -> bytes:
-        """Get a page."""
+        """Return the response of a GET request."""
         self._connection.request("GET", path)
         return self._connection.getresponse().read()
 
 
 @contextmanager
 def client(server: Server) -> Iterator[Client]:
-    """Connect to a server."""
+    """Yield a client of a server."""
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
         yield Client(connection)
 
 
 def check(servers: Sequence[Server], queries: Mapping[str, Query], readers: Sequence[str]) -> int:
-    """Compare the answers of all servers to all queries for some readers; tell how many. Raises Unequal."""
+    """Compare the answers of all servers to all queries for some readers, and return their number. Raises Unequal."""
     compared = 0
     expected: dict[tuple[str, int], bytes] = {}
     for server in servers:
@@ -83,11 +83,11 @@ def check_writing(server: Server, query: Query, writer: str) -> None:
     with client(server) as asking:
         answer = asking.ask(query, writer)
     if b'"userErrors":[]' not in answer:
-        raise RuntimeError(f"{server.variant} did not write: {answer!r}")
+        raise RuntimeError(f"{server.variant} did not write anything: {answer!r}")
 
 
 def different(first: str, one: bytes, second: str, other: bytes, query: str) -> str:
-    """Say where two answers part."""
+    """Return a message with the first difference of two answers."""
     places = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     start = max(0, next(places, min(len(one), len(other))) - 40)
     here, there = one[start : start + 120], other[start : start + 120]
@@ -95,7 +95,7 @@ def different(first: str, one: bytes, second: str, other: bytes, query: str) -> 
 
 
 def cost(server: Server, query: Query, token: str, store: Any) -> Cost:
-    """Count what some requests cost, one after the other, without what the counting costs."""
+    """Return the mean cost of some sequential requests, without the cost of counting."""
     with client(server) as asking:
         asking.ask(query, token)
         counting = round_trips(asking)
@@ -103,17 +103,17 @@ def cost(server: Server, query: Query, token: str, store: Any) -> Cost:
         counting, commands = before - counting, processed(store)
         for _ in range(COUNTED_REQUESTS):
             asking.ask(query, token)
-        sent = processed(store) - commands - 1  # the one that asked for the number
+        sent = processed(store) - commands - 1  # without the command that read the counter
         trips = round_trips(asking) - before - counting
     return Cost(trips / COUNTED_REQUESTS, sent / COUNTED_REQUESTS)
 
 
 def round_trips(asking: Client) -> float:
-    """Read a server's own counter."""
+    """Return a server's own counter."""
     found = ROUND_TRIPS.search(asking.get("/metrics"))
     return float(found[1] if found else orjson.loads(asking.get("/stats"))["round_trips"])
 
 
 def processed(store: Any) -> int:
-    """Tell how many commands the store has processed, those of scripts included."""
+    """Return the number of commands that the store has processed, including those of scripts."""
     return int(store.info("stats")["total_commands_processed"])

@@ -1,4 +1,4 @@
-"""How CPU time grows with the size of an answer: page sizes, and levels of lists within lists."""
+"""Growth of the CPU time with the size of an answer: page sizes, and levels of nested lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PERSON = "id login name followersCount relationship { state }"
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Queries by what grows in them: `what` says it to people."""
+    """Queries of growing size. `what` describes what grows."""
 
     key: str
     what: str
@@ -31,7 +31,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds of slices, their seconds, and seconds to warm up."""
+    """The number of rounds, the seconds of a slice, and the seconds to warm up."""
 
     rounds: int
     seconds: float
@@ -39,7 +39,7 @@ class Effort:
 
 
 def pages() -> Course:
-    """Ask for ever more posts of the home timeline, with authors and relations."""
+    """Return queries for growing pages of the home timeline, with authors and relationships."""
     post = f"id text createdAt platform author {{ {PERSON} }}"
     documents = {
         count: f"{{ viewer {{ homeTimeline {{ posts(first: {count}) {{ edges {{ cursor node {{ {post} }} }} }} }} }} }}"
@@ -50,7 +50,7 @@ def pages() -> Course:
 
 
 def levels(famous: str) -> Course:
-    """Ask for followers, a follower of each, a follower of each of these: as many people on every level."""
+    """Return queries for growing depths of nested lists: one follower of each follower, equally many per level."""
     queries = {}
     for count in LEVELS:
         inner = PERSON
@@ -62,7 +62,7 @@ def levels(famous: str) -> Course:
 
 
 def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:
-    """Measure both courses, with the executor and without; the answers are compared first."""
+    """Measure both courses, with and without the executor, after comparing the answers."""
     with bench(VARIANTS, size) as running:
         tables = []
         for course in (pages(), levels(running.world.famous)):
@@ -82,7 +82,7 @@ def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:
 
 
 def table(course: Course, found: Mapping[tuple[str, int], Sequence[float]]) -> Table:
-    """Make the table of a course, and say how straight its lines are."""
+    """Return the table of a course, with the deviation from a straight line."""
     rows: list[list[Cell]] = [[variant, count, median(some)] for (variant, count), some in sorted(found.items())]
     lines = []
     for variant in VARIANTS:
@@ -96,7 +96,7 @@ def table(course: Course, found: Mapping[tuple[str, int], Sequence[float]]) -> T
 
 
 def draw(tables: Sequence[Table], folder: Path) -> None:
-    """Draw a plot of each course over linear axes."""
+    """Draw a plot of each course with linear axes."""
     for each in tables:
         axes = (each.columns[1], "CPU ms of a request")
         plot(folder / f"peers-{each.key}.svg", each.title, axes, by(each, "variant", axes[0], "CPU ms"), linear=True)

@@ -1,7 +1,8 @@
-"""The known queries answered by hand, without GraphQL: for each the fewest round trips, and dicts for orjson.
+"""Hand-written answers to the known queries, without GraphQL: the fewest round trips, and dicts for orjson.
 
-A document is recognised by its text. Nothing but the columns that it selects is read. What could be kept between
-requests because the world is small, as the base64 of an id, is not kept.
+A document is recognised by its text. Only the selected columns are read. Nothing is cached that only a small world
+allows to
+cache, such as the base64 of an id.
 """
 
 import time
@@ -26,39 +27,39 @@ SECONDS = [f"{ms // 1000:02}.{ms % 1000:03}Z" for ms in range(MINUTE)]
 
 
 class Ended(Exception):
-    """The session of a token is over."""
+    """The session of a token has ended."""
 
 
 class Client(Protocol):
-    """A client of the store, which makes its commands in the form that it sends them."""
+    """A client of the store, with commands in the form that it sends."""
 
     def read(self, commands: list[Any], count: int) -> Awaitable[list[Any]]:
-        """Send commands in one round trip; give their replies."""
+        """Send commands in one round trip and return their replies."""
 
     def session(self, viewer: str, session: str) -> list[Any]:
-        """Ask when a session ends."""
+        """Return the command for the expiry of a session."""
 
     def newest(self, key: str, count: int) -> list[Any]:
-        """Ask for the newest members of a sorted set."""
+        """Return the command for the newest members of a sorted set."""
 
     def newest_scored(self, key: str, count: int) -> list[Any]:
-        """Ask for the newest members of a sorted set, each followed by its score."""
+        """Return the command for the newest members of a sorted set with their scores."""
 
     def posts(self, ids: Sequence[str]) -> list[Any]:
-        """Ask for posts: author, text, platform."""
+        """Return the command for the author, text and platform of posts."""
 
     def names(self, ids: Sequence[str]) -> list[Any]:
-        """Ask for people: login, name."""
+        """Return the command for the login and name of users."""
 
     def people(self, ids: Sequence[str]) -> list[Any]:
-        """Ask for people in three replies each: login and name; the number of followers; of those they follow."""
+        """Return the commands for users, three replies each: login and name, followers, followees."""
 
     def relations(self, viewer: str, ids: Sequence[str]) -> list[Any]:
-        """Ask whom of these people the viewer follows, and who of them follows the viewer."""
+        """Return the commands for the relationships of the viewer with users, in both directions."""
 
 
 class Answers:
-    """Answers each known document. `ids` remembers the ids of logins, which never change."""
+    """Answers the known documents. `ids` caches the ids of logins, which never change."""
 
     def __init__(self, client: Client, find: Callable[[str], Awaitable[str]]) -> None:
         self._client = client
@@ -72,14 +73,14 @@ class Answers:
         }
 
     async def small(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
-        """Answer with the viewer's id. One round trip."""
+        """Return the viewer's id. One round trip."""
         client = self._client
         [ends] = await client.read(client.session(viewer, session), 1)
         check(ends)
         return {"viewer": {"id": encode("User:", [viewer])[0]}}
 
     async def home(self, viewer: str, session: str, _: Mapping[str, Any]) -> Json:
-        """Answer with the viewer's home timeline. Three round trips."""
+        """Return the viewer's home timeline. Three round trips."""
         client, count = self._client, 30
         ends, ids = await client.read(
             [*client.session(viewer, session), *client.newest(f"home:{{{viewer}}}", count + 1)], 2
@@ -110,7 +111,7 @@ class Answers:
         return {"viewer": {"homeTimeline": {"posts": page}}}
 
     async def followers(self, viewer: str, session: str, variables: Mapping[str, Any]) -> Json:
-        """Answer with a person's followers. Two round trips, and one for a login that is new."""
+        """Return a user's followers. Two round trips, and one more for a new login."""
         client, count, user = self._client, 50, await self._id(variables["login"])
         ends, found = await client.read(
             [*client.session(viewer, session), *client.newest_scored(f"followers:{{{user}}}", count + 1)], 2
@@ -126,7 +127,7 @@ class Answers:
         return {"user": {"followers": {"edges": edges, "pageInfo": ends_at}}}
 
     async def nested(self, viewer: str, session: str, variables: Mapping[str, Any]) -> Json:
-        """Answer with followers and their newest posts, whose authors they are. Three round trips."""
+        """Return followers and their newest posts with their authors. Three round trips."""
         client, user = self._client, await self._id(variables["login"])
         newest = client.newest(f"followers:{{{user}}}", 10)
         ends, ids = await client.read([*client.session(viewer, session), *newest], 2)
@@ -157,13 +158,13 @@ class Answers:
 
 
 def check(ends: str | None) -> None:
-    """Raise Ended unless a session lives on."""
+    """Raise Ended if the session has ended."""
     if ends is None or int(ends) <= time.time():
         raise Ended
 
 
 def cards(viewer: str, ids: Sequence[str], replies: Sequence[Any]) -> list[Json]:
-    """Make people from what was read of them."""
+    """Return users, given their records and counts."""
     states = relationships(viewer, ids, *replies[-2:])
     columns = zip(encode("User:", ids), replies[:-2:3], replies[1:-2:3], replies[2:-2:3], states, strict=True)
     return [
@@ -180,7 +181,7 @@ def cards(viewer: str, ids: Sequence[str], replies: Sequence[Any]) -> list[Json]
 
 
 def relationships(viewer: str, ids: Sequence[str], forth: Sequence[Any], back: Sequence[Any]) -> list[Json]:
-    """Tell how the viewer stands to people, from the scores that each has in the viewer's two sets."""
+    """Return the relationships of the viewer with users, given the scores in the viewer's two sets."""
     states = [
         (NONE if b is None else FOLLOWED_BY) if f is None else (FOLLOWING if b is None else MUTUAL)
         for f, b in zip(forth, back, strict=True)
@@ -191,9 +192,9 @@ def relationships(viewer: str, ids: Sequence[str], forth: Sequence[Any], back: S
 
 
 def encode(label: str, numbers: Sequence[str]) -> list[str]:
-    """Make opaque ids or cursors: base64 without padding.
+    """Return opaque ids or cursors: base64 without padding.
 
-    Numbers of one length are encoded at once, with zeros between them that fill up to three bytes.
+    Numbers of equal length are encoded at once, padded with zeros to a multiple of three bytes.
     """
     if not numbers:
         return []
@@ -208,13 +209,13 @@ def encode(label: str, numbers: Sequence[str]) -> list[str]:
 
 
 def moment(number: str) -> str:
-    """Print the time inside a number, in UTC to the millisecond."""
+    """Return the time in a number, in UTC with milliseconds."""
     day, rest = divmod(int(number) >> SEQUENCE_BITS, DAY)
     minute, ms = divmod(rest, MINUTE)
     return f"{DAYS.get(day) or new_day(day)}{MINUTES[minute]}{SECONDS[ms]}"
 
 
 def new_day(day: int) -> str:
-    """Print a date, by the days since the first; remember it."""
+    """Return a date, given the days since 1970, and cache it."""
     text = DAYS[day] = (EPOCH + timedelta(days=day)).isoformat()
     return text

@@ -1,7 +1,8 @@
-"""The load generator: a process of its own, with as little work as possible for each request.
+"""The load generator: a separate process with as little work per request as possible.
 
-It reads jobs from its standard input, one line of JSON each, and answers each with a line: how many requests were
-answered in the time that counts, how long they took, and the CPU time that each process spent meanwhile.
+It reads jobs from its standard input, one line of JSON each. It answers each job with a line: the number of requests in
+the
+measured window, their latencies, and the CPU time that each process used in the window.
 """
 
 import asyncio
@@ -19,15 +20,15 @@ import orjson
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 HEAD_END = b"\r\n\r\n"
 OK = b"200"
-ROUNDS = 2  # of all connections that a window holds at least
-PATIENCE = 30.0  # seconds that a window may take beyond what was asked for
+ROUNDS = 2  # minimum number of requests per connection in a window
+TIMEOUT_SECONDS = 30.0  # seconds beyond the requested time
 
 Spent: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Requests of each connection, which takes turns among its own; seconds to warm up, and seconds that count."""
+    """The requests of each connection, which it sends in turn, the seconds to warm up, and the seconds to measure."""
 
     port: int
     requests: Sequence[Sequence[str]]
@@ -39,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What was seen while it counted: latencies in ms, CPU time in seconds."""
+    """The results of a window: latencies in ms, CPU time in seconds."""
 
     requests: int
     seconds: float
@@ -51,9 +52,9 @@ class Slice:
 
 
 class Window:
-    """The time that counts: it begins and ends with an answer, and holds as many of each connection.
+    """The measured window. It begins and ends with a response, and has equal numbers of responses per connection.
 
-    So whatever is half done at its ends is as much at the one as at the other, however slow the answers.
+    So the work of unfinished requests is equal at both ends, even if responses are slow.
     """
 
     def __init__(self, job: Job) -> None:
@@ -66,7 +67,7 @@ class Window:
         self.found: asyncio.Future[Slice] = asyncio.get_running_loop().create_future()
 
     def answered(self, now: float, latency: float) -> None:
-        """Count an answer."""
+        """Count a response."""
         if self._before is not None:
             self._latencies.append(latency)
             count = len(self._latencies)
@@ -84,18 +85,18 @@ class Window:
             self.found.set_result(Slice(len(ordered), seconds, p50, p99, server, store, load))
 
     def _spent(self) -> Spent:
-        """Read the clock, and the CPU time of server, store and this process."""
+        """Return the time, and the CPU time of the server, the store and this process."""
         job = self._job
         return time.perf_counter(), cpu_seconds(job.server), cpu_seconds(job.store), time.process_time()
 
     def fail(self, why: str) -> None:
-        """Give up."""
+        """Fail the job."""
         if not self.found.done():
             self.found.set_exception(RuntimeError(why))
 
 
 class Connection(asyncio.Protocol):
-    """One keep-alive connection that asks as soon as it is answered."""
+    """A keep-alive connection that sends the next request as soon as it has a response."""
 
     def __init__(self, requests: Sequence[bytes], window: Window) -> None:
         self._requests = requests
@@ -107,18 +108,18 @@ class Connection(asyncio.Protocol):
         self.ended = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the first time."""
+        """Send the first request."""
         self.transport = cast("asyncio.Transport", transport)
         self._ask()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Give up, unless all is done."""
+        """Fail the job, unless it is done."""
         self._window.fail(f"The server closed a connection: {error}")
         if not self.ended.done():
             self.ended.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes; at its end, ask again."""
+        """Read a response, then send the next request."""
         if self._missing:
             self._missing -= len(data)
         else:
@@ -147,9 +148,9 @@ class Connection(asyncio.Protocol):
 
 
 async def run(job: Job) -> Slice:
-    """Keep all connections busy; at the end nothing is left to be answered.
+    """Keep all connections busy. Return the results when no response is pending.
 
-    Raises RuntimeError if anything is answered with anything but success, and TimeoutError.
+    Raises RuntimeError for a response without success, and TimeoutError.
     """
     loop, window = asyncio.get_running_loop(), Window(job)
     connections: list[Connection] = []
@@ -157,7 +158,7 @@ async def run(job: Job) -> Slice:
         for requests in job.requests:
             connect = partial(Connection, [request.encode("ascii") for request in requests], window)
             connections.append((await loop.create_connection(connect, "127.0.0.1", job.port))[1])
-        async with asyncio.timeout(job.warm_up + job.seconds + PATIENCE):
+        async with asyncio.timeout(job.warm_up + job.seconds + TIMEOUT_SECONDS):
             found = await window.found
             await asyncio.wait([connection.ended for connection in connections])
             return found
@@ -167,17 +168,17 @@ async def run(job: Job) -> Slice:
 
 
 def cpu_seconds(process: int) -> float:
-    """Tell the CPU time of another process with all its threads: its clock, by the number clock_getcpuclockid gives."""
+    """Return the CPU time of another process with all its threads, from its clock (see clock_getcpuclockid)."""
     return time.clock_gettime((~process << 3) | 2)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Give the duration in ms that this share did not exceed (nearest rank); 0 if there is none."""
+    """Return the percentile for a share of the durations, in ms (nearest rank), or 0 without durations."""
     return 1000 * ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
 def main() -> None:
-    """Do jobs until there are no more."""
+    """Run jobs until the input ends."""
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

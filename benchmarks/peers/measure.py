@@ -1,4 +1,4 @@
-"""Measuring: all servers on one store, in turn and in short slices, so that what the machine does hits all alike."""
+"""Measurement of all servers on one store, in turn and in short slices, so that disturbances affect all alike."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: variants and queries by name; rounds, seconds of a slice, and seconds to warm up first."""
+    """The variants and queries by name, the rounds, the seconds of a slice, and the seconds to warm up."""
 
     variants: Sequence[str]
     queries: Sequence[str]
@@ -35,7 +35,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Everything that runs: the store, the world in it, the servers, the load generator."""
+    """All running parts: the store, its world, the servers, and the load generator."""
 
     store: Any
     store_process: int
@@ -46,13 +46,13 @@ class Bench:
     processors: Processors
 
     def run(self, server: Server, requests: Sequence[Sequence[str]], warm_up: float, seconds: float) -> Slice:
-        """Keep one server busy for a while; each list of requests is a connection's."""
+        """Keep one server busy. Each list of requests belongs to one connection."""
         return self.generator.run(Job(server.port, requests, warm_up, seconds, server.process, self.store_process))
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Slices in the order of rounds and what one request costs, by variant and query; and why others were left out."""
+    """The slices by round and the cost per request, by variant and query, and the reasons for skipped variants."""
 
     slices: Mapping[tuple[str, str], Sequence[Slice]]
     costs: Mapping[tuple[str, str], Cost]
@@ -61,7 +61,7 @@ class Measured:
 
 @contextmanager
 def bench(variants: Sequence[str], size: Size) -> Iterator[Bench]:
-    """Seed a store and start everything; all ends with the context."""
+    """Seed a store and start all processes. They end with the context."""
     processors = Processors.available()
     with on(processors.others), private_store() as url, raw(url) as store, ExitStack() as stack:
         world = asyncio.run(seed(url, size, KEY))
@@ -71,9 +71,9 @@ def bench(variants: Sequence[str], size: Size) -> Iterator[Bench]:
 
 
 def measure(plan: Plan, tell: Tell) -> Measured:
-    """Measure; `tell` hears how it goes.
+    """Measure all variants. `tell` is called with messages about the progress.
 
-    Raises Unequal, before anything is timed, if two variants answer differently, and RuntimeError if one fails.
+    Raises Unequal, before the measurement, if two variants answer differently, and RuntimeError if a request fails.
     """
     skipped = {variant: why for variant in plan.variants if (why := missing(variant))}
     variants = [variant for variant in plan.variants if variant not in skipped]
@@ -97,7 +97,7 @@ def measure(plan: Plan, tell: Tell) -> Measured:
 def take_turns(
     running: Bench, plan: Plan, asked: Mapping[str, Query], tell: Tell
 ) -> dict[tuple[str, str], list[Slice]]:
-    """Let all servers answer each query in turn, round after round, each round beginning with another one."""
+    """Let all servers answer each query in turn. Each round begins with another server."""
     slices = defaultdict(list)
     requests = {name: [[query.request(token)] for token in running.world.readers] for name, query in asked.items()}
     for name, each in requests.items():
@@ -113,7 +113,7 @@ def take_turns(
 
 
 def take_turns_writing(running: Bench, plan: Plan, home: Query, tell: Tell) -> dict[tuple[str, str], list[Slice]]:
-    """Let the servers that can write publish too; a worker process brings the posts to followers meanwhile."""
+    """Let the servers that support writing publish in turn, with a worker process that runs fan-outs."""
     slices = defaultdict(list)
     pairs = zip(running.world.readers, running.world.writers, strict=True)
     requests = [mixed(home, reader, writer, place) for place, (reader, writer) in enumerate(pairs)]
@@ -130,6 +130,6 @@ def take_turns_writing(running: Bench, plan: Plan, home: Query, tell: Tell) -> d
 
 
 def rotated(servers: Sequence[Server], by: int) -> list[Server]:
-    """Begin a list at another place."""
+    """Return a list rotated to begin at another index."""
     start = by % len(servers) if servers else 0
     return [*servers[start:], *servers[:start]]

@@ -12,7 +12,7 @@ OTHERS = "#3b6ea5"
 
 
 def draw(found: Sequence[Row], path: Path) -> None:
-    """Draw requests a second and CPU time, query by query. Raises ModuleNotFoundError without matplotlib."""
+    """Draw requests per second and CPU time, query by query. Raises ModuleNotFoundError without matplotlib."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -41,5 +41,5 @@ def draw(found: Sequence[Row], path: Path) -> None:
 
 
 def shade(variant: str) -> str:
-    """Choose a variant's colour."""
+    """Return a variant's colour."""
     return SHADES.get(variant, OTHERS)

@@ -1,4 +1,4 @@
-"""The processes of a run: servers on one processor, the store and the load generator on the other."""
+"""The processes of a run: the servers on one processor, the store and the load generator on the other."""
 
 import contextlib
 import json
@@ -17,30 +17,30 @@ from benchmarks.peers.world import KEY
 
 NODE = Path(__file__).parent / "node"
 NODE_VARIANTS = {"mercurius-jit": "mercurius.js", "yoga": "yoga.js"}
-NODE_OPTIONS = ("--max-semi-space-size=32",)  # rarer collections of young objects, as Fanline has them too
+NODE_OPTIONS = ("--max-semi-space-size=32",)  # makes collections of young objects rarer, as in Fanline
 NAMES = ("fanline", "fanline-executor-off", "strawberry-tutorial", *NODE_VARIANTS, "asgi-redis-py", "ceiling")
 INSTALL = f"npm install --prefix {os.path.relpath(NODE)}"
-PATIENCE = 20.0  # seconds that a process may take to end
-SHOWN = 2_000  # characters of what a process that failed has said
+TIMEOUT_SECONDS = 20.0  # seconds that a process may take to end
+SHOWN = 2_000  # characters of the output of a failed process
 
 
 @dataclass(frozen=True, slots=True)
 class Processors:
-    """Which processor the servers have for themselves, and which the others; the same where there is only one."""
+    """The processor of the servers, and the processor of the other processes. They are equal if there is only one."""
 
     server: int
     others: int
 
     @classmethod
     def available(cls) -> "Processors":
-        """Choose the first two that this process may use."""
+        """Return the first two processors that this process may use."""
         first, *rest = sorted(os.sched_getaffinity(0))
         return cls(first, rest[0] if rest else first)
 
 
 @contextlib.contextmanager
 def on(processor: int) -> Iterator[None]:
-    """Run on this processor; what is started meanwhile stays there."""
+    """Run a block on this processor. Processes that are started in the block stay there."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {processor})
     try:
@@ -51,7 +51,7 @@ def on(processor: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A variant's process that listens on a port."""
+    """The process of a variant, which listens on a port."""
 
     variant: str
     process: int
@@ -59,7 +59,7 @@ class Server:
 
 
 def missing(variant: str) -> str | None:
-    """Say why a variant cannot run here; None if it can."""
+    """Return the reason why a variant cannot run here, or None."""
     if variant not in NODE_VARIANTS:
         return None
     if shutil.which("node") is None:
@@ -68,7 +68,7 @@ def missing(variant: str) -> str | None:
 
 
 def describe_node() -> str:
-    """Tell the version of Node.js, if there is one."""
+    """Return the version of Node.js, if it is installed."""
     node = shutil.which("node")
     if node is None:
         return "No Node.js."
@@ -76,7 +76,7 @@ def describe_node() -> str:
 
 
 def command(variant: str, url: str, folder: str) -> tuple[list[str], Path | None]:
-    """Give the command that serves a variant, and where to run it."""
+    """Return the command that serves a variant, and its working directory."""
     if variant in NODE_VARIANTS:
         return [str(shutil.which("node")), *NODE_OPTIONS, NODE_VARIANTS[variant]], NODE
     return [sys.executable, "-m", "benchmarks.peers.serve", variant, url, folder], None
@@ -84,7 +84,7 @@ def command(variant: str, url: str, folder: str) -> tuple[list[str], Path | None
 
 @contextlib.contextmanager
 def server(variant: str, url: str, processors: Processors) -> Iterator[Server]:
-    """Serve a variant; its process ends, by its id, with the context. Raises RuntimeError if it does not start."""
+    """Serve a variant. The process ends with the context. Raises RuntimeError if it does not start."""
     environment = os.environ | {"NODE_ENV": "production", "STORE": url.removeprefix("unix://"), "KEY": KEY}
     with tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder:
         arguments, place = command(variant, url, folder)
@@ -99,7 +99,7 @@ def server(variant: str, url: str, processors: Processors) -> Iterator[Server]:
 def child(
     arguments: Sequence[str], processor: int, environment: dict[str, str] | None = None, place: Path | None = None
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a child process, which ends when its input does, or by its id. What it complains of is shown on failure."""
+    """Run a child process, which ends when its input is closed. Show its error output if it fails."""
     with tempfile.TemporaryFile("w+") as complaints:
         with on(processor):
             process = subprocess.Popen(
@@ -110,7 +110,7 @@ def child(
                 stdout=subprocess.PIPE,
                 stderr=complaints,
                 text=True,
-                start_new_session=True,  # so that Ctrl-C reaches only who ends them
+                start_new_session=True,  # so that Ctrl-C reaches only the parent
             )
         try:
             yield process
@@ -128,21 +128,21 @@ def end(process: "subprocess.Popen[str]") -> None:
         input_(process).close()
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
     output(process).close()
 
 
 def input_(process: "subprocess.Popen[str]") -> IO[str]:
-    """Give a child's standard input."""
+    """Return a child's standard input."""
     assert process.stdin, "the input is a pipe"
     return process.stdin
 
 
 def output(process: "subprocess.Popen[str]") -> IO[str]:
-    """Give a child's standard output."""
+    """Return a child's standard output."""
     assert process.stdout, "the output is a pipe"
     return process.stdout
 
@@ -154,7 +154,7 @@ class Generator:
         self._process = process
 
     def run(self, job: Job) -> Slice:
-        """Do a job. Raises RuntimeError if anything was not answered well."""
+        """Run a job. Raises RuntimeError if a request fails."""
         input_(self._process).write(json.dumps(asdict(job)) + "\n")
         input_(self._process).flush()
         answer: dict[str, Any] = json.loads(output(self._process).readline() or '{"failure": "it has ended"}')
@@ -165,14 +165,14 @@ class Generator:
 
 @contextlib.contextmanager
 def generator(processors: Processors) -> Iterator[Generator]:
-    """Run the load generator beside the store."""
+    """Run the load generator on the store's processor."""
     with child([sys.executable, "-m", "benchmarks.peers.load"], processors.others) as process:
         yield Generator(process)
 
 
 @contextlib.contextmanager
 def worker(url: str, processors: Processors) -> Iterator[None]:
-    """Run a worker of the product's beside the store."""
+    """Run a worker of Fanline on the store's processor."""
     with child([sys.executable, "-m", "benchmarks.peers.worker", url], processors.others) as process:
         if not output(process).readline():
             raise RuntimeError("The worker did not start.")

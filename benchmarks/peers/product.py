@@ -1,4 +1,4 @@
-"""Fanline as it is served, with the executor and without."""
+"""Fanline as it is served, with and without the executor."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from server.settings import Settings
 
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Configure the product; posts are brought to followers by a worker process."""
+    """Return the configuration of Fanline. A worker process runs fan-outs."""
     return _configured({}, url, folder, key)
 
 
 def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Configure the product with Strawberry's own execution."""
+    """Return the configuration of Fanline with Strawberry's own execution."""
     return _configured({"FANLINE_EXECUTOR": "off"}, url, folder, key)
 
 

@@ -1,4 +1,4 @@
-"""The queries that all variants answer, and the requests that carry them."""
+"""The queries that all variants answer, and the requests with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ READS_PER_WRITE = 9
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a client asks: a document and its variables."""
+    """A document and its variables."""
 
     name: str
     document: str
@@ -43,7 +43,7 @@ class Query:
         return orjson.dumps({"query": self.document, "variables": self.variables})
 
     def request(self, token: str) -> str:
-        """Give the whole HTTP request of a viewer, as clients send it."""
+        """Return a viewer's complete HTTP request."""
         body = self.body.decode()
         return (
             "POST /graphql HTTP/1.1\r\nHost: localhost\r\nUser-Agent: benchmark\r\nAccept: application/json\r\n"
@@ -53,7 +53,7 @@ class Query:
 
 
 def reads(famous: str) -> dict[str, Query]:
-    """Give the queries by name: the home timeline, a list of followers, three levels of lists, next to nothing."""
+    """Return the queries by name: home timeline, list of followers, three nested lists, and a minimal query."""
     login = {"login": famous}
     return {
         query.name: query
@@ -67,12 +67,12 @@ def reads(famous: str) -> dict[str, Query]:
 
 
 def publish(place: int) -> Query:
-    """Publish a post."""
+    """Return a mutation that publishes a post."""
     return Query("publish", PUBLISH, {"text": f"Post {place} of those that are written while others read."})
 
 
 def mixed(home: Query, reader: str, writer: str, place: int) -> list[str]:
-    """Give the requests of one connection that publishes a post after some reads; each begins at another place."""
+    """Return the requests of one connection that publishes after some reads. Connections start at different ones."""
     requests = [home.request(reader)] * READS_PER_WRITE + [publish(place).request(writer)]
     start = place % len(requests)
     return requests[start:] + requests[:start]

@@ -1,4 +1,4 @@
-"""What was measured, as figures: medians over rounds, ratios of one round each, tables, and JSON."""
+"""The figures: medians over rounds, ratios within rounds, tables, and JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from benchmarks.peers.measure import Measured
 from benchmarks.report import Cell, Table
 
 OURS = "fanline"
-BUSY = 0.9  # share of its processor from which something counts as the limit
+BUSY = 0.9  # share of its processor above which a process counts as the limit
 
 Figures: TypeAlias = dict[str, float | None]
 
@@ -39,11 +39,11 @@ class Row:
     cost: Cost | None
 
     def of(self, figure: Callable[[Slice], float]) -> float:
-        """Give the median of a figure over the rounds."""
+        """Return the median of a figure over the rounds."""
         return median(map(figure, self.slices))
 
     def figures(self) -> Figures:
-        """Give what the JSON holds."""
+        """Return the figures for the JSON file."""
         return {
             "rps": self.of(rps),
             "cpu_ms": self.of(cpu_ms),
@@ -57,13 +57,13 @@ class Row:
         }
 
     def cells(self) -> list[Cell]:
-        """Give the row of the table."""
+        """Return the row of the table."""
         figures = [value if value is not None else "" for value in self.figures().values()]
         shares = [f"{100 * float(share):.0f}" for share in figures[6:]]
         return [self.query, self.variant, *figures[:6], *shares, self.limit()]
 
     def limit(self) -> str:
-        """Tell what was busy all the time."""
+        """Return the name of the process that was busy all the time, if any."""
         if self.of(server_busy) >= BUSY:
             return "server"
         others = self.of(lambda each: store_busy(each) + load_busy(each))
@@ -71,37 +71,37 @@ class Row:
 
 
 def rps(each: Slice) -> float:
-    """Tell the requests a second."""
+    """Return requests per second."""
     return each.requests / each.seconds
 
 
 def cpu_ms(each: Slice) -> float:
-    """Tell the CPU time of the server for a request."""
+    """Return the server's CPU time per request."""
     return 1000 * each.server_cpu / max(1, each.requests)
 
 
 def p99(each: Slice) -> float:
-    """Tell what all but a hundredth stayed within, in ms."""
+    """Return the 99th percentile in ms."""
     return each.p99_ms
 
 
 def server_busy(each: Slice) -> float:
-    """Tell the share of its processor that the server used."""
+    """Return the server's share of its processor."""
     return each.server_cpu / each.seconds
 
 
 def store_busy(each: Slice) -> float:
-    """Tell the share of their processor that the store used."""
+    """Return the store's share of its processor."""
     return each.store_cpu / each.seconds
 
 
 def load_busy(each: Slice) -> float:
-    """Tell the share of their processor that the load generator used."""
+    """Return the load generator's share of its processor."""
     return each.load_cpu / each.seconds
 
 
 def rows(measured: Measured) -> list[Row]:
-    """Sum up, query by query."""
+    """Return the rows, query by query."""
     queries = dict.fromkeys(query for _, query in measured.slices)
     return [
         Row(variant, query, slices, measured.costs.get((variant, query)))
@@ -112,13 +112,13 @@ def rows(measured: Measured) -> list[Row]:
 
 
 def ratio(ours: Row, other: Row, figure: Callable[[Slice], float]) -> float:
-    """Give the median over rounds of Fanline's figure in a round, divided by the other's."""
+    """Return the median over the rounds of Fanline's figure divided by the other variant's figure of the same round."""
     pairs = zip(ours.slices, other.slices, strict=True)
     return median(figure(our) / (figure(their) or float("inf")) for our, their in pairs)
 
 
 def ratios(found: Sequence[Row]) -> dict[str, dict[str, dict[str, float]]]:
-    """Give Fanline's figures divided by those of each other variant: by variant, query and figure."""
+    """Return Fanline's figures divided by those of each other variant, by variant, query and figure."""
     ours = {row.query: row for row in found if row.variant == OURS}
     compared: dict[str, dict[str, dict[str, float]]] = {}
     for row in found:
@@ -132,7 +132,7 @@ def ratios(found: Sequence[Row]) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def tables(found: Sequence[Row], connections: int) -> list[Table]:
-    """Make the tables: figures, and ratios if Fanline was measured."""
+    """Return the tables: figures, and ratios if Fanline was measured."""
     columns: tuple[str, ...] = (
         "query",
         "variant",
@@ -159,7 +159,7 @@ def tables(found: Sequence[Row], connections: int) -> list[Table]:
 
 
 def document(machine: str, measured: Measured, found: Sequence[Row]) -> dict[str, Any]:
-    """Make what the JSON file holds."""
+    """Return the content of the JSON file."""
     variants: dict[str, dict[str, Figures]] = {}
     for row in found:
         variants.setdefault(row.variant, {})[row.query] = row.figures()
@@ -167,5 +167,5 @@ def document(machine: str, measured: Measured, found: Sequence[Row]) -> dict[str
 
 
 def by_variant(found: Sequence[Row], query: str) -> Mapping[str, Row]:
-    """Give the rows of one query."""
+    """Return the rows of one query."""
     return {row.variant: row for row in found if row.query == query}

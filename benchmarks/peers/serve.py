@@ -1,6 +1,6 @@
-"""A server that is measured, in a process of its own: `python -m benchmarks.peers.serve VARIANT STORE_URL FOLDER`.
+"""A measured server in a separate process: `python -m benchmarks.peers.serve VARIANT STORE_URL FOLDER`.
 
-It writes its port, and ends when its standard input does, so with whoever started it.
+It writes its port, and ends with its standard input.
 """
 
 import os
@@ -27,9 +27,9 @@ Configure = Callable[[str, Path, str], uvicorn.Config]
 
 
 def load(variant: str) -> Configure:
-    """Find what configures a variant's server for a store's URL, a folder, and the key of access tokens.
+    """Return the function that configures a variant's server for a store's URL, a folder, and the signing key.
 
-    Nothing of the other variants is imported.
+    Import nothing of the other variants.
     """
     module, _, name = VARIANTS[variant].partition(":")
     configure: Configure = getattr(import_module(f"benchmarks.peers.{module}"), name)
@@ -37,7 +37,7 @@ def load(variant: str) -> Configure:
 
 
 def end_with_input() -> None:
-    """End this process as soon as nobody holds its input open."""
+    """End this process when its input is closed."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
 

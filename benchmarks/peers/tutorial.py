@@ -1,4 +1,4 @@
-"""Strawberry as tutorials show it: a resolver for each field, dataloaders over redis-py, nothing kept for later."""
+"""Strawberry as in tutorials: a resolver per field, dataloaders over redis-py, and no caches."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ from schema.scalars import DATE_TIME
 
 @strawberry.enum
 class RelationshipState(Enum):
-    """How the viewer and a person stand to each other."""
+    """The relationship between the viewer and another user."""
 
     SELF = "SELF"
     NONE = "NONE"
@@ -40,7 +40,7 @@ class RelationshipState(Enum):
 
 
 class Store:
-    """redis-py's client, with its round trips counted."""
+    """redis-py's client with a counter of round trips."""
 
     def __init__(self, url: str) -> None:
         self.round_trips = 0
@@ -62,7 +62,7 @@ class Store:
 
 @dataclass
 class Context:
-    """What resolvers know: the viewer, the store, and loaders made for this request."""
+    """The context of resolvers: the viewer, the store, and the loaders of this request."""
 
     viewer: int
     store: Store
@@ -96,7 +96,7 @@ class Context:
 
 
 def state(self: bool, following: bool, followed_by: bool) -> RelationshipState:
-    """Put a relationship into one word."""
+    """Return the state of a relationship."""
     if self:
         return RelationshipState.SELF
     if following:
@@ -109,14 +109,14 @@ Told = Info[Context, None]
 
 @strawberry.type
 class Relationship:
-    """How the viewer and a person stand to each other."""
+    """The relationship between the viewer and another user."""
 
     state: RelationshipState
 
 
 @strawberry.type
 class PageInfo:
-    """Where a page ends."""
+    """Information about a page."""
 
     has_next_page: bool
     end_cursor: str | None
@@ -124,55 +124,55 @@ class PageInfo:
 
 @strawberry.type
 class User:
-    """A person."""
+    """A user."""
 
     number: strawberry.Private[int]
     row: strawberry.Private[dict[str, str]]
 
     @strawberry.field
     def id(self) -> strawberry.ID:
-        """Give the global id."""
+        """Return the global id."""
         return strawberry.ID(ids.encode(ids.Kind.USER, self.number))
 
     @strawberry.field
     def login(self) -> str:
-        """Give the handle."""
+        """Return the login."""
         return self.row["login"]
 
     @strawberry.field
     def name(self) -> str:
-        """Give the name."""
+        """Return the name."""
         return self.row["name"]
 
     @strawberry.field
     async def followers_count(self, info: Told) -> int:
-        """Count followers."""
+        """Return the number of followers."""
         return await info.context.followers.load(self.number)
 
     @strawberry.field
     async def following_count(self, info: Told) -> int:
-        """Count whom the person follows."""
+        """Return the number of followees."""
         return await info.context.following.load(self.number)
 
     @strawberry.field
     async def relationship(self, info: Told) -> Relationship:
-        """Tell how the viewer and the person stand to each other."""
+        """Return the relationship between the viewer and the user."""
         return await info.context.relationships.load(self.number)
 
     @strawberry.field
     async def followers(self, info: Told, first: int) -> "FollowConnection":
-        """Page through followers."""
+        """Return a page of followers."""
         rows = await info.context.store.one("zrange", keys.followers(self.number), 0, first, desc=True, withscores=True)
         return FollowConnection(first=first, rows=[(int(user), int(score)) for user, score in rows])
 
     @strawberry.field
     def timeline(self) -> "Timeline":
-        """Give the person's own timeline."""
+        """Return the user's own timeline."""
         return Timeline(key=keys.posts(self.number))
 
     @strawberry.field
     def home_timeline(self) -> "Timeline":
-        """Give the home timeline."""
+        """Return the home timeline."""
         return Timeline(key=keys.home(self.number))
 
 
@@ -185,27 +185,27 @@ class Post:
 
     @strawberry.field
     def id(self) -> strawberry.ID:
-        """Give the global id."""
+        """Return the global id."""
         return strawberry.ID(ids.encode(ids.Kind.POST, self.number))
 
     @strawberry.field
     def text(self) -> str:
-        """Give the text."""
+        """Return the text."""
         return self.row["text"]
 
     @strawberry.field
     def created_at(self) -> datetime:
-        """Tell when it was published."""
+        """Return the time of publication."""
         return EPOCH + timedelta(milliseconds=self.number >> SEQUENCE_BITS)
 
     @strawberry.field
     def platform(self) -> str | None:
-        """Tell what it was written with."""
+        """Return the platform."""
         return self.row.get("platform")
 
     @strawberry.field
     async def author(self, info: Told) -> User:
-        """Give the author."""
+        """Return the author."""
         return await info.context.users.load(int(self.row["author"]))
 
 
@@ -217,7 +217,7 @@ class PostEdge:
 
     @strawberry.field
     def cursor(self) -> str:
-        """Give the place in the list."""
+        """Return the cursor."""
         return encode_cursor(CursorKind.POST, self.node.number)
 
 
@@ -230,19 +230,19 @@ class PostConnection:
 
     @strawberry.field
     def edges(self) -> list[PostEdge]:
-        """Give the posts with their cursors."""
+        """Return the posts with their cursors."""
         return [PostEdge(node=node) for node in self.nodes]
 
 
 @strawberry.type
 class Timeline:
-    """A list of posts."""
+    """A timeline."""
 
     key: strawberry.Private[str]
 
     @strawberry.field
     async def posts(self, info: Told, first: int) -> PostConnection:
-        """Page through posts."""
+        """Return a page of posts."""
         found = await info.context.store.one("zrange", self.key, 0, first, desc=True)
         loaded = await info.context.posts.load_many(int(post) for post in found if post != "f")
         nodes = [post for post in loaded if post is not None]
@@ -260,12 +260,12 @@ class FollowEdge:
 
     @strawberry.field
     def cursor(self) -> str:
-        """Give the place in the list."""
+        """Return the cursor."""
         return encode_cursor(CursorKind.FOLLOW, self.number)
 
     @strawberry.field
     async def node(self, info: Told) -> User:
-        """Give the person."""
+        """Return the user."""
         return await info.context.users.load(self.user)
 
 
@@ -278,17 +278,17 @@ class FollowConnection:
 
     @strawberry.field
     def edges(self) -> list[FollowEdge]:
-        """Give followers with their cursors."""
+        """Return followers with their cursors."""
         return [FollowEdge(user=user, number=number) for user, number in self.rows[: self.first]]
 
     @strawberry.field
     async def nodes(self, info: Told) -> list[User]:
-        """Give followers."""
+        """Return followers."""
         return await info.context.users.load_many(user for user, _ in self.rows[: self.first])
 
     @strawberry.field
     def page_info(self) -> PageInfo:
-        """Tell where the page ends."""
+        """Return information about the page."""
         shown = self.rows[: self.first]
         cursor = encode_cursor(CursorKind.FOLLOW, shown[-1][1]) if shown else None
         return PageInfo(has_next_page=len(self.rows) > self.first, end_cursor=cursor)
@@ -296,29 +296,29 @@ class FollowConnection:
 
 @strawberry.input
 class UserBy:
-    """Who is meant."""
+    """A user's login."""
 
     login: str
 
 
 @strawberry.type
 class Query:
-    """The root."""
+    """The query root."""
 
     @strawberry.field
     async def viewer(self, info: Told) -> User | None:
-        """Give the person who asks."""
+        """Return the viewer."""
         return await info.context.users.load(info.context.viewer)
 
     @strawberry.field
     async def user(self, info: Told, by: UserBy) -> User | None:
-        """Find a person."""
+        """Return a user."""
         found = await info.context.store.one("hget", keys.login(by.login), "user")
         return await info.context.users.load(int(found)) if found else None
 
 
 class Endpoint(GraphQL[Context, None]):
-    """The endpoint: the token is verified for every request, and its session looked up."""
+    """The endpoint. It verifies the token and looks up the session for every request."""
 
     def __init__(self, store: Store, key: str) -> None:
         super().__init__(
@@ -328,7 +328,7 @@ class Endpoint(GraphQL[Context, None]):
         self._key = key
 
     async def get_context(self, request: Any, response: Any) -> Context:
-        """Tell who asks."""
+        """Return the context of a request."""
         token = request.headers["authorization"].removeprefix("Bearer ")
         claims = jwt.decode(token, self._key, ["HS256"])
         ends = await self._store.one("hget", keys.sessions(int(claims["sub"])), claims["sid"])
@@ -338,7 +338,7 @@ class Endpoint(GraphQL[Context, None]):
 
 
 def strawberry_tutorial(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Configure the application, with uvicorn's own defaults."""
+    """Return the configuration of the application, with uvicorn's defaults."""
     store = Store(url)
 
     @asynccontextmanager

@@ -1,6 +1,6 @@
-"""The worker that brings posts to followers while servers are measured: `python -m benchmarks.peers.worker URL`.
+"""The worker that runs fan-outs while servers are measured: `python -m benchmarks.peers.worker URL`.
 
-It writes a line when it begins, and ends when its standard input does.
+It writes a line when it begins, and ends with its standard input.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from graph import Graph, Tuning
 
 
 async def work(url: str) -> None:
-    """Project the log of a store until ended."""
+    """Project the log of a store until terminated."""
     graph = await Graph.open(url, Tuning())
     print("ready", flush=True)
     await graph.worker().run()

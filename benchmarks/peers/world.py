@@ -1,4 +1,4 @@
-"""The world that all variants read: seeded through Fanline's own log and projections, with warm home caches."""
+"""The world that all variants read: seeded through Fanline's log and projections, with home caches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from server.seeding.load import Source, load
 
 KEY = "a key for benchmarks that is long enough"
 SEED = 5
-DAYS = 3  # between the youngest event and now, so that the log itself has forgotten all of them
+DAYS = 3  # age of the youngest event, beyond the log's retention
 TEXT = "Post {} tells, in about as many words as people write, what “somebody” saw on the way to the market today — ☕."
 PLATFORMS = ("web", "android", "ios", None)
 PAGE = 30
@@ -23,9 +23,9 @@ PAGE = 30
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many people there are, and how many readers and writers among them; posts and follows of each.
+    """The numbers of users, readers and writers, and the numbers of posts and follows of each.
 
-    A reader's home timeline holds `reader_follows` people's posts: more than its cache keeps.
+    A reader's home timeline holds posts of `reader_follows` users, more than its cache holds.
     """
 
     people: int = 2_000
@@ -39,7 +39,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The seeded world as a client knows it: access tokens of readers and writers, and the login of a famous person."""
+    """The seeded world for clients: access tokens of readers and writers, and the login of a famous user."""
 
     readers: Sequence[str]
     writers: Sequence[str]
@@ -47,9 +47,9 @@ class Reading:
 
 
 class Cast:
-    """Who takes part, by place: the famous person first, then readers, then writers, then everybody else.
+    """The users by index: the famous user, then readers, then writers, then all others.
 
-    No reader follows a writer, so that home timelines stay as they are while posts are published.
+    No reader follows a writer, so home timelines do not change while posts are published.
     """
 
     def __init__(self, size: Size, base: datetime) -> None:
@@ -64,20 +64,20 @@ class Cast:
         return sum(1 for _ in chain(self.people(), self.follows([0] * self.size.people), self.posts()))
 
     def number(self, place: int) -> int:
-        """Give the number of the event at a place of the log: each has a millisecond of its own."""
+        """Return the number of the event at an index of the log. Each event has its own millisecond."""
         return number_at(self._start + place * MILLISECOND)
 
     def events(self) -> Iterator[Event]:
-        """Give all events, in order."""
+        """Return all events, in order."""
         bodies = chain(self.people(), self.follows(self.ids), self.posts(self.ids))
         return (Event(self.number(place), body) for place, body in enumerate(bodies))
 
     def people(self) -> Iterator[EventBody]:
-        """Let everybody join."""
+        """Return the events that create the users."""
         return (Person(f"person{place}", f"Person {place}").joins() for place in range(self.size.people))
 
     def follows(self, ids: Sequence[int]) -> Iterator[EventBody]:
-        """Let everybody follow some, readers many; the famous person's followers come in an order of their own."""
+        """Return the events of all follows. The famous user's followers are in a pseudo-random order."""
         random, size = random_numbers("follows", SEED), self.size
         others = range(self.writers.start, size.people)
         for place in range(1, size.people):
@@ -91,7 +91,7 @@ class Cast:
         yield from (Followed(ids[place], ids[0]) for place in random.sample(self.authors, size.famous_followers))
 
     def posts(self, ids: Sequence[int] | None = None) -> Iterator[EventBody]:
-        """Let everybody publish, in an order as if by chance."""
+        """Return the events of all posts, in a pseudo-random order."""
         ids = ids or [0] * self.size.people
         random = random_numbers("posts", SEED)
         places = [place for place in range(self.size.people) for _ in range(self.size.posts_each)]
@@ -101,7 +101,7 @@ class Cast:
 
 
 async def seed(url: str, size: Size, key: str) -> Reading:
-    """Bring the world into an empty store, warm the readers' home caches, and log readers and writers in."""
+    """Seed an empty store, build the readers' home caches, and create sessions for readers and writers."""
     graph = await Graph.open(url)
     try:
         base = datetime.now().astimezone()
@@ -119,7 +119,7 @@ async def seed(url: str, size: Size, key: str) -> Reading:
 
 
 async def warm(graph: Graph, viewer: int) -> None:
-    """Read a home timeline until its cache stands: the first read lets it be built."""
+    """Read a home timeline until its cache exists: the first read starts the rebuild."""
     for _ in range(2):
         await graph.timelines.home(viewer, Window(PAGE, forward=True))
         await graph.timelines.wait_for_rebuilds()

@@ -1,5 +1,5 @@
--- Count the viewers whose home cache holds a post; forget the caches instead if the post is ''.
--- ARGV: 1 format of home:{v}   2 first viewer of all   3 the first of these, counted from 0   4 how many   5 the post
+-- Count the viewers whose home cache holds a post. If the post is '', delete the caches instead.
+-- ARGV: 1 format of home:{v}   2 first viewer of all   3 index of the first viewer to count   4 number   5 the post
 local count = 0
 for index = tonumber(ARGV[3]), tonumber(ARGV[3]) + tonumber(ARGV[4]) - 1 do
   local home = string.format(ARGV[1], string.format('%.0f', tonumber(ARGV[2]) + index * 4096))

@@ -1,7 +1,7 @@
--- Let viewers follow an author, in an order that has nothing to do with that of their ids.
--- ARGV: 1 format of following:{v}   2 followers:{a}   3 the author   4 first viewer of all   5 the first of the
---       author's followers, counted from 0   6 how many follow the author in all   7 where among them to begin
---       8 how many now   9 first number of a follow   10 stride, prime to how many
+-- Let viewers follow an author, in an order that is independent of their ids.
+-- ARGV: 1 format of following:{v}   2 followers:{a}   3 the author   4 first viewer of all   5 index of the author's
+--       first follower   6 number of all followers of the author   7 index among them to start with
+--       8 number of followers to add now   9 first number of a follow   10 stride, coprime to ARGV 6
 local pairs, all, stride = {}, tonumber(ARGV[6]), tonumber(ARGV[10])
 for place = tonumber(ARGV[7]), tonumber(ARGV[7]) + tonumber(ARGV[8]) - 1 do
   local viewer = string.format('%.0f', tonumber(ARGV[4]) + (tonumber(ARGV[5]) + place) * 4096)

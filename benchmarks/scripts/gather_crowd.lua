@@ -1,7 +1,7 @@
--- Gather viewers: whom each follows and, unless hibernated, a settled home cache.
--- ARGV: 1 format of following:{v}   2 format of home:{v}   3 first viewer of all   4 the first of these viewers,
---       counted from 0   5 how many   6 seconds that caches live
---       7 JSON: for each kind of viewer {following: [number, author, …], home: [number, member, …]}; they take turns
+-- Write viewers: their follows and, unless hibernated, their home caches.
+-- ARGV: 1 format of following:{v}   2 format of home:{v}   3 first viewer of all   4 index of the first viewer to write
+--       5 number of viewers to write   6 lifetime of caches in seconds
+--       7 JSON: for each kind of viewer {following: [number, author, …], home: [number, member, …]}; kinds alternate
 local kinds, start = cjson.decode(ARGV[7]), tonumber(ARGV[4])
 for index = start, start + tonumber(ARGV[5]) - 1 do
   local viewer = string.format('%.0f', tonumber(ARGV[3]) + index * 4096)

@@ -1,7 +1,7 @@
--- Give authors their posts: they take turns, one post every `step`.
--- ARGV: 1 format of posts:{a}   2 format of post:{p}   3 first author of all   4 authors in all   5 the first of these
---       authors, counted from 0   6 how many of them   7 posts each   8 first post of all   9 step between two posts
---       10 format of a text, filled with the post's number
+-- Write the posts of authors, who publish in turn, one post every `step`.
+-- ARGV: 1 format of posts:{a}   2 format of post:{p}   3 first author of all   4 number of all authors   5 index of the
+--       first author to write   6 number of authors to write   7 posts per author   8 first post of all
+--       9 step between two posts   10 format of a text, filled with the post's number
 local all, start, count, each = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for index = start, start + count - 1 do
   local author = string.format('%.0f', tonumber(ARGV[3]) + index * 4096)

@@ -1,7 +1,6 @@
-"""The thinnest store client: commands as text, one asyncio protocol, hiredis for the replies.
+"""The thinnest store client: commands as text, one asyncio protocol, and hiredis for the replies.
 
-It is the yardstick for a client that survives a store which goes away: this one has no deadlines, no retries and no
-bounds.
+It is a lower bound for a real client: it has no timeouts, no retries and no limits.
 """
 
 import asyncio
@@ -13,8 +12,8 @@ from urllib.parse import urlsplit
 import hiredis
 
 
-class Wire(asyncio.Protocol):
-    """A connection to the store. `round_trips` counts how often something was sent."""
+class RawClient(asyncio.Protocol):
+    """A connection to the store. `round_trips` counts the writes."""
 
     def __init__(self) -> None:
         self.round_trips = 0
@@ -25,26 +24,26 @@ class Wire(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, url: str) -> Self:
-        """Connect to the unix socket that a URL names."""
-        _, wire = await asyncio.get_running_loop().create_unix_connection(cls, urlsplit(url).path)
-        return wire
+        """Connect to the unix socket of a URL."""
+        _, client = await asyncio.get_running_loop().create_unix_connection(cls, urlsplit(url).path)
+        return client
 
     async def close(self) -> None:
         """Close the connection."""
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hand replies to those who wait for them, in order."""
+        """Resolve the pending futures with the replies, in order."""
         self._reader.feed(data)
         gets, waiting = self._reader.gets, self._waiting
         while waiting:
             future, count, replies = waiting[0]
             replies += [gets() for _ in range(count - len(replies))]
-            if replies[-1] is False:  # the reader has come to the end of what is there
+            if replies[-1] is False:  # no complete reply is left
                 while replies and replies[-1] is False:
                     replies.pop()
                 return
@@ -53,7 +52,7 @@ class Wire(asyncio.Protocol):
                 future.set_result(replies)
 
     def read(self, commands: Sequence[str], count: int) -> asyncio.Future[list[Any]]:
-        """Send commands, in one round trip with all others of this tick; the future gives so many replies."""
+        """Send commands together with all others of this event-loop iteration. The future resolves to their replies."""
         future: asyncio.Future[list[Any]] = self._loop.create_future()
         if not self._outgoing:
             self._loop.call_soon(self._flush)
@@ -67,16 +66,16 @@ class Wire(asyncio.Protocol):
         self._outgoing.clear()
 
     def session(self, viewer: str, session: str) -> list[str]:
-        """Ask when a session ends."""
+        """Return the command for the expiry of a session."""
         return [f"*3\r\n$4\r\nHGET\r\n${len(viewer) + 10}\r\nsession:{{{viewer}}}\r\n${len(session)}\r\n{session}\r\n"]
 
     def newest(self, key: str, count: int) -> list[str]:
-        """Ask for the newest members of a sorted set."""
+        """Return the command for the newest members of a sorted set."""
         last = str(count - 1)
         return [f"*5\r\n$6\r\nZRANGE\r\n${len(key)}\r\n{key}\r\n$1\r\n0\r\n${len(last)}\r\n{last}\r\n$3\r\nREV\r\n"]
 
     def newest_scored(self, key: str, count: int) -> list[str]:
-        """Ask for the newest members of a sorted set, each followed by its score."""
+        """Return the command for the newest members of a sorted set with their scores."""
         last = str(count - 1)
         return [
             f"*6\r\n$6\r\nZRANGE\r\n${len(key)}\r\n{key}\r\n$1\r\n0\r\n${len(last)}\r\n{last}\r\n$3\r\nREV\r\n"
@@ -84,7 +83,7 @@ class Wire(asyncio.Protocol):
         ]
 
     def posts(self, ids: Sequence[str]) -> list[str]:
-        """Ask for posts: author, text, platform."""
+        """Return the command for the author, text and platform of posts."""
         return [
             f"*5\r\n$5\r\nHMGET\r\n${len(id_) + 7}\r\npost:{{{id_}}}\r\n"
             "$6\r\nauthor\r\n$4\r\ntext\r\n$8\r\nplatform\r\n"
@@ -92,13 +91,13 @@ class Wire(asyncio.Protocol):
         ]
 
     def names(self, ids: Sequence[str]) -> list[str]:
-        """Ask for people: login, name."""
+        """Return the command for the login and name of users."""
         return [
             f"*4\r\n$5\r\nHMGET\r\n${len(id_) + 7}\r\nuser:{{{id_}}}\r\n$5\r\nlogin\r\n$4\r\nname\r\n" for id_ in ids
         ]
 
     def people(self, ids: Sequence[str]) -> list[str]:
-        """Ask for people in three replies each: login and name; the number of followers; of those they follow."""
+        """Return the commands for users, three replies each: login and name, followers, followees."""
         return [
             f"*4\r\n$5\r\nHMGET\r\n${(n := len(id_)) + 7}\r\nuser:{{{id_}}}\r\n$5\r\nlogin\r\n$4\r\nname\r\n"
             f"*2\r\n$5\r\nZCARD\r\n${n + 12}\r\nfollowers:{{{id_}}}\r\n"
@@ -107,7 +106,7 @@ class Wire(asyncio.Protocol):
         ]
 
     def relations(self, viewer: str, ids: Sequence[str]) -> list[str]:
-        """Ask whom of these people the viewer follows, and who of them follows the viewer."""
+        """Return the commands for the relationships of the viewer with users, in both directions."""
         members = "".join([f"${len(id_)}\r\n{id_}\r\n" for id_ in ids])
         head, size = f"*{len(ids) + 2}\r\n$7\r\nZMSCORE\r\n", len(viewer) + 12
         return [
@@ -115,7 +114,7 @@ class Wire(asyncio.Protocol):
         ]
 
     async def find(self, login: str) -> str:
-        """Find a person's id. One round trip."""
+        """Return a user's id. One round trip."""
         size = len(login) + 8
         [id_] = await self.read([f"*3\r\n$4\r\nHGET\r\n${size}\r\nlogin:{{{login}}}\r\n$4\r\nuser\r\n"], 1)
         return str(id_)

@@ -1,4 +1,4 @@
-"""The store by redis-py as it is: pipelines, hiredis for the replies."""
+"""The store client on redis-py: pipelines, with hiredis as the parser."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 Command: TypeAlias = tuple[str | int, ...]
 
 
-class Pipes:
+class RedisPyClient:
     """redis-py's client and its pool. `round_trips` counts the pipelines."""
 
     def __init__(self, url: str) -> None:
@@ -21,12 +21,12 @@ class Pipes:
         await self._redis.aclose()
 
     async def find(self, login: str) -> str:
-        """Find a person's id. One round trip."""
+        """Return a user's id. One round trip."""
         [id_] = await self.read([("HGET", f"login:{{{login}}}", "user")], 1)
         return str(id_)
 
     async def read(self, commands: Sequence[Command], count: int) -> list[Any]:
-        """Send commands in one round trip; give their replies."""
+        """Send commands in one round trip and return their replies."""
         self.round_trips += 1
         async with self._redis.pipeline(transaction=False) as pipeline:
             for command in commands:
@@ -34,27 +34,27 @@ class Pipes:
             return await pipeline.execute()
 
     def session(self, viewer: str, session: str) -> list[Command]:
-        """Ask when a session ends."""
+        """Return the command for the expiry of a session."""
         return [("HGET", f"session:{{{viewer}}}", session)]
 
     def newest(self, key: str, count: int) -> list[Command]:
-        """Ask for the newest members of a sorted set."""
+        """Return the command for the newest members of a sorted set."""
         return [("ZRANGE", key, 0, count - 1, "REV")]
 
     def newest_scored(self, key: str, count: int) -> list[Command]:
-        """Ask for the newest members of a sorted set, each followed by its score."""
+        """Return the command for the newest members of a sorted set with their scores."""
         return [("ZRANGE", key, 0, count - 1, "REV", "WITHSCORES")]
 
     def posts(self, ids: Sequence[str]) -> list[Command]:
-        """Ask for posts: author, text, platform."""
+        """Return the command for the author, text and platform of posts."""
         return [("HMGET", f"post:{{{id_}}}", "author", "text", "platform") for id_ in ids]
 
     def names(self, ids: Sequence[str]) -> list[Command]:
-        """Ask for people: login, name."""
+        """Return the command for the login and name of users."""
         return [("HMGET", f"user:{{{id_}}}", "login", "name") for id_ in ids]
 
     def people(self, ids: Sequence[str]) -> list[Command]:
-        """Ask for people in three replies each: login and name; the number of followers; of those they follow."""
+        """Return the commands for users, three replies each: login and name, followers, followees."""
         return [
             command
             for id_ in ids
@@ -66,5 +66,5 @@ class Pipes:
         ]
 
     def relations(self, viewer: str, ids: Sequence[str]) -> list[Command]:
-        """Ask whom of these people the viewer follows, and who of them follows the viewer."""
+        """Return the commands for the relationships of the viewer with users, in both directions."""
         return [("ZMSCORE", f"following:{{{viewer}}}", *ids), ("ZMSCORE", f"followers:{{{viewer}}}", *ids)]
