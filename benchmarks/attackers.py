@@ -35,7 +35,7 @@ from tests.attacks.payloads import (
     SELECTIONS,
     SIGN_UP,
     follow_stream,
-    junk,
+    invalid_requests,
 )
 from tests.attacks.world import World
 
@@ -154,9 +154,9 @@ def pings(target: Target, at: int) -> None:
         push(connection, [HANDSHAKE, frame(PING, b"x" * 125) * 8_000])
 
 
-def invalid_requests(target: Target, at: int) -> None:
+def refused_requests(target: Target, at: int) -> None:
     """X13: different invalid requests."""
-    target.exchange(*itertools.islice(junk(at % 11 + 1), at % 11, None))
+    target.exchange(*itertools.islice(invalid_requests(at % 11 + 1), at % 11, None))
 
 
 def filters(target: Target, at: int) -> None:
@@ -189,7 +189,7 @@ ATTACKS = {
     "events (X9)": Attack(events, 20),
     "silence (X10)": Attack(silence, 300),
     "pings (X11)": Attack(pings, 20),
-    "junk (X13)": Attack(invalid_requests, 200),
+    "invalid requests (X13)": Attack(refused_requests, 200),
     "filters (X15)": Attack(filters, 20),
     "follows (X16)": Attack(follows, 20),
 }

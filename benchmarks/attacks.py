@@ -24,7 +24,7 @@ from benchmarks.plots import plot
 from benchmarks.report import Cell, Table
 from benchmarks.stores import cpu_seconds, private_store
 from tests.attacks.victim import Victim
-from tests.attacks.world import LOUD, World, settle
+from tests.attacks.world import LOUD, World, seed_world
 
 COLUMNS = (
     "attack",
@@ -175,7 +175,7 @@ async def measure(slices: Slices) -> AsyncIterator[Table]:
 async def stage() -> AsyncIterator[Stage]:
     """Start a server with a small world, readers and attackers, each on their processor."""
     with private_store() as url, tempfile.TemporaryDirectory(prefix="fanline-attacks-") as folder:
-        world = await settle(url)
+        world = await seed_world(url)
         with Victim(Path(folder), url, world, rates=True) as victim:
             processors = sorted(os.sched_getaffinity(0))
             pin(victim.pid, processors[:1])

@@ -17,7 +17,7 @@ from benchmarks.live_clients import (
     open_all,
     subscribe_all,
 )
-from benchmarks.live_server import Holdings
+from benchmarks.live_server import Resources
 from benchmarks.live_stage import Stage, until
 from benchmarks.report import Cell, Table
 
@@ -69,29 +69,29 @@ async def idle(stage: Stage, seconds: float) -> Table:
     """Measure idle sockets, then subscribed sockets without events, then subscribed sockets after one post."""
     noted, viewers = Latencies(), len(stage.tokens)
     await warm_up(stage)
-    seen: list[tuple[str, int, Holdings, float]] = []
+    seen: list[tuple[str, int, Resources, float]] = []
 
-    async def look(state: str, sockets: int, streams: int, cpu: float = 0.0) -> None:
+    async def record(state: str, sockets: int, streams: int, cpu: float = 0.0) -> None:
         seen.append((state, sockets, await stage.quiet(streams=streams), cpu))
 
-    await look(f"after {min(WARM, viewers)} sockets were opened and closed", 0, 0)
+    await record(f"after {min(WARM, viewers)} sockets were opened and closed", 0, 0)
     subscribers = await open_all(stage.server.port, stage.tokens, noted.durations)
-    await look("acknowledged", viewers, 0)
+    await record("acknowledged", viewers, 0)
     await subscribe_all(subscribers)
-    await look("each with a subscription", viewers, viewers)
-    before = await stage.server.look()
+    await record("each with a subscription", viewers, viewers)
+    before = await stage.server.resources()
     await asyncio.sleep(seconds)
-    cpu = (await stage.server.look()).cpu - before.cpu
-    await look(f"the same, {seconds:,.0f} s later", viewers, viewers, 100 * cpu / seconds)
+    cpu = (await stage.server.resources()).cpu - before.cpu
+    await record(f"the same, {seconds:,.0f} s later", viewers, viewers, 100 * cpu / seconds)
     await stage.publish([stage.audiences[0].author], 1, 1)
     await until(lambda: noted.count >= viewers)
-    await look("after one event for all", viewers, viewers)
+    await record("after one event for all", viewers, viewers)
     await leave_all(subscribers)
-    await look("closed", 0, 0)
+    await record("closed", 0, 0)
     return Table("memory", "Memory of idle sockets", MEMORY_COLUMNS, _memory_rows(seen, viewers), MEMORY_NOTE)
 
 
-def _memory_rows(seen: Sequence[tuple[str, int, Holdings, float]], viewers: int) -> list[list[Cell]]:
+def _memory_rows(seen: Sequence[tuple[str, int, Resources, float]], viewers: int) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     last = seen[0][2]
     for state, sockets, now, cpu in seen:

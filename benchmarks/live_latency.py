@@ -71,10 +71,10 @@ async def _row(stage: Stage, crowds: Crowds, noted: Latencies, audiences: Sequen
     told = audiences[0].followers
     posts = max(2, round(crowds.deliveries / told))
     noted.durations.clear()
-    before = await stage.server.look()
+    before = await stage.server.resources()
     rate = await stage.publish([audience.author for audience in audiences], crowds.rate / told, posts)
     await until(lambda: noted.count >= posts * told)
-    cpu = (await stage.server.look()).cpu - before.cpu
+    cpu = (await stage.server.resources()).cpu - before.cpu
     assert noted.count == posts * told, "a delivery was duplicated"
     each = 1e6 * cpu / noted.count
     return [told, rate, rate * told, noted.count, noted.p50, noted.p99, each * rate * told / 1e4, each]

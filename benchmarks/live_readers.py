@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.latencies import Latencies
 from benchmarks.live_clients import Subscriber, leave_all, open_all, subscribe_all
-from benchmarks.live_server import Holdings
+from benchmarks.live_server import Resources
 from benchmarks.live_stage import Stage, until
 from benchmarks.report import Cell, Table
 
@@ -72,7 +72,7 @@ class Readings:
         told = len(others) if stall else 0
         await until(lambda: sum(one.slow for one in others) >= told)
         assert all(one.slow == stall for one in others), "only stalled readers must receive a gap, and at once"
-        cut_off = (await self.stage.server.look()).cut_off - before.cut_off
+        cut_off = (await self.stage.server.resources()).cut_off - before.cut_off
         await leave_all(others)
         grown = (after.rss - before.rss) / 2**20
         counts = told, len(self.steady), self.readers.posts, rate
@@ -82,12 +82,12 @@ class Readings:
         """Return whether the steady readers keep up. On a busy machine the server would cut them off too."""
         return self.noted.count >= (posts - MAX_LAG) * len(self.steady)
 
-    async def _publish(self) -> tuple[float, Holdings]:
+    async def _publish(self) -> tuple[float, Resources]:
         self.noted.durations.clear()
         author, posts = self.stage.audiences[-1].author, self.readers.posts
         rate = await self.stage.publish([author], self.readers.rate, posts, LARGE, keeping_up=self._keep_up)
         await until(lambda: self.noted.count >= posts * len(self.steady))
-        return rate, await self.stage.server.look(collect=True)
+        return rate, await self.stage.server.resources(collect=True)
 
 
 async def by_stalled(stage: Stage, readers: Readers) -> Table:

@@ -32,13 +32,13 @@ from server.settings import Settings
 
 KEY = "a key for benchmarks that is long enough"
 POLL_SECONDS = 0.01
-TIMEOUT_SECONDS = 30.0  # seconds
+TIMEOUT_SECONDS = 30.0
 QUIET = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class Resources:
     """The resources of the server's process: memory in bytes, CPU time in seconds, and counts."""
 
     tasks: int
@@ -50,10 +50,10 @@ class Holdings:
     cpu: float
 
 
-def holdings(app: Starlette) -> Holdings:
+def read_resources(app: Starlette) -> Resources:
     """Return the resources of this process."""
     feed = app.state.graph.feed
-    return Holdings(
+    return Resources(
         tasks=len(asyncio.all_tasks()),
         fds=len(os.listdir("/proc/self/fd")),
         streams=len(feed),
@@ -71,11 +71,11 @@ class Server:
     process: Process
     port: int
 
-    async def look(self, *, collect: bool = False) -> Holdings:
+    async def resources(self, *, collect: bool = False) -> Resources:
         """Return the server's resources, optionally after a garbage collection."""
         assert self.process.stdin, "the server's input is a pipe"
         self.process.stdin.write(b"collect\n" if collect else b"look\n")
-        return Holdings(**json.loads(await _line(self.process)))
+        return Resources(**json.loads(await _line(self.process)))
 
 
 @asynccontextmanager
@@ -142,7 +142,7 @@ async def _answer(server: uvicorn.Server, app: Starlette) -> None:
     while question := await questions.readline():
         if question == b"collect\n":
             gc.collect()
-        print(json.dumps(asdict(holdings(app))), flush=True)
+        print(json.dumps(asdict(read_resources(app))), flush=True)
     server.should_exit = True
 
 

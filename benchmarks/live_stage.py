@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.inserts import TEXT, Audience
 from benchmarks.live_clients import TIMEOUT_SECONDS, stamped
-from benchmarks.live_server import KEY, Holdings, Server, allow_many_files, served
+from benchmarks.live_server import KEY, Resources, Server, allow_many_files, served
 from benchmarks.stores import private_store, raw
 from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_people
 from graph import Graph
@@ -60,18 +60,18 @@ class Stage:
     async def _publish(self, author: int, text: str) -> None:
         await self.graph.posts.publish(author, stamped(text))
 
-    async def quiet(self, tasks: int | None = None, streams: int = 0) -> Holdings:
+    async def quiet(self, tasks: int | None = None, streams: int = 0) -> Resources:
         """Wait until the server has this number of streams and no other tasks. Return its resources without garbage.
 
         After a timeout, return the current resources.
         """
-        until, now = time.monotonic() + TIMEOUT_SECONDS, await self.server.look()
+        until, now = time.monotonic() + TIMEOUT_SECONDS, await self.server.resources()
         while now.streams != streams or (tasks is not None and now.tasks > tasks):
             if time.monotonic() > until:
                 break
             await asyncio.sleep(POLL_SECONDS)
-            now = await self.server.look()
-        return await self.server.look(collect=True)
+            now = await self.server.resources()
+        return await self.server.resources(collect=True)
 
 
 @asynccontextmanager

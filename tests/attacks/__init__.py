@@ -1,1 +1,1 @@
-"""Attacks on a served application, and what they must not learn, occupy or break."""
+"""Attacks on a running server: what they cost, and what they must not reveal, block or break."""

@@ -1,4 +1,4 @@
-"""Bounds of what attacks may cost, relative to a plain request that is measured in the same run."""
+"""Limits of the cost of attacks, relative to a plain request that is measured in the same run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from tests.attacks.victim import MEGABYTE, PLAIN, Spent, Victim, ask
 
 WARM_UP, ROUNDS, EACH = 100, 9, 40
 REFUSAL, ANONYMOUS = 0.050, 0.100  # seconds of CPU
-REFUSAL_PLAIN, ANONYMOUS_PLAIN = 200, 400  # or as many plain requests, on slower machines
+REFUSAL_PLAIN, ANONYMOUS_PLAIN = 200, 400  # or the cost of this number of plain requests, on slower machines
 ANSWER = 5 * MEGABYTE
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a plain request costs here, in seconds of CPU, and what follows for refusals and for accepted requests."""
+    """The CPU seconds of a plain request on this machine, and the limits for refused and accepted requests."""
 
     plain: float
 
     @classmethod
     def measure(cls, victim: Victim) -> "Bounds":
-        """Measure the median of many plain requests."""
+        """Return the bounds, from the median of many plain requests."""
         with victim.client() as client:
             for _ in range(WARM_UP):
                 ask(client, PLAIN)
@@ -35,23 +35,23 @@ class Bounds:
 
     @property
     def refusal(self) -> float:
-        """The seconds of CPU that a refusal may cost."""
+        """The CPU seconds that a refused request may cost."""
         return max(REFUSAL, REFUSAL_PLAIN * self.plain)
 
     @property
     def anonymous(self) -> float:
-        """The seconds of CPU that an accepted anonymous request may cost."""
+        """The CPU seconds that an accepted anonymous request may cost."""
         return max(ANONYMOUS, ANONYMOUS_PLAIN * self.plain)
 
 
 def assert_within(victim: Victim, bound: float, attack: Callable[[int], object], attempts: int = ATTEMPTS) -> Spent:
-    """Run an attack, and again if it cost more CPU than the bound, since other processes make noise; then fail.
+    """Run an attack and check its CPU time. Repeat an attack that costs too much, because other processes disturb it.
 
-    The attack is told the number of the attempt, so that it can send something that the server has not seen.
+    The attack receives the number of the attempt, so that it can send requests that the server has not seen.
     """
     found = []
     for attempt in range(attempts):
-        with victim.spends() as spent:
+        with victim.measure() as spent:
             attack(attempt)
         found.append(spent)
         if spent.cpu <= bound:

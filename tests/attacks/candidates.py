@@ -1,7 +1,8 @@
-"""Queries written by hand to cost as much as possible: each has pages of `$n`, and grows with them.
+"""Hand-written queries that cost as much as possible. Each one has pages of `$n` items.
 
-In a template, `@100(text)` stands for 100 fields under aliases of their own, `$loud` for the argument that names the
-user with the largest posts, and `$users100`, `$authors15` and `$timelines15` for lists of so many ids.
+In a template, `@100(text)` stands for 100 fields with different aliases, `$loud` for the argument that names the user
+with
+the largest posts, and `$users100`, `$authors15` and `$timelines15` for lists of ids.
 """
 
 import itertools
@@ -102,7 +103,7 @@ ALIASED = re.compile(r"@(\d+)\(")
 
 
 def aliased(text: str) -> str:
-    """Write out the fields that stand under aliases; aliases are numbered throughout."""
+    """Replace the alias markers of a template by fields with numbered aliases."""
     number = itertools.count()
     while found := ALIASED.search(text):
         end, depth = found.end(), 1
@@ -116,7 +117,7 @@ def aliased(text: str) -> str:
 
 
 def filled(template: str, world: World) -> Candidate:
-    """Return the candidate of a template."""
+    """Return the query of a template."""
     pools = {"users": world.users, "authors": world.users[:AUTHORS], "timelines": (world.timeline,)}
 
     def ids(found: re.Match[str]) -> str:
@@ -127,5 +128,5 @@ def filled(template: str, world: World) -> Candidate:
 
 
 def candidates(world: World, *, token: bool = False) -> Mapping[str, Candidate]:
-    """Return the candidates by name: for anonymous clients, or all for clients with a token."""
+    """Return the queries by name: those for anonymous clients, or all of them for clients with a token."""
     return {name: filled(text, world) for name, text in (ANONYMOUS | (WITH_TOKEN if token else {})).items()}

@@ -1,4 +1,4 @@
-"""Clients of attackers: raw requests over sockets, WebSockets, and streams of server-sent events."""
+"""Clients of attackers: raw requests, WebSockets, and streams of server-sent events."""
 
 import contextlib
 import http.client
@@ -11,15 +11,15 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-from tests.attacks.victim import GRAPHQL, PATIENCE, Victim
+from tests.attacks.victim import GRAPHQL, TIMEOUT_SECONDS, Victim
 
 PROTOCOL: Any = "graphql-transport-ws"
-STALLED = 1.0  # seconds after which a server that reads no more has stopped for good
+STALLED = 1.0  # seconds after which a server that does not read has stopped for good
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back for a raw request."""
+    """The response to a raw request."""
 
     status: int
     headers: Mapping[str, str]
@@ -29,7 +29,7 @@ class Answer:
 def request(
     body: object = None, method: str = "POST", path: str = GRAPHQL, headers: Iterable[tuple[str, str]] = ()
 ) -> bytes:
-    """Write a request as bytes; a body that is not bytes is sent as JSON."""
+    """Return a request as bytes. A body that is not bytes is encoded as JSON."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = [f"{method} {path} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in headers)]
     if body is not None:
@@ -38,14 +38,14 @@ def request(
 
 
 def read_answer(connection: socket.socket) -> Answer:
-    """Read one response. Raises an HTTPException or OSError if none comes."""
+    """Return one response. Raises HTTPException or OSError if there is none."""
     with contextlib.closing(http.client.HTTPResponse(connection)) as response:
         response.begin()
         return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
 
 def exchange(victim: Victim, content: bytes, source: str = "127.0.0.1") -> Answer | None:
-    """Send bytes as far as the server takes them, and read one response; None if the server just closed."""
+    """Send bytes until the server stops reading. Return one response, or None if the server closed the connection."""
     with victim.connect(source) as connection:
         push(connection, [content])
         try:
@@ -55,7 +55,7 @@ def exchange(victim: Victim, content: bytes, source: str = "127.0.0.1") -> Answe
 
 
 def push(connection: socket.socket, parts: Iterable[bytes]) -> int:
-    """Send until the parts are through or the server has closed or stopped reading; return the bytes sent."""
+    """Send parts until they are sent, or the server has closed or stopped reading. Return the number of bytes sent."""
     sent = 0
     connection.settimeout(STALLED)
     try:
@@ -68,13 +68,13 @@ def push(connection: socket.socket, parts: Iterable[bytes]) -> int:
     except OSError:
         pass
     finally:
-        connection.settimeout(PATIENCE)
+        connection.settimeout(TIMEOUT_SECONDS)
     return sent
 
 
 @contextlib.contextmanager
 def open_socket(victim: Victim, token: str | None = None, source: str = "127.0.0.1") -> Iterator[ClientConnection]:
-    """Open a WebSocket and have it acknowledged."""
+    """Open a WebSocket and wait for its acknowledgement."""
     url = f"ws://127.0.0.1:{victim.port}{GRAPHQL}"
     with connect(
         url, sock=victim.connect(source), subprotocols=[PROTOCOL], max_size=None, max_queue=None, compression=None
@@ -88,7 +88,7 @@ def open_socket(victim: Victim, token: str | None = None, source: str = "127.0.0
 def receive(opened: ClientConnection) -> dict[str, Any]:
     """Return the next message that is not a ping."""
     while True:
-        message: dict[str, Any] = json.loads(opened.recv(PATIENCE))
+        message: dict[str, Any] = json.loads(opened.recv(TIMEOUT_SECONDS))
         if message["type"] != "ping":
             return message
 
@@ -100,12 +100,12 @@ def subscribe(opened: ClientConnection, id: str, query: str, variables: object =
 
 
 def run_on_socket(opened: ClientConnection, query: str, variables: object = None) -> dict[str, Any]:
-    """Run an operation on a WebSocket until its first answer."""
+    """Run an operation on a WebSocket and return its first result."""
     subscribe(opened, f"{time.monotonic_ns()}", query, variables)
     return receive(opened)
 
 
 def streamed(query: str, variables: object = None, **headers: str) -> bytes:
-    """Write a request for a stream of server-sent events."""
+    """Return a request for a stream of server-sent events."""
     sent = [("accept", "text/event-stream"), *((name.replace("_", "-"), value) for name, value in headers.items())]
     return request({"query": query, "variables": variables}, headers=sent)

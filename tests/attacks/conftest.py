@@ -1,4 +1,4 @@
-"""Servers under attack, one for each way of running; restarted if an attack has ended one."""
+"""Servers under attack, one per configuration. They are restarted after a crash."""
 
 import asyncio
 import sys
@@ -11,10 +11,10 @@ import redis
 from server.embedded import Durability, EmbeddedStore
 from tests.attacks.bounds import Bounds
 from tests.attacks.clients import open_socket, run_on_socket, subscribe
-from tests.attacks.crowds import send_junk
+from tests.attacks.crowds import send_invalid_requests
 from tests.attacks.payloads import EVENTS, LOG_IN
 from tests.attacks.victim import Victim, ask
-from tests.attacks.world import World, settle
+from tests.attacks.world import World, seed_world
 from tests.conftest import need
 
 WARM_UP = 500  # refused requests
@@ -22,7 +22,7 @@ WARM_UP = 500  # refused requests
 
 @pytest.fixture(scope="session")
 def attacked_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Run a Valkey server that no other test empties; give its URL."""
+    """Run a Valkey server for the attacks and yield its URL."""
     need(sys.platform == "linux", "Linux, whose /proc tells what a process spends")
     with EmbeddedStore(tmp_path_factory.mktemp("attacked"), Durability.RELAXED) as store:
         with redis.Redis.from_url(store.url) as client:
@@ -32,15 +32,15 @@ def attacked_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def attacked_world(attacked_store: str) -> World:
-    """Seed what the servers serve."""
-    return asyncio.run(settle(attacked_store))
+    """Seed the world that the servers serve."""
+    return asyncio.run(seed_world(attacked_store))
 
 
 @pytest.fixture(scope="session")
 def unlimited_server(
     attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Victim]:
-    """Serve without rate limits, so that attacks can be repeated."""
+    """Run a server without rate limits, so that attacks can be repeated."""
     with Victim(tmp_path_factory.mktemp("unlimited"), attacked_store, attacked_world) as victim:
         warm_up(victim)
         yield victim
@@ -50,13 +50,13 @@ def unlimited_server(
 def limited_server(
     attacked_store: str, attacked_world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Victim]:
-    """Serve with rate limits, as production does."""
+    """Run a server with rate limits, as in production."""
     with Victim(tmp_path_factory.mktemp("limited"), attacked_store, attacked_world, rates=True) as victim:
         yield victim
 
 
 def warm_up(victim: Victim) -> None:
-    """Let the server start what it starts on first use, so that it does not count as left behind by an attack."""
+    """Cause one-time allocations before the test, so that they do not count as the effect of an attack."""
     token = victim.world.tokens["alice"]
     with open_socket(victim, token) as opened:
         subscribe(opened, "events", EVENTS)
@@ -65,33 +65,33 @@ def warm_up(victim: Victim) -> None:
     with victim.client(token) as client:
         ask(client, 'mutation { publishPost(input: {text: "The first one"}) { post { id } } }')
         ask(client, LOG_IN, input={"login": "alice", "password": "a wrong pass phrase"})
-    send_junk(victim, WARM_UP)
-    victim.settle()
+    send_invalid_requests(victim, WARM_UP)
+    victim.wait_until_idle()
 
 
 @pytest.fixture
 def victim(unlimited_server: Victim) -> Iterator[Victim]:
-    """Give a server without rate limits, which has to survive the test."""
-    unlimited_server.revive()
+    """Yield a server without rate limits, which must survive the test."""
+    unlimited_server.restart_if_ended()
     yield unlimited_server
     assert unlimited_server.alive(), unlimited_server.log()[-2000:]
 
 
 @pytest.fixture
 def limited(limited_server: Victim) -> Iterator[Victim]:
-    """Give a server with rate limits, which has to survive the test."""
-    limited_server.revive()
+    """Yield a server with rate limits, which must survive the test."""
+    limited_server.restart_if_ended()
     yield limited_server
     assert limited_server.alive(), limited_server.log()[-2000:]
 
 
 @pytest.fixture(scope="session")
 def bounds(unlimited_server: Victim) -> Bounds:
-    """Give the bounds of this machine, from what a plain request costs here."""
+    """Return the bounds of this machine."""
     return Bounds.measure(unlimited_server)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder for a server of the test's own."""
+    """Return a folder for a server that only this test uses."""
     return tmp_path / "server"

@@ -1,4 +1,4 @@
-"""Crowds of connections: silent, half-open and slow ones from one address, and well-behaved readers from others."""
+"""Many connections: silent, half-open and slow ones from one address, and well-behaved readers from others."""
 
 import contextlib
 import http.client
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from benchmarks.live_clients import HANDSHAKE
 from tests.attacks.clients import read_answer, request
-from tests.attacks.payloads import junk
+from tests.attacks.payloads import invalid_requests
 from tests.attacks.victim import Victim
 
 QUERY = """{ user(by: {login: "alice"}) { name timeline { posts(first: 10) { nodes { text author { login } } } } } }"""
@@ -33,7 +33,7 @@ REFUSED = (OSError, http.client.HTTPException)
 def stalled(
     victim: Victim, count: int, source: str, kinds: Sequence[str] = tuple(OPENINGS)
 ) -> Iterator[list[socket.socket]]:
-    """Open so many connections that go no further, of all kinds by turns; those that are refused are left out."""
+    """Open connections that make no progress, of all kinds in turn. Refused connections are skipped."""
     opened: list[socket.socket] = []
     try:
         for kind in itertools.islice(itertools.cycle(kinds), count):
@@ -49,7 +49,7 @@ def stalled(
 
 
 def still_open(connections: Sequence[socket.socket]) -> int:
-    """Return how many connections the server has not closed, reading what it has sent."""
+    """Return the number of connections that the server has not closed, reading what it has sent."""
     count = 0
     for connection in connections:
         try:
@@ -66,7 +66,7 @@ def still_open(connections: Sequence[socket.socket]) -> int:
 
 @dataclass(frozen=True)
 class Read:
-    """What readers saw: how many requests succeeded and failed, CPU seconds of the server for each, latencies."""
+    """The readers' results: successful and failed requests, CPU seconds of the server per request, and latencies."""
 
     succeeded: int
     failed: int
@@ -74,7 +74,7 @@ class Read:
     latencies: Sequence[float]
 
     def percentile(self, share: float) -> float:
-        """Return the latency, in ms, that this share of the requests did not exceed."""
+        """Return the percentile of the latencies for a share of the requests, in ms."""
         ordered = sorted(self.latencies)
         return 1000 * ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
@@ -86,7 +86,7 @@ class Read:
 
 
 def read(victim: Victim, sources: Sequence[str], rounds: int) -> Read:
-    """Let a reader of each address send requests on its own connection, by turns."""
+    """Let one reader per address send requests in turn, each on its own connection."""
     content = request({"query": QUERY})
     latencies, failed = [], 0
     with contextlib.ExitStack() as stack:
@@ -105,10 +105,10 @@ def read(victim: Victim, sources: Sequence[str], rounds: int) -> Read:
     return Read(len(latencies) - failed, failed, cpu / len(latencies), latencies)
 
 
-def send_junk(victim: Victim, count: int) -> None:
-    """Send requests that are refused, on new connections where the server closes the old one."""
+def send_invalid_requests(victim: Victim, count: int) -> None:
+    """Send invalid requests, on new connections where the server closes the old one."""
     connection = victim.connect()
-    for content in junk(count):
+    for content in invalid_requests(count):
         try:
             connection.sendall(content)
             closing = read_answer(connection).headers.get("connection") == "close"

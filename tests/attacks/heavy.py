@@ -1,4 +1,4 @@
-"""Valid queries that grow where it costs: large pages, aliases, lists of ids, nested connections, repeated leaves."""
+"""Generated valid queries with large pages, aliases, lists of ids, nested connections and repeated leaves."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ class HeavyWriter:
         self._aliases = ALIASES
 
     def write(self) -> str:
-        """Write the query."""
+        """Return the query."""
         parts = [f"r{at}: {self._root()}" for at in range(1 + self._tape.below(3))]
         return "{ " + " ".join(parts) + " }"
 

@@ -1,4 +1,4 @@
-"""What attackers send: documents, texts, headers, filters and junk, for tests and for `benchmarks.attacks`."""
+"""Payloads of attacks: documents, texts, headers, filters and invalid requests, for tests and `benchmarks.attacks`."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 EVENTS = 'subscription { events(filter: {keywords: ["nobody writes this"]}) { cursor } }'
 LOG_IN = "mutation ($input: LogInInput!) { logIn(input: $input) { session { token } userErrors { code } } }"
 SIGN_UP = "mutation ($input: SignUpInput!) { signUp(input: $input) { session { token } userErrors { code field } } }"
-# To normalise combining characters takes time that grows with the square of their number; these are 44 and 240 KB.
+# The time to normalise combining characters grows with the square of their number. These are 44 and 240 KB.
 COMBINING = "a" + "\u0315" * 11_000 + "\u0300" * 11_000
 LARGER = "a" + "\u0315" * 60_000 + "\u0300" * 60_000
 ALICE = 'user(by: {login: "alice"})'
@@ -74,22 +74,22 @@ FOLLOW = """mutation ($ids: [ID!]!) {
 
 
 def filter_by_users(world: World, at: int) -> dict[str, list[str]]:
-    """Write a filter of thousands of users, nearly all of whom do not exist."""
+    """Return a filter of thousands of users, nearly all of whom do not exist."""
     return {
         "users": [world.users[0], *ids.encode_all(ids.Kind.USER, range(10**9 * (1 + at), 10**9 * (1 + at) + 2_500))]
     }
 
 
 def filter_by_keywords(world: World, at: int) -> dict[str, list[str]]:
-    """Write a filter of thousands of words."""
+    """Return a filter of thousands of words."""
     return {"keywords": [" ".join(f"w{at}x{index}x{word}" for word in range(25)) for index in range(79)]}
 
 
 FILTERS: dict[str, Callable[[World, int], Any]] = {"users": filter_by_users, "keywords": filter_by_keywords}
 
 
-def junk(count: int) -> Iterator[bytes]:
-    """Write requests that are refused, each another one."""
+def invalid_requests(count: int) -> Iterator[bytes]:
+    """Yield different invalid requests."""
     for at in range(count):
         salt = secrets.token_hex(4)
         yield (
@@ -108,7 +108,7 @@ def junk(count: int) -> Iterator[bytes]:
 
 
 def follow_stream(world: World, selection: str, size: int) -> str:
-    """Write a subscription to the follows of the largest user."""
+    """Return a subscription to the follows of the user with the largest posts."""
     selection = aliased(selection.replace("$n", str(size)))
     kinds = f"... on UserFollowed {{ {selection} }} ... on UserUnfollowed {{ {selection} }}"
     return f'subscription {{ events(filter: {{users: ["{world.loud}"]}}) {{ __typename cursor {kinds} }} }}'

@@ -1,4 +1,4 @@
-"""What the server counts for a query: its points, and the bytes that its answer may have."""
+"""The server's estimate for a query: its points, and the maximum size of its response."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ def weights() -> Weights:
 
 
 def demand_of(text: str) -> OperationCost:
-    """Return what a query without variables demands, as the server counts it; nothing if it cannot be read."""
+    """Return the cost of a query without variables, or nothing if the query cannot be parsed."""
     try:
         return CostAnalysis(weights(), parse(text), {}).of(None)
     except (GraphQLError, KeyError):

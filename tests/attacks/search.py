@@ -1,8 +1,10 @@
-"""Search for the request that costs the server most: `python -m tests.attacks.search [--seconds N]`.
+"""Search for the most expensive request: `python -m tests.attacks.search [--seconds N]`.
 
-Hypothesis targets the CPU time of the server for a request that it accepts, over generated queries and a set written by
-hand; the pages of each are made as large as the server allows. Prints the most expensive ones with their CPU time, the
-bytes of the answer and the points that the server counts, and the most expensive refusals.
+Hypothesis targets the server's CPU time for accepted requests, with generated and hand-written queries. The pages of
+each
+query are as large as the server allows. Prints the most expensive requests with CPU time, response bytes and points,
+and the
+most expensive refusals.
 """
 
 import argparse
@@ -28,22 +30,22 @@ from tests.attacks.candidates import Candidate, candidates
 from tests.attacks.heavy import HeavyWriter
 from tests.attacks.points import demand_of
 from tests.attacks.victim import MEGABYTE, Victim
-from tests.attacks.world import LOUD, World, settle
+from tests.attacks.world import LOUD, World, seed_world
 from tests.executor.differential.tapes import Tape, tapes
 
 TAPE = 160
-EXAMPLES = 200  # of one run of Hypothesis; runs follow each other until the time is up
+EXAMPLES = 200  # per run of Hypothesis; runs are repeated until the time is over
 SIZES = tuple(range(1, 101))
 REPEATS = 3
 SHOWN = 10
-KEPT = 80  # of each kind, until they are measured again
+KEPT = 80  # of each kind, until the final measurement
 SHOWN_TEXT = 400
 IDS = re.compile(r'\["[^\]]*\]')
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one request cost the server: seconds of CPU, bytes of the answer, the points that the server counted."""
+    """The cost of one request: the server's CPU seconds, bytes of the response, and the points that it counted."""
 
     cpu: float
     bytes: int
@@ -67,7 +69,7 @@ class Cost:
 
 
 class Meter:
-    """Sends queries on one connection, and tells what each cost the server."""
+    """Sends queries on one connection and measures their cost."""
 
     def __init__(self, victim: Victim, who: str, token: str | None) -> None:
         self._victim = victim
@@ -81,7 +83,7 @@ class Meter:
         self._connection.close()
 
     def measure(self, name: str, text: str, repeats: int = 1) -> Cost:
-        """Send a query, each time as one that the server has not seen; give the cheapest of its repeats."""
+        """Send a query several times, each time in a form that the server has not seen. Return the lowest cost."""
         return min(self._once(name, text) for _ in range(repeats))
 
     def _once(self, name: str, text: str) -> Cost:
@@ -93,16 +95,16 @@ class Meter:
             response = self._connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
-            self._connection.close()  # the next request opens it again
+            self._connection.close()  # the next request opens a new connection
             return Cost(self._victim.cpu() - before, 0, demand_of(text), False, self.who, f"{name}: {error!r}", text)
         cpu = self._victim.cpu() - before
         accepted = response.status == 200 and answer.startswith(b'{"data":{')
         return Cost(cpu, len(answer), demand_of(text), accepted, self.who, name, text)
 
     def largest(self, name: str, write: Callable[[float], str]) -> tuple[Cost, Cost | None]:
-        """Find the largest size, from 0 to 1, with which a query is accepted; else give its smallest form.
+        """Return the cost of a query at the largest accepted scale, from 0 to 1, or else of its smallest form.
 
-        Also gives the most expensive refusal on the way, if any.
+        Also return the most expensive refusal of the search, if any.
         """
         best, refused = self.measure(name, write(1.0), REPEATS), None
         low, high = 0.0, 1.0
@@ -117,20 +119,20 @@ class Meter:
                 low, best = middle, max(best, found)
             else:
                 high, refused = middle, max(refused, found)
-        if best.accepted:  # once more: a garbage collection may have fallen into the first measurement
+        if best.accepted:  # again, because a garbage collection may have disturbed the first measurement
             best = min(best, self.measure(name, best.text, REPEATS - 1))
         return best, refused
 
 
-class Tops:
-    """The most expensive requests that were met, each shape once."""
+class MostExpensive:
+    """The most expensive requests, one of each shape."""
 
     def __init__(self) -> None:
         self.accepted: dict[tuple[str, str], Cost] = {}
         self.refused: dict[tuple[str, str], Cost] = {}
 
     def note(self, *costs: Cost | None) -> None:
-        """Note what was met."""
+        """Add a result."""
         for cost in costs:
             if cost is not None:
                 kept = self.accepted if cost.accepted else self.refused
@@ -141,18 +143,18 @@ class Tops:
 
 
 def sized(candidate: Candidate, scale: float) -> str:
-    """Return a candidate with pages of up to 100, by a scale from 0 to 1."""
+    """Return a candidate with pages of up to 100 items, by a scale from 0 to 1."""
     return candidate(max(1, round(100 * scale)))
 
 
-def by_hand(meter: Meter, written: Mapping[str, Candidate], tops: Tops) -> None:
-    """Measure the candidates that were written by hand."""
+def by_hand(meter: Meter, written: Mapping[str, Candidate], tops: MostExpensive) -> None:
+    """Measure the hand-written candidates."""
     for name, candidate in written.items():
         tops.note(*meter.largest(name, partial(sized, candidate)))
 
 
-def generated(meter: Meter, world: World, tops: Tops, until: float) -> int:
-    """Let Hypothesis look for expensive queries until the time is up; tell how many were measured."""
+def generated(meter: Meter, world: World, tops: MostExpensive, until: float) -> int:
+    """Let Hypothesis generate expensive queries until the time is over. Return the number of measured queries."""
     count = 0
     for run in itertools.count():
         if time.monotonic() >= until:
@@ -167,7 +169,7 @@ def generated(meter: Meter, world: World, tops: Tops, until: float) -> int:
             suppress_health_check=list(HealthCheck),
         )
         @given(tapes(TAPE))
-        def look(tape: Tape) -> None:
+        def run_example(tape: Tape) -> None:
             nonlocal count
             if time.monotonic() >= until:
                 return
@@ -177,7 +179,7 @@ def generated(meter: Meter, world: World, tops: Tops, until: float) -> int:
                 target(best.cpu)
             tops.note(best, refused)
 
-        look()
+        run_example()
     raise AssertionError("unreachable")
 
 
@@ -195,14 +197,14 @@ def main() -> None:
     ):
         with redis.Redis.from_url(store.url) as client:
             client.config_set("appendonly", "no")
-        world = asyncio.run(settle(store.url, posts=options.posts, followers=options.followers, posts_each=100))
+        world = asyncio.run(seed_world(store.url, posts=options.posts, followers=options.followers, posts_each=100))
         with Victim(Path(name) / "server", store.url, world) as victim:
             search(victim, world, options.seconds, options.json)
 
 
 def search(victim: Victim, world: World, seconds: float, file: Path | None) -> None:
-    """Search, and print what was found."""
-    tops = Tops()
+    """Run the search and print the results."""
+    tops = MostExpensive()
     meters = (Meter(victim, "anonymous", None), Meter(victim, "token", world.tokens[LOUD]))
     plain = meters[0].measure("plain", '{ user(by: {login: "alice"}) { login name } }', 50)
     print(f"A plain query takes {1000 * plain.cpu:.2f} ms of CPU, parsed each time.")

@@ -1,7 +1,9 @@
-"""The process under attack: what `fanline serve` runs, which also reports what it holds.
+"""The process under attack: runs the same as `fanline serve`, and reports its resources.
 
-`python -m tests.attacks.serving` takes its settings from the environment and prints its port. For each line on its
-standard input it prints a line of JSON; the line `collect` collects garbage first. The process ends with its input.
+`python -m tests.attacks.serving` takes its settings from the environment and prints its port. It answers each line of
+its
+standard input with a line of JSON. The line `collect` runs the garbage collector first. The process ends with its
+input.
 """
 
 import asyncio
@@ -23,8 +25,8 @@ from server.settings import Settings
 DESCRIPTORS = "ATTACKS_DESCRIPTORS"
 
 
-def holdings() -> dict[str, int]:
-    """Return how many unfinished tasks, live streams and objects this process has."""
+def read_resources() -> dict[str, int]:
+    """Return the numbers of unfinished tasks, live streams and objects of this process."""
     objects = gc.get_objects()
     return {
         "tasks": sum(isinstance(each, asyncio.Task) and not each.done() for each in objects),
@@ -38,7 +40,7 @@ def answer() -> None:
     for line in sys.stdin:
         if line == "collect\n":
             gc.collect()
-        print(json.dumps(holdings()), flush=True)
+        print(json.dumps(read_resources()), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""Accounts under attack: hashing, passwords of others, weak ones, sessions that ended, and floods of writes."""
+"""Attacks on accounts: hashing, passwords, ended sessions, and many writes."""
 
 import itertools
 import json
@@ -22,18 +22,18 @@ GOOD = "a long and lonely pass phrase"
 WRONG = {"WRONG_CREDENTIALS"}
 
 
-def a_login() -> str:
-    """Make up a login that nobody has."""
+def new_login() -> str:
+    """Return an unused login."""
     return f"u{secrets.token_hex(8)}"
 
 
 def from_address(victim: Victim, address: str) -> httpx.Client:
-    """Return a client that connects from an address of this machine."""
+    """Return a client that connects from a local address."""
     return victim.client(transport=httpx.HTTPTransport(local_address=address, verify=False))
 
 
 def user_errors(answer: httpx.Response) -> set[str]:
-    """Return the codes of an answer's user errors, or else of its errors."""
+    """Return the codes of the user errors of a response, or else of its errors."""
     found = answer.json()
     if found.get("errors"):
         return {error["extensions"]["code"] for error in found["errors"]}
@@ -42,18 +42,18 @@ def user_errors(answer: httpx.Response) -> set[str]:
 
 @pytest.fixture
 def token(victim: Victim) -> str:
-    """Return the token of a user."""
+    """Return a user's token."""
     return victim.world.tokens["erin"]
 
 
 @pytest.fixture(scope="module")
 def log_in(unlimited_server: Victim) -> float:
-    """Return the seconds of CPU that an ordinary log-in takes; nearly all are its hash."""
-    unlimited_server.revive()
+    """Return the CPU seconds of an ordinary log-in, nearly all for its hash."""
+    unlimited_server.restart_if_ended()
     found = []
     for _ in range(3):
-        with unlimited_server.client() as client, unlimited_server.spends() as spent:
-            ask(client, LOG_IN, input={"login": a_login(), "password": GOOD})
+        with unlimited_server.client() as client, unlimited_server.measure() as spent:
+            ask(client, LOG_IN, input={"login": new_login(), "password": GOOD})
         found.append(spent.cpu)
     return max(found)
 
@@ -62,9 +62,9 @@ def log_in(unlimited_server: Victim) -> float:
 @pytest.mark.parametrize(
     ("query", "given"),
     [
-        (SIGN_UP, lambda text: {"login": a_login(), "password": GOOD, "name": text}),
+        (SIGN_UP, lambda text: {"login": new_login(), "password": GOOD, "name": text}),
         (SIGN_UP, lambda text: {"login": text, "password": GOOD}),
-        (SIGN_UP, lambda text: {"login": a_login(), "password": text}),
+        (SIGN_UP, lambda text: {"login": new_login(), "password": text}),
         (LOG_IN, lambda text: {"login": text, "password": GOOD}),
         (LOG_IN, lambda text: {"login": "erin", "password": text}),
         (PROFILE, lambda text: {"name": text}),
@@ -89,9 +89,9 @@ def log_in(unlimited_server: Victim) -> float:
 def test_x02_combining_characters(
     victim: Victim, bounds: Bounds, log_in: float, token: str, query: str, given: Callable[[str], Any], text: str
 ) -> None:
-    """X2: 250 KB of combining characters as a name took 45 seconds, and every other text as long.
+    """X2: 250 KB of combining characters as a name took 45 seconds, and as long in every other text.
 
-    Only a log-in may cost more than a refusal, by one hash, as every log-in does: how long it takes tells nothing.
+    Only a log-in may cost more than a refusal, by one hash, so that its duration reveals nothing.
     """
 
     def attack(attempt: int) -> None:
@@ -105,7 +105,7 @@ def test_x02_combining_characters(
 
 @pytest.mark.parametrize("size", [2, 400])
 def test_x02_combining_characters_in_keywords(victim: Victim, bounds: Bounds, size: int) -> None:
-    """X2: keywords of a filter are text too."""
+    """X2: the keywords of a filter are also text."""
     query = "subscription ($words: [String!]) { events(filter: {keywords: $words}) { cursor } }"
 
     def attack(attempt: int) -> None:
@@ -121,7 +121,7 @@ def test_x06_hundred_log_ins_in_one_document(victim: Victim, bounds: Bounds) -> 
 
     def attack(attempt: int) -> None:
         fields = " ".join(
-            f'a{at}: logIn(input: {{login: "{a_login()}", password: "{GOOD}"}}) {{ userErrors {{ code }} }}'
+            f'a{at}: logIn(input: {{login: "{new_login()}", password: "{GOOD}"}}) {{ userErrors {{ code }} }}'
             for at in range(100)
         )
         with victim.client() as client:
@@ -132,11 +132,11 @@ def test_x06_hundred_log_ins_in_one_document(victim: Victim, bounds: Bounds) -> 
 
 @pytest.mark.parametrize("field", ["logIn", "signUp"])
 def test_x06_two_hashes_in_one_document(victim: Victim, bounds: Bounds, field: str) -> None:
-    """X6: one field of a document hashes, whether it logs in or signs up, and through whatever fragment."""
+    """X6: a document runs at most one hash, for a log-in or a sign-up, also in fragments."""
 
     def attack(attempt: int) -> None:
         fields = " ".join(
-            f'... @include(if: true) {{ a{at}: {name}(input: {{login: "{a_login()}", password: "{GOOD}"}}) '
+            f'... @include(if: true) {{ a{at}: {name}(input: {{login: "{new_login()}", password: "{GOOD}"}}) '
             "{ userErrors { code } } }"
             for at, name in enumerate(("logIn", field))
         )
@@ -147,9 +147,9 @@ def test_x06_two_hashes_in_one_document(victim: Victim, bounds: Bounds, field: s
 
 
 def test_x06_log_ins_of_clients_that_left(victim: Victim, log_in: float) -> None:
-    """X6: hashing went on after the client had left. Of 40 clients that leave, a few may cost what they asked for."""
-    inputs = ({"login": a_login(), "password": GOOD} for _ in itertools.count())
-    with victim.spends() as spent:
+    """X6: hashing continued after the client had left. Of 40 clients that leave, only a few may cost a hash."""
+    inputs = ({"login": new_login(), "password": GOOD} for _ in itertools.count())
+    with victim.measure() as spent:
         for _ in range(40):
             with victim.connect() as connection:
                 connection.sendall(request({"query": LOG_IN, "variables": {"input": next(inputs)}}))
@@ -157,9 +157,9 @@ def test_x06_log_ins_of_clients_that_left(victim: Victim, log_in: float) -> None
     assert spent.cpu <= 10 * log_in
 
 
-def test_x07_wrong_passwords_lock_nobody_else_out(limited: Victim) -> None:
-    """X7: after 12 wrong passwords for somebody else, the victim was locked out for 15 minutes."""
-    login = a_login()
+def test_x07_wrong_passwords_do_not_lock_a_user_out(limited: Victim) -> None:
+    """X7: after 12 wrong passwords from another address, the user could not log in for 15 minutes."""
+    login = new_login()
     with from_address(limited, "127.11.0.1") as victim, from_address(limited, "127.12.0.1") as attacker:
         assert not user_errors(ask(victim, SIGN_UP, input={"login": login, "password": GOOD}))
         for _ in range(12):
@@ -169,19 +169,19 @@ def test_x07_wrong_passwords_lock_nobody_else_out(limited: Victim) -> None:
 
 @pytest.mark.parametrize("forwarded", [False, True], ids=["one address", "a forged address each"])
 def test_x07_passwords_cannot_be_sprayed(limited: Victim, forwarded: bool) -> None:
-    """X7: one address could try a password on as many logins as it liked; X19: or name another in X-Forwarded-For."""
+    """X7: one address could try a password on any number of logins. X19: it could name another in X-Forwarded-For."""
     tried = 0
     with from_address(limited, f"127.13.{forwarded:d}.1") as attacker:
         for at in range(30):
             headers = {"x-forwarded-for": f"203.0.113.{at}"} if forwarded else {}
-            variables = {"input": {"login": a_login(), "password": "fanline-demo"}}
+            variables = {"input": {"login": new_login(), "password": "fanline-demo"}}
             answer = attacker.post(GRAPHQL, json={"query": LOG_IN, "variables": variables}, headers=headers)
             tried += user_errors(answer) == WRONG
     assert tried <= 15
 
 
 def test_x16_follows_are_limited(limited: Victim) -> None:
-    """X16: one token made 10,000 follows and unfollows in 1.2 seconds."""
+    """X16: one token could follow and unfollow 10,000 users in 1.2 seconds."""
     ids = list(limited.world.users[1:51])
     document = """mutation ($ids: [ID!]!) {
       follow(input: {userIds: $ids}) { results { outcome } userErrors { code } }
@@ -204,7 +204,7 @@ def test_x16_follows_are_limited(limited: Victim) -> None:
 def test_x17_nothing_is_written_after_the_log_out(victim: Victim) -> None:
     """X17: `mutation { logOut publishPost }` published the post after the log-out."""
     with victim.client() as client:
-        joined = ask(client, SIGN_UP, input={"login": a_login(), "password": GOOD}).json()
+        joined = ask(client, SIGN_UP, input={"login": new_login(), "password": GOOD}).json()
     mutation = """mutation {
       logOut(input: {}) { userErrors { code } }
       publishPost(input: {text: "after the end"}) { post { id } userErrors { code } }
@@ -220,7 +220,7 @@ def test_x17_nothing_is_written_after_the_log_out(victim: Victim) -> None:
 )
 def test_x18_weak_passwords(victim: Victim, password: str) -> None:
     """X18: `password`, the login itself and eight spaces were accepted."""
-    login = a_login()
+    login = new_login()
     chosen = {"the login": login, "THE LOGIN": login.upper()}.get(password, password)
     with victim.client() as client:
         answer = ask(client, SIGN_UP, input={"login": login, "password": chosen})

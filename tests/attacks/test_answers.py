@@ -1,4 +1,4 @@
-"""Queries for as much as possible: what the server accepts is small and cheap, and the rest is refused at once."""
+"""Queries for the largest responses: accepted ones are small and cheap, others are refused before execution."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ STEPS = 7  # of a binary search for the largest page: 1 to 100
 
 
 def accepted(victim: Victim, query: str) -> int | None:
-    """Send a query; return the bytes of its answer, or None if it is refused."""
+    """Send a query and return the size of its response, or None if it is refused."""
     with victim.client() as client:
         answer = ask(client, query)
     assert answer.status_code < 500
@@ -20,13 +20,13 @@ def accepted(victim: Victim, query: str) -> int | None:
 
 
 def salted(victim: Victim, query: str, attempt: int) -> int | None:
-    """Send a query as one that the server has not seen."""
+    """Send a query in a form that the server has not seen."""
     return accepted(victim, f"{query} #{attempt}")
 
 
 @pytest.mark.parametrize("name", ANONYMOUS)
 def test_x03_the_largest_queries(victim: Victim, bounds: Bounds, name: str) -> None:
-    """X3: 1.5 KB with `text` under 100 aliases returned 571 MB. Queries have the largest pages that are accepted."""
+    """X3: 1.5 KB with `text` under 100 aliases returned 571 MB. Queries have the largest accepted pages."""
     write = candidates(victim.world)[name]
     low, high = 0, 101
     while high - low > 1:
@@ -48,19 +48,19 @@ def test_x03_the_largest_queries(victim: Victim, bounds: Bounds, name: str) -> N
 
 
 def test_x03_answers_leave_no_memory_behind(victim: Victim) -> None:
-    """X3: the process kept 743 MB after one answer."""
+    """X3: the process kept 743 MB after one response."""
     written = candidates(victim.world)
-    before = victim.look(collect=True).rss
+    before = victim.resources(collect=True).rss
     for name in ("15 timelines of texts under 100 aliases", "texts under 100 aliases", "posts with everything"):
         for size in (5, 20, 95):
             accepted(victim, written[name](size))
-    grown = victim.look(collect=True).rss - before
+    grown = victim.resources(collect=True).rss - before
     print(f"{grown / MEGABYTE:.1f} MB more")
     assert grown <= 40 * MEGABYTE
 
 
 def test_x03_the_size_of_an_answer_is_bounded_on_streams_too(victim: Victim) -> None:
-    """X3: server-sent events have the same bound."""
+    """X3: server-sent events have the same limit."""
     query = candidates(victim.world)["texts under 100 aliases"](100)
     size = 0
     with (

@@ -1,19 +1,19 @@
-"""Connections that are flooded, held or abused: the server bounds what each may take."""
+"""Attacks on connections: floods, held connections and protocol abuse. The server limits what each one may take."""
 
 import pytest
 
 from benchmarks.live_clients import HANDSHAKE, PING, frame
 from tests.attacks.bounds import Bounds, assert_within
 from tests.attacks.clients import exchange, push, request, streamed
-from tests.attacks.crowds import send_junk
+from tests.attacks.crowds import send_invalid_requests
 from tests.attacks.payloads import EVENTS, HEADS
 from tests.attacks.victim import MEGABYTE, PLAIN, Victim
 
 GET = request(method="GET", path="/health/live")
 CONNECTIONS = 4
 JUNK, LONG_JUNK = 3_000, 60_000
-REMEMBERED = 80_000  # objects of the refusals that the server remembers, to answer them faster
-GARBAGE = 64 * MEGABYTE  # by which the server grows before it collects garbage
+REMEMBERED = 80_000  # objects of cached refusals
+GARBAGE = 64 * MEGABYTE  # growth of the server before it collects garbage
 
 
 @pytest.mark.parametrize("behind", ["a stream", "a slow body"])
@@ -21,12 +21,12 @@ def test_x04_pipelined_requests(victim: Victim, behind: str) -> None:
     """X4: requests pipelined behind an event stream, then closed, leaked 25 MB a connection for good."""
     first = streamed(EVENTS) if behind == "a stream" else request(b"{" * 1000)[:-900]
     pipelined = GET * (10 * MEGABYTE // len(GET))
-    before = victim.look(collect=True)
+    before = victim.resources(collect=True)
     for _ in range(CONNECTIONS):
         with victim.connect() as connection:
             sent = push(connection, [first, pipelined])
-    victim.settle()
-    after = victim.look_until(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
+    victim.wait_until_idle()
+    after = victim.wait_for_resources(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
     print(f"{sent / MEGABYTE:.1f} MB were taken; {(after.rss - before.rss) / MEGABYTE:.1f} MB more; {before} {after}")
     assert after.streams == before.streams
     assert after.tasks <= before.tasks
@@ -36,7 +36,7 @@ def test_x04_pipelined_requests(victim: Victim, behind: str) -> None:
 
 
 def test_x04_pipelined_requests_are_answered_in_order(victim: Victim) -> None:
-    """A few pipelined requests still work: a bound on them is not a ban."""
+    """A few pipelined requests still work."""
     query = request({"query": PLAIN})
     with victim.connect() as connection:
         push(connection, [query * 3])
@@ -70,22 +70,22 @@ def test_x11_pings_without_reading(victim: Victim, bounds: Bounds, payload: byte
 
 
 def test_x13_a_refusal_is_the_last_thing_that_is_written(victim: Victim) -> None:
-    """A request that waits for `100 Continue` and then breaks the framing logged a traceback."""
+    """A request that waits for `100 Continue` and then breaks the framing caused a traceback in the log."""
     head = b"POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n"
-    with victim.spends() as spent:
+    with victim.measure() as spent:
         for _ in range(10):
             answer = exchange(victim, head + b"transfer-encoding: chunked\r\n\r\n-1\r\n{}")
             assert answer is None or answer.status in (100, 400)
     assert spent.logged == 0
 
 
-def test_x13_junk(victim: Victim, long_profile: bool) -> None:
-    """X13: refused requests left 11 KB each that was not collected, and 80 to 500 bytes of log."""
+def test_x13_invalid_requests(victim: Victim, long_profile: bool) -> None:
+    """X13: each refused request left 11 KB that was not collected, and 80 to 500 bytes of log."""
     count = LONG_JUNK if long_profile else JUNK
-    before = victim.look(collect=True)
-    with victim.spends() as spent:
-        send_junk(victim, count)
-    after = victim.look(collect=True)
+    before = victim.resources(collect=True)
+    with victim.measure() as spent:
+        send_invalid_requests(victim, count)
+    after = victim.resources(collect=True)
     print(f"each: {1000 * spent.cpu / count:.2f} ms, {spent.grown / count:.0f} B more; {spent.logged} B of log")
     assert spent.logged <= 32_000
     assert spent.grown <= min(GARBAGE, 5_000 * count) + 16 * MEGABYTE

@@ -1,4 +1,4 @@
-"""Documents and variables that make the server think: each costs at most what a refusal may."""
+"""Attacks with documents and variables: each costs at most as much as a refusal may."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ DIGITS = "9" * 5_000
 
 
 def send(victim: Victim, transport: str, query: str, variables: object = None) -> str:
-    """Send an operation over a transport; return the answer as text."""
+    """Send an operation over a transport and return the response as text."""
     if transport == "websocket":
         with open_socket(victim) as opened:
             return json.dumps(run_on_socket(opened, query, variables))
@@ -44,7 +44,7 @@ def test_x01_lines_times_invalid_variables(victim: Victim, bounds: Bounds, trans
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_x01_lines_times_unknown_fields(victim: Victim, bounds: Bounds, transport: str) -> None:
-    """X1: errors of validation are as few, and their locations as cheap, as those of variables."""
+    """X1: validation errors are as few, and their locations as cheap, as those of variables."""
 
     def attack(attempt: int) -> None:
         query = "\n" * 40_000 + "{" + " ".join(f"nothing{attempt}{index}" for index in range(490)) + "}"
@@ -54,7 +54,7 @@ def test_x01_lines_times_unknown_fields(victim: Victim, bounds: Bounds, transpor
 
 
 def an_id(numbers: str) -> str:
-    """Write a global id with these numbers."""
+    """Return a global id with these numbers."""
     return base64.urlsafe_b64encode(f"User:{numbers}".encode()).decode().rstrip("=")
 
 
@@ -89,7 +89,7 @@ HUGE: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", HUGE)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_x12_numbers_of_5000_digits(victim: Victim, bounds: Bounds, name: str, transport: str) -> None:
-    """X12: an id of 5,000 digits gave the only 5xx, and a traceback in the log for each."""
+    """X12: an id of 5,000 digits caused a 5xx response, and a traceback in the log."""
     query, variables = HUGE[name]
     spent = assert_within(
         victim, bounds.refusal, lambda attempt: send(victim, transport, f"{query} #{attempt}", variables)
@@ -99,7 +99,7 @@ def test_x12_numbers_of_5000_digits(victim: Victim, bounds: Bounds, name: str, t
 
 
 def test_x12_numbers_of_5000_digits_in_json(victim: Victim, bounds: Bounds) -> None:
-    """X12: numbers of JSON that no integer type holds are refused, in bodies, parameters and messages."""
+    """X12: JSON numbers that exceed all integer types are refused in bodies, parameters and messages."""
     body = b'{"query": "query ($first: Int) { viewer { id } }", "variables": {"first": %s}}' % DIGITS.encode()
 
     def attack(attempt: int) -> None:

@@ -1,4 +1,4 @@
-"""What a stranger reaches or is told: metrics, files, redirects, headers, handshakes."""
+"""What anonymous clients can reach or learn: metrics, files, redirects, headers, handshakes."""
 
 import stat
 from pathlib import Path
@@ -14,13 +14,13 @@ UPGRADE = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 
 
 
 def test_x19_metrics_are_not_public(victim: Victim) -> None:
-    """X19: anybody could read `/metrics`, and each reading takes round trips."""
+    """X19: `/metrics` was public, and each request takes round trips."""
     with victim.client() as client:
         assert client.get("/metrics").status_code in (401, 403, 404)
 
 
 def test_x19_files_are_private(victim: Victim) -> None:
-    """X19: `archive.sqlite` could be read by every user of the machine."""
+    """X19: `archive.sqlite` was readable by every user of the machine."""
     folder = Path(victim.log_file).parent
     files = [path for path in folder.rglob("*") if path.is_file() and path != victim.log_file]
     assert [path.name for path in files if path.name.startswith("archive.sqlite")]
@@ -30,7 +30,7 @@ def test_x19_files_are_private(victim: Victim) -> None:
 
 @pytest.mark.parametrize("path", ["/graphql/", "//graphql", "/graphql//", "/health/live/", "/health/ready/"])
 def test_x19_no_redirect_to_a_host_of_the_client(victim: Victim, path: str) -> None:
-    """X19: `/graphql/` redirected to whatever `Host` the request named."""
+    """X19: `/graphql/` redirected to the host in the `Host` header."""
     with victim.client() as client:
         for method in ("GET", "POST"):
             answer = client.request(method, path, headers={"host": "evil.example"})
@@ -39,7 +39,7 @@ def test_x19_no_redirect_to_a_host_of_the_client(victim: Victim, path: str) -> N
 
 @pytest.mark.parametrize("path", ["/graphql", "/health/live", "/nothing", "/graphql/"])
 def test_x19_answers_are_not_sniffed(victim: Victim, path: str) -> None:
-    """X19: no answer had `X-Content-Type-Options: nosniff`."""
+    """X19: no response had `X-Content-Type-Options: nosniff`."""
     with victim.client() as client:
         assert client.get(path).headers["x-content-type-options"] == "nosniff"
         assert client.post(path, json={"query": PLAIN}).headers["x-content-type-options"] == "nosniff"
@@ -67,8 +67,8 @@ HANDSHAKES = {
 @pytest.mark.parametrize("name", HANDSHAKES)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("path", ["/graphql", "/nothing"])
-def test_x19_odd_handshakes_are_answered(victim: Victim, name: str, method: str, path: str) -> None:
-    """X19: odd WebSocket handshakes were never answered."""
+def test_x19_malformed_handshakes_are_answered(victim: Victim, name: str, method: str, path: str) -> None:
+    """X19: malformed WebSocket handshakes were never answered."""
     head = "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *HANDSHAKES[name], "", ""])
     with victim.connect() as connection:
         connection.settimeout(5)
@@ -81,7 +81,7 @@ def test_x19_odd_handshakes_are_answered(victim: Victim, name: str, method: str,
 
 
 def test_x19_a_request_after_a_refused_handshake(victim: Victim) -> None:
-    """The connection of a refused handshake is closed, or good for the next request; never in between."""
+    """The connection of a refused handshake is either closed or usable for the next request."""
     head = "\r\n".join(["GET /graphql HTTP/1.1", "Host: localhost", *HANDSHAKES["an old version"], "", ""])
     with victim.connect() as connection:
         connection.settimeout(5)

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from graph import Graph
-from server.settings import Env, Settings
+from server.setting_values import Env
+from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
 
 QUERY = "{ viewer { login } }"
@@ -32,7 +33,7 @@ DEBUGGING = ("tracing", "debug", "exception", "stacktrace", "Traceback", 'File "
 
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
-    """Give settings for production, with nothing else changed."""
+    """Return the settings for production, with all other settings at their defaults."""
     return Settings(env=Env.PRODUCTION, store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=False)
 
 
@@ -44,7 +45,7 @@ async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
 
 
 def refusal(response: httpx.Response, code: str) -> str:
-    """Return the message of the only error, which has this code; no data came with it."""
+    """Return the message of a response's only error, which must have this code. There must be no data."""
     body = response.json()
     (error,) = body["errors"]
     assert body.get("data") is None
@@ -53,14 +54,14 @@ def refusal(response: httpx.Response, code: str) -> str:
 
 
 async def test_alias_overloading(api: Api) -> None:
-    """One field under 101 aliases is refused before it is validated or executed."""
+    """One field under 101 aliases is refused before validation and execution."""
     response = await api.ask("{" + " ".join(f"alias{number}: __typename" for number in range(101)) + "}")
 
     assert "101 aliases" in refusal(response, "COST_LIMIT")
 
 
 async def test_array_based_batching(api: Api) -> None:
-    """A list of requests is refused as a whole."""
+    """A list of requests is refused."""
     response = await api.client.post("/graphql", json=[{"query": QUERY}] * 10)
 
     assert response.status_code == 400
@@ -79,7 +80,7 @@ async def test_directive_overloading_with_unknown_directives(api: Api, repeated:
 
 
 async def test_directive_overloading_with_known_directives(api: Api) -> None:
-    """A directive that is valid by itself may not be repeated, and a document has at most 100 of them."""
+    """A valid directive may not be repeated, and a document has at most 100 directives."""
     repeated = await api.ask("{ __typename @include(if: true) @include(if: true) }")
     many = await api.ask("{" + "__typename @include(if: true) " * 101 + "}")
 
@@ -90,7 +91,7 @@ async def test_directive_overloading_with_known_directives(api: Api) -> None:
 
 
 async def test_circular_introspection(api: Api) -> None:
-    """Types of fields of types of fields: introspection is off, and its depth is limited by a rule of its own."""
+    """Fields of types of fields: introspection is off, and a separate rule limits its depth."""
     response = await api.ask("{ __schema { types { " + "fields { type { " * 8 + "name" + " } }" * 8 + " } } }")
 
     messages = {error["message"] for error in response.json()["errors"]}
@@ -101,21 +102,21 @@ async def test_circular_introspection(api: Api) -> None:
 
 @pytest.mark.parametrize(("field", "times"), [("__typename viewer { login }", 380), ("__typename", 1100)])
 async def test_field_duplication(api: Api, field: str, times: int) -> None:
-    """More than a thousand selections are refused before validation, which takes linear time for the others."""
+    """More than 1,000 selections are refused before validation, and validation of fewer takes linear time."""
     response = await api.ask("{" + f"{field} " * times + "}")
 
     assert "selections" in refusal(response, "COST_LIMIT")
 
 
 async def test_field_duplication_beyond_the_tokens_of_a_document(api: Api) -> None:
-    """A thousand repetitions with sub-selections are not even parsed to their end."""
+    """A thousand repetitions with sub-selections are refused by the parser."""
     response = await api.ask("{" + "viewer { login } " * 1000 + "}")
 
     assert "more than 2000 tokens" in refusal(response, "GRAPHQL_PARSE_FAILED")
 
 
 async def test_repeated_fields_within_the_limit_are_executed_once(api: Api) -> None:
-    """They are merged: the response does not grow with them."""
+    """Repeated fields are merged, so that the response does not grow."""
     response = await api.ask("{" + "viewer { login } " * 250 + "}")
 
     assert response.json() == {"data": {"viewer": None}}
@@ -131,7 +132,7 @@ async def test_repeated_fields_within_the_limit_are_executed_once(api: Api) -> N
     ],
 )
 async def test_field_suggestions(api: Api, query: str) -> None:
-    """Errors of validation do not tell names of the schema that resemble the wrong one."""
+    """Validation errors do not suggest names of the schema."""
     response = await api.ask(query)
 
     assert response.json()["errors"]
@@ -140,7 +141,7 @@ async def test_field_suggestions(api: Api, query: str) -> None:
 
 @pytest.mark.parametrize("mutation", [FOLLOW, SIGN_UP])
 async def test_mutations_by_get(api: Api, graph: Graph, mutation: str) -> None:
-    """A link or an image cannot write: the answer is 405, and nothing happened."""
+    """A link or an image cannot write: the response is 405, and nothing changes."""
     response = await api.client.get("/graphql", params={"query": mutation})
 
     assert response.status_code == 405
@@ -150,7 +151,7 @@ async def test_mutations_by_get(api: Api, graph: Graph, mutation: str) -> None:
 
 
 async def test_a_posted_mutation_is_executed(api: Api, graph: Graph) -> None:
-    """What the checks for cross-site requests send would write, were it sent as JSON."""
+    """The mutations of the tests for cross-site requests would succeed as JSON."""
     response = await api.ask(SIGN_UP)
 
     assert response.json()["data"]["signUp"]["session"]["token"]
@@ -158,10 +159,11 @@ async def test_a_posted_mutation_is_executed(api: Api, graph: Graph) -> None:
 
 
 async def test_queries_by_get(api: Api) -> None:
-    """They are served on purpose, as GraphQL over HTTP recommends for caches, and cannot be abused by other pages.
+    """Queries by GET are allowed, as GraphQL over HTTP recommends for caches, and other sites cannot abuse them.
 
-    A query changes nothing. A browser adds no credentials, because tokens are in `Authorization`, and the server knows
-    no cookies. Without CORS headers another origin's page cannot read the response.
+    A query changes nothing. A browser adds no credentials, because tokens are in `Authorization` and the server uses no
+    cookies.
+    Without CORS headers, a page of another origin cannot read the response.
     """
     token = await api.token("alice")
 
@@ -181,8 +183,8 @@ async def test_queries_by_get(api: Api) -> None:
 
 @pytest.mark.parametrize("content_type", FORMS)
 @pytest.mark.parametrize("query", [QUERY, SIGN_UP])
-async def test_posts_that_a_browser_sends_without_asking(api: Api, graph: Graph, content_type: str, query: str) -> None:
-    """Media types of HTML forms, which need no CORS preflight, are refused with 415, even if the body is JSON."""
+async def test_posts_without_a_cors_preflight(api: Api, graph: Graph, content_type: str, query: str) -> None:
+    """Media types of HTML forms need no CORS preflight. They are refused with 415, even if the body is JSON."""
     headers = {"content-type": content_type} if content_type else {}
     bodies = [urlencode({"query": query}), json.dumps({"query": query})]
 
@@ -195,7 +197,7 @@ async def test_posts_that_a_browser_sends_without_asking(api: Api, graph: Graph,
 
 
 async def test_a_preflight_from_another_origin(api: Api) -> None:
-    """A page elsewhere asks whether it may post JSON, and is not allowed to."""
+    """A page of another origin may not post JSON."""
     asking = {
         "origin": "https://evil.example",
         "access-control-request-method": "POST",
@@ -210,7 +212,7 @@ async def test_a_preflight_from_another_origin(api: Api) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 async def test_graphiql(api: Api, path: str) -> None:
-    """No page of a playground and no schema is served, whatever a browser asks for."""
+    """No playground and no schema is served."""
     response = await api.client.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
 
     assert response.status_code in (400, 404)
@@ -228,7 +230,7 @@ async def test_graphiql(api: Api, path: str) -> None:
     ],
 )
 async def test_introspection(api: Api, query: str) -> None:
-    """The schema cannot be asked for, directly or through a fragment."""
+    """The schema cannot be queried, directly or in a fragment."""
     response = await api.ask(query)
 
     assert response.json().get("data") is None
@@ -240,7 +242,7 @@ async def test_introspection(api: Api, query: str) -> None:
     "headers", [{}, {"x-apollo-tracing": "1", "x-debug": "1", "apollo-federation-include-trace": "ftv1"}]
 )
 async def test_trace_mode(api: Api, query: str, headers: dict[str, str]) -> None:
-    """No response has timings, stack traces or other extensions for debugging, even if a header asks for them."""
+    """No response has timings, stack traces or debug extensions, even if a header requests them."""
     response = await api.client.post(
         "/graphql", json={"query": query, "extensions": {"tracing": True}}, headers=headers
     )
@@ -262,7 +264,7 @@ async def test_trace_mode(api: Api, query: str, headers: dict[str, str]) -> None
     ],
 )
 async def test_unhandled_errors(api: Api, body: dict[str, Any]) -> None:
-    """Whatever is wrong with a request is the client's error, with a code and no traces of the program."""
+    """Every invalid request is a client error, with a code and without internal details."""
     response = await api.client.post("/graphql", json=body)
 
     assert response.status_code < 500

@@ -1,4 +1,4 @@
-"""X10: silent, half-open and slow connections from one address. Clients of other addresses see no change."""
+"""X10: silent, half-open and slow connections from one address. Clients of other addresses are not affected."""
 
 import resource
 import time
@@ -15,11 +15,11 @@ OTHERS = tuple(f"127.0.0.{at}" for at in range(3, 23))
 STALLED, LONG_STALLED = 300, 3_000
 ROUNDS, LONG_ROUNDS = 6, 50
 DESCRIPTORS = 256
-TO_CLOSE = 20.0  # seconds within which a connection without complete headers has to be closed
+TO_CLOSE = 20.0  # seconds within which a connection without complete headers must be closed
 
 
 def test_x10_stalled_connections_of_one_address(limited: Victim, long_profile: bool) -> None:
-    """The readers' requests succeed, and cost the server as much as before."""
+    """The readers' requests succeed and cost the server as much as before."""
     count, rounds = (LONG_STALLED, LONG_ROUNDS) if long_profile else (STALLED, ROUNDS)
     read(limited, OTHERS, 2)
     alone, rss = read(limited, OTHERS, rounds), limited.rss()
@@ -34,7 +34,7 @@ def test_x10_stalled_connections_of_one_address(limited: Victim, long_profile: b
     assert grown <= 8 * MEGABYTE
 
 
-def test_x10_headers_that_do_not_come(victim: Victim) -> None:
+def test_x10_incomplete_headers(victim: Victim) -> None:
     """Connections that never send complete headers are closed."""
     kinds = [
         kind for kind in OPENINGS if kind not in ("a body that never ends", "chunks that never end", "a handshake")
@@ -48,7 +48,7 @@ def test_x10_headers_that_do_not_come(victim: Victim) -> None:
 
 
 def test_x10_headers_byte_by_byte(victim: Victim) -> None:
-    """Sending a byte now and then does not keep a connection open for longer."""
+    """Sending single bytes does not keep a connection open longer."""
     with victim.connect(ATTACKER) as connection:
         connection.setblocking(False)
         deadline = time.monotonic() + TO_CLOSE
@@ -66,7 +66,7 @@ def test_x10_headers_byte_by_byte(victim: Victim) -> None:
 def test_x10_descriptors_run_out(folder: Path, attacked_store: str, attacked_world: World, rates: bool) -> None:
     """With few descriptors, stalled connections of many addresses leave enough for the store, files and a request.
 
-    Whoever is refused is told so by a closed connection; the server goes on, and recovers when the others leave.
+    The server closes the connections that it refuses, and recovers when the others are closed.
     """
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 2 * DESCRIPTORS
     with Victim(folder, attacked_store, attacked_world, rates=rates, descriptors=DESCRIPTORS) as victim:
@@ -77,10 +77,10 @@ def test_x10_descriptors_run_out(folder: Path, attacked_store: str, attacked_wor
                 stalled(victim, DESCRIPTORS, "127.0.1.2", ("half the headers",)) as two,
             ):
                 time.sleep(0.5)
-                assert victim.look().descriptors < DESCRIPTORS
+                assert victim.resources().descriptors < DESCRIPTORS
                 assert early.get("/health/ready").status_code == 200
                 print(f"{still_open([*one, *two])} of {2 * DESCRIPTORS} are open")
-            victim.settle()
+            victim.wait_until_idle()
         assert victim.answers()
         assert "Too many open files" not in victim.log()
         assert victim.log_size() < 16_000

@@ -1,4 +1,4 @@
-"""A server under attack: a process of its own in production mode, and what it spends, holds and logs."""
+"""The server under attack: a separate process in production mode, with measurement of its CPU time, memory and log."""
 
 import contextlib
 import json
@@ -21,8 +21,8 @@ from tests.attacks.world import KEY, World
 
 ROOT = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
-PATIENCE = 20.0  # seconds that the server may take to start, to answer or to end
-IDLE_CPU = 0.001  # seconds of CPU in IDLE_SECONDS below which the server counts as idle
+TIMEOUT_SECONDS = 20.0  # for starting, answering and ending
+IDLE_CPU = 0.001  # CPU seconds in IDLE_SECONDS below which the server counts as idle
 IDLE_SECONDS = 0.05
 GRAPHQL = "/graphql"
 MEGABYTE = 2**20
@@ -35,7 +35,7 @@ def cpu_of(process: int) -> float:
 
 @dataclass
 class Spent:
-    """What the server spent during an attack: seconds of CPU, and bytes of memory and of log that it grew by."""
+    """The cost of an attack: CPU seconds, and growth of memory and log in bytes."""
 
     cpu: float = 0.0
     grown: int = 0
@@ -46,8 +46,8 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Holdings:
-    """What the server holds: unfinished tasks, live streams, objects, descriptors, bytes of memory."""
+class Resources:
+    """The server's resources: unfinished tasks, live streams, objects, descriptors, bytes of memory."""
 
     tasks: int
     streams: int
@@ -57,7 +57,7 @@ class Holdings:
 
 
 class Victim:
-    """One server process. Use it as a context manager; it ends by its process id."""
+    """One server process. Use it as a context manager."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class Victim:
                 text=True,
             )
         self.port = int(self._line())
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self.answers():
             assert time.monotonic() < deadline, f"The server does not answer: {self.log()}"
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End the process, if need be with force."""
+        """End the process, by force if necessary."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -126,14 +126,14 @@ class Victim:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         try:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         process.stdout.close()
 
-    def revive(self) -> None:
-        """Start the process again if it died."""
+    def restart_if_ended(self) -> None:
+        """Start the process again if it has ended."""
         if not self.alive():
             self.stop()
             self.start()
@@ -145,7 +145,7 @@ class Victim:
         return self._process.pid
 
     def alive(self) -> bool:
-        """Return whether the process runs."""
+        """Return whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def answers(self) -> bool:
@@ -157,7 +157,7 @@ class Victim:
             return False
 
     def cpu(self) -> float:
-        """Return the seconds of CPU that the process has used."""
+        """Return the CPU seconds that the process has used."""
         return cpu_of(self.pid)
 
     def rss(self) -> int:
@@ -166,36 +166,36 @@ class Victim:
 
     @property
     def log_file(self) -> Path:
-        """The file of what the process wrote to its standard error."""
+        """The file with the standard error of the process."""
         return self._folder / "server.log"
 
     def log(self) -> str:
-        """Return what the process has logged."""
+        """Return the log of the process."""
         return self.log_file.read_text("utf-8", errors="replace")
 
     def log_size(self) -> int:
-        """Return the bytes that the process has logged."""
+        """Return the size of the log in bytes."""
         return self.log_file.stat().st_size
 
-    def look(self, *, collect: bool = False) -> Holdings:
-        """Ask the process what it holds, perhaps after it has collected garbage."""
+    def resources(self, *, collect: bool = False) -> Resources:
+        """Return the resources of the process, optionally after a garbage collection."""
         assert self._process
         assert self._process.stdin
         self._process.stdin.write("collect\n" if collect else "look\n")
         self._process.stdin.flush()
         descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
-        return Holdings(**json.loads(self._line()), descriptors=descriptors, rss=self.rss())
+        return Resources(**json.loads(self._line()), descriptors=descriptors, rss=self.rss())
 
-    def look_until(self, enough: Callable[[Holdings], bool]) -> Holdings:
-        """Collect garbage and look, again and again until there is little enough, at most for PATIENCE seconds."""
-        deadline = time.monotonic() + PATIENCE
-        while not enough(found := self.look(collect=True)) and time.monotonic() < deadline:
+    def wait_for_resources(self, enough: Callable[[Resources], bool]) -> Resources:
+        """Collect garbage until the resources are few `enough`, at most TIMEOUT_SECONDS. Return the resources."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not enough(found := self.resources(collect=True)) and time.monotonic() < deadline:
             time.sleep(IDLE_SECONDS)
         return found
 
-    def settle(self) -> None:
-        """Wait until the server is idle, at most for PATIENCE seconds."""
-        deadline = time.monotonic() + PATIENCE
+    def wait_until_idle(self) -> None:
+        """Wait until the server is idle, at most TIMEOUT_SECONDS."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             before = self.cpu()
             time.sleep(IDLE_SECONDS)
@@ -203,31 +203,31 @@ class Victim:
                 return
 
     @contextlib.contextmanager
-    def spends(self) -> Iterator[Spent]:
-        """Measure what the server spends in the context, and on what the context has left to do."""
-        self.settle()
+    def measure(self) -> Iterator[Spent]:
+        """Measure what the server spends during a block, including work that the block has left."""
+        self.wait_until_idle()
         spent = Spent()
         cpu, rss, logged = self.cpu(), self.rss(), self.log_size()
         yield spent
-        self.settle()
+        self.wait_until_idle()
         spent.cpu = self.cpu() - cpu
         spent.grown = self.rss() - rss
         spent.logged = self.log_size() - logged
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
-        """Return an HTTP client of the server, perhaps with a token."""
+        """Return an HTTP client of the server, optionally with a token."""
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        options = {"verify": False, "timeout": PATIENCE, **options}  # not to read certificates saves 27 ms
+        options = {"verify": False, "timeout": TIMEOUT_SECONDS, **options}  # skipping the certificates saves 27 ms
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, **options)
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
-        """Open a connection from an address of this machine."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE, source_address=(source, 0))
+        """Open a connection from a local address."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS, source_address=(source, 0))
 
     def _line(self) -> str:
         assert self._process
         assert self._process.stdout
-        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        ready, _, _ = select.select([self._process.stdout], [], [], TIMEOUT_SECONDS)
         assert ready, f"The server is silent: {self.log()}"
         line = self._process.stdout.readline()
         assert line, f"The server has ended: {self.log()}"

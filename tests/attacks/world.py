@@ -1,4 +1,4 @@
-"""The world that is served to attackers: a cut of the demo world, and a user with the largest possible posts."""
+"""The world that is attacked: a part of the demo world, and a user with posts of maximum size."""
 
 import secrets
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from tests.conftest import CHEAP
 from tests.support.worlds import settle_small_world
 
 KEY = secrets.token_urlsafe(48)
-LONGEST = "𝄞" * 1000  # as many bytes as a post can have
+LONGEST = "𝄞" * 1000  # the maximum size of a post in bytes
 LOUD = "loud"
 BATCH = 500
 
 
 @dataclass(frozen=True)
 class World:
-    """What attackers know: global ids, and tokens of some users by login."""
+    """What attackers know: global ids, and the tokens of some users by login."""
 
     users: tuple[str, ...]
     loud: str
@@ -28,11 +28,12 @@ class World:
     logins: tuple[str, ...]
 
 
-async def settle(url: str, *, posts: int = 120, followers: int = 120, posts_each: int = 20) -> World:
-    """Seed an empty store: the small world, and `loud`, with so many posts of the largest size and so many followers.
+async def seed_world(url: str, *, posts: int = 120, followers: int = 120, posts_each: int = 20) -> World:
+    """Seed an empty store with the small world and `loud`, a user with posts of maximum size and many followers.
 
-    The followers follow one another in a ring of ten, so that pages of pages are full. Twenty of them have `posts_each`
-    posts of nearly that size.
+    The followers follow each other in rings of ten, so that nested pages are full. Twenty of them have `posts_each`
+    posts of
+    nearly maximum size.
     """
     graph = await Graph.open(url, CHEAP)
     try:

@@ -1,1 +1,1 @@
-"""Deployment: what docs/deployment ships works."""
+"""Tests of the configurations in docs/deployment."""

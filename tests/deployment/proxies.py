@@ -1,4 +1,4 @@
-"""nginx and Caddy as plain processes, each with the configuration of docs/deployment on ports of its own."""
+"""nginx and Caddy as processes, with the configurations of docs/deployment on other ports."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ UPSTREAM = "127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Ports:
-    """Where a proxy listens, and where Fanline does."""
+    """The ports of a proxy, and of Fanline behind it."""
 
     https: int
     http: int
@@ -44,7 +44,7 @@ class Proxy:
 
     @asynccontextmanager
     async def client(self, address: str = "127.0.0.1") -> AsyncIterator[httpx.AsyncClient]:
-        """Open a client that connects from an address."""
+        """Yield a client that connects from a local address."""
         transport = httpx.AsyncHTTPTransport(verify=self.trust, local_address=address)
         base_url = f"https://127.0.0.1:{self.ports.https}"
         async with httpx.AsyncClient(
@@ -54,7 +54,7 @@ class Proxy:
 
     @asynccontextmanager
     async def socket(self, address: str = "127.0.0.1", **options: Any) -> AsyncIterator[Socket]:
-        """Open a WebSocket from an address."""
+        """Yield a WebSocket from a local address."""
         async with connect(
             f"wss://{HOST}/graphql",
             host="127.0.0.1",
@@ -68,7 +68,7 @@ class Proxy:
 
 
 class _Named(httpx.AsyncBaseTransport):
-    """Asks for the certificate of HOST, whatever the address."""
+    """Verifies the certificate for HOST, whatever the address."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -82,7 +82,7 @@ class _Named(httpx.AsyncBaseTransport):
 
 
 def replaced(text: str, changes: dict[str, str]) -> str:
-    """Change what a configuration has for its machine. Every text must be there, or nothing would be tested."""
+    """Replace the parts of a configuration that depend on the machine. Each one must occur."""
     for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)
@@ -90,7 +90,7 @@ def replaced(text: str, changes: dict[str, str]) -> str:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for HOST that signs itself; give it and its key."""
+    """Create a self-signed certificate for HOST. Return its file and the file of its key."""
     need(bool(shutil.which("openssl")), "openssl")
     signed, key = folder / "fullchain.pem", folder / "privkey.pem"
     subprocess.run(
@@ -106,7 +106,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def nginx(folder: Path, ports: Ports) -> list[str]:
-    """Write the configuration of nginx; give its command."""
+    """Write the configuration of nginx, and return its command."""
     changes = {
         "user www-data;": "user root;" if os.geteuid() == 0 else "",
         "/run/nginx.pid": f"{folder}/pid",
@@ -132,7 +132,7 @@ def nginx(folder: Path, ports: Ports) -> list[str]:
 
 
 def caddy(folder: Path, ports: Ports) -> list[str]:
-    """Write the configuration of Caddy; give its command."""
+    """Write the configuration of Caddy, and return its command."""
     changes = {
         "\tgrace_period 10s\n": f"\tgrace_period 1s\n\tadmin off\n\tdefault_bind 127.0.0.1\n"
         f"\tauto_https disable_certs\n\thttp_port {ports.http}\n\thttps_port {ports.https}\n",
@@ -149,11 +149,12 @@ KINDS: dict[str, Callable[[Path, Ports], list[str]]] = {"nginx": nginx, "caddy":
 
 @asynccontextmanager
 async def running(kind: str, folder: Path, upstream: int) -> AsyncIterator[Proxy]:
-    """Run a proxy before a port of this machine until it is no longer needed."""
+    """Run a proxy in front of a local port."""
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
     need(bool(shutil.which(kind, path=path)), f"{kind}, the package of Debian or Ubuntu")
     signed, _ = await asyncio.to_thread(certificate, folder)
-    ports = Ports(*free_ports(2), upstream)
+    https, http = free_ports(2)
+    ports = Ports(https, http, upstream)
     log = (folder / "output.log").open("wb")
     with log:
         process = await asyncio.create_subprocess_exec(
@@ -169,7 +170,7 @@ async def running(kind: str, folder: Path, upstream: int) -> AsyncIterator[Proxy
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports that nobody uses."""
+    """Return unused ports."""
     numbers: set[int] = set()
     while len(numbers) < count:
         numbers.add(free_port())
@@ -177,7 +178,7 @@ def free_ports(count: int) -> list[int]:
 
 
 async def listening(port: int, process: asyncio.subprocess.Process, log: Callable[[], str]) -> None:
-    """Wait until a process listens."""
+    """Wait until a process listens on a port."""
     async with asyncio.timeout(PATIENCE):
         while True:
             assert process.returncode is None, log()

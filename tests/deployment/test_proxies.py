@@ -1,4 +1,4 @@
-"""Fanline behind nginx and Caddy, with the configurations that docs/deployment ships."""
+"""Fanline behind nginx and Caddy, with the configurations of docs/deployment."""
 
 import asyncio
 import ssl
@@ -13,7 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from graph import Graph
 from server.auth import Tokens
-from server.settings import Env, Settings
+from server.setting_values import Env
+from server.settings import Settings
 from tests.deployment.proxies import HOST, KINDS, Proxy, running
 from tests.server.conftest import KEY, Api, Socket, events, serving, settings
 from tests.support.graph_worlds import PATIENCE
@@ -21,14 +22,14 @@ from tests.support.graph_worlds import PATIENCE
 __all__ = ["settings"]
 
 TOKEN = "a-token-of-prometheus"
-BODY_SECONDS = 1.2  # a little longer than the proxies of the tests give a request's body
+BODY_SECONDS = 1.2  # slightly longer than the proxies' timeout for a request body in these tests
 LIVE = "subscription { homeTimeline { __typename cursor ... on PostAdded { edge { node { text } } } } }"
 VIEWER = {"query": "{ viewer { login } }"}
 
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve in production; each anonymous address may have two sockets."""
+    """Serve in production mode with two sockets per anonymous address."""
     changed = {
         "env": Env.PRODUCTION,
         "metrics_token": TOKEN,
@@ -41,7 +42,7 @@ async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
 
 @pytest.fixture(params=sorted(KINDS))
 async def proxy(request: pytest.FixtureRequest, api: Api, tmp_path: Path) -> AsyncIterator[Proxy]:
-    """Run a proxy before it."""
+    """Run a proxy in front of the API."""
     port = httpx.URL(api.url).port
     assert port
     async with running(request.param, tmp_path, port) as proxy:
@@ -49,7 +50,7 @@ async def proxy(request: pytest.FixtureRequest, api: Api, tmp_path: Path) -> Asy
 
 
 async def admitted(socket: Socket, token: str | None = None) -> int | None:
-    """Say `connection_init`; give None if it is acknowledged, else the close code."""
+    """Send `connection_init`. Return None if it is acknowledged, else the close code."""
     await socket.send(type="connection_init", payload={"authorization": f"Bearer {token}"} if token else {})
     try:
         async with asyncio.timeout(PATIENCE):
@@ -59,8 +60,8 @@ async def admitted(socket: Socket, token: str | None = None) -> int | None:
     return None
 
 
-async def test_requests_are_answered_over_connections_that_stay_open(api: Api, proxy: Proxy) -> None:
-    """Those of clients, and those to Fanline; HTTP/2 is offered, TLS is demanded from then on."""
+async def test_connections_are_kept_alive(api: Api, proxy: Proxy) -> None:
+    """The proxy keeps its connections to Fanline open, offers HTTP/2 and sets HSTS."""
     headers = {"authorization": f"Bearer {await api.token('alice')}", "x-request-id": "from-the-client"}
     async with proxy.client() as client:
         answers = [await client.post("/graphql", json=VIEWER, headers=headers) for _ in range(20)]
@@ -80,8 +81,8 @@ async def test_requests_are_answered_over_connections_that_stay_open(api: Api, p
     writer.close()
 
 
-async def test_nothing_else_can_be_reached(api: Api, proxy: Proxy) -> None:
-    """Neither metrics, with their token, nor other paths, other hosts, or the API without TLS."""
+async def test_only_the_api_is_reachable(api: Api, proxy: Proxy) -> None:
+    """Metrics, even with their token, and other paths are refused. HTTP without TLS is redirected."""
     token = {"authorization": f"Bearer {TOKEN}"}
     assert (await api.client.get("/metrics", headers=token)).status_code == 200
     async with proxy.client() as client:
@@ -94,10 +95,8 @@ async def test_nothing_else_can_be_reached(api: Api, proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("spoofed", ["192.0.2.1", "127.0.0.3, 127.0.0.1", "127.0.0.1"])
-async def test_fanline_sees_the_address_of_the_client_whatever_the_client_says(
-    api: Api, proxy: Proxy, spoofed: str
-) -> None:
-    """The third socket of an address is one too many; that of another address is not."""
+async def test_client_addresses_cannot_be_spoofed(api: Api, proxy: Proxy, spoofed: str) -> None:
+    """The third socket of an address is refused; another address may open one."""
     headers = {"x-forwarded-for": spoofed, "forwarded": f"for={spoofed}", "x-real-ip": spoofed}
     async with (
         proxy.socket("127.0.0.2", additional_headers=headers) as first,
@@ -111,8 +110,8 @@ async def test_fanline_sees_the_address_of_the_client_whatever_the_client_says(
         assert await admitted(other) is None
 
 
-async def test_pages_of_the_own_origin_may_open_sockets_and_others_may_not(api: Api, proxy: Proxy) -> None:
-    """Fanline learns from the proxy which host was asked for."""
+async def test_only_pages_of_the_same_origin_may_open_websockets(api: Api, proxy: Proxy) -> None:
+    """The proxy forwards the requested host."""
     async with proxy.socket(origin=f"https://{HOST}") as socket:
         assert await admitted(socket) is None
     with pytest.raises(InvalidStatus, match="403"):
@@ -121,7 +120,7 @@ async def test_pages_of_the_own_origin_may_open_sockets_and_others_may_not(api: 
 
 
 async def test_events_arrive_one_by_one_over_sockets_and_streams(api: Api, proxy: Proxy) -> None:
-    """Each before the next is published, and after the time that a request's body may take has passed."""
+    """Each event arrives before the next one is published, and after the timeout of a request body."""
     session = await api.session("alice")
     token = Tokens([KEY]).issue(session)
     async with (
@@ -143,10 +142,8 @@ async def test_events_arrive_one_by_one_over_sockets_and_streams(api: Api, proxy
             assert text((await socket.receive())["payload"]) == expected
 
 
-async def test_on_a_restart_sockets_are_closed_and_streams_end_so_that_clients_come_back(
-    api: Api, proxy: Proxy
-) -> None:
-    """With 1012, and without the event `complete`; nobody waits for a timeout of the proxy."""
+async def test_a_restart_ends_websockets_and_streams_so_that_clients_reconnect(api: Api, proxy: Proxy) -> None:
+    """The close code is 1012, and no event `complete` is sent. The restart does not wait for a timeout of the proxy."""
     token = await api.token("alice")
     async with (
         proxy.socket() as socket,
@@ -163,7 +160,7 @@ async def test_on_a_restart_sockets_are_closed_and_streams_end_so_that_clients_c
 
 
 async def test_bodies_that_are_too_large_are_refused(proxy: Proxy) -> None:
-    """With 413, by the proxy or by Fanline behind it, whether or not their length is declared."""
+    """The proxy or Fanline answers 413, with or without a declared length."""
     body = b'{"query": "{ viewer { login } }", "x": "' + b"x" * 300_000 + b'"}'
 
     async def in_chunks() -> AsyncIterator[bytes]:
@@ -180,7 +177,7 @@ async def test_bodies_that_are_too_large_are_refused(proxy: Proxy) -> None:
 
 
 async def test_long_answers_are_compressed(api: Api, proxy: Proxy) -> None:
-    """But only those of JSON: event streams would be held back."""
+    """Only JSON is compressed, because compression would delay event streams."""
     session = await api.session("alice")
     for _ in range(3):
         await api.graph.posts.publish(session.user, "x" * 1000)
@@ -192,11 +189,11 @@ async def test_long_answers_are_compressed(api: Api, proxy: Proxy) -> None:
 
 
 def streaming(token: str) -> dict[str, str]:
-    """Give the headers that ask for an event stream."""
+    """Return the headers of a request for an event stream."""
     return {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
 
 
 def text(result: Any) -> str | None:
-    """Give the text of a post that was added; None for any other event."""
+    """Return the text of an added post, or None for any other event."""
     event = result["data"]["homeTimeline"]
     return str(event["edge"]["node"]["text"]) if "edge" in event else None

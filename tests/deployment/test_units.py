@@ -1,4 +1,4 @@
-"""The systemd units of docs/deployment: valid, hardened, and what they forbid is not needed."""
+"""The systemd units of docs/deployment are valid and hardened, and Fanline works within their restrictions."""
 
 import ctypes
 import os
@@ -18,12 +18,12 @@ from tests.server.cli.test_commands import ask, serving
 
 UNITS = ("fanline.service", "fanline-worker.service")
 PROGRAM = "/opt/fanline/.venv/bin/fanline"
-MOST_EXPOSURE = 15  # tenths; systemd calls less than 20 "OK" and gives most services more than 90
+MOST_EXPOSURE = 15  # in tenths; systemd calls less than 20 "OK", and most services have more than 90
 PR_SET_MDWE, PR_GET_MDWE, REFUSE_EXEC_GAIN = 65, 66, 1  # linux/prctl.h, since Linux 6.3
 
 
 def directives(unit: str) -> dict[str, list[str]]:
-    """Read a unit: every name with all of its values."""
+    """Return the directives of a unit: each name with all its values."""
     found: dict[str, list[str]] = {}
     for name, value in re.findall(r"^(\w+)=(.*)$", (FOLDER / unit).read_text("utf-8"), re.M):
         found.setdefault(name, []).append(value)
@@ -32,7 +32,7 @@ def directives(unit: str) -> dict[str, list[str]]:
 
 @pytest.fixture
 def analyzed(tmp_path: Path) -> Path:
-    """Give a folder with the units as systemd-analyze takes them: their program must exist."""
+    """Return a folder with the units in the form that systemd-analyze needs: their programs must exist."""
     need(bool(shutil.which("systemd-analyze")), "systemd-analyze, from the package systemd")
     for unit in UNITS:
         text = replaced((FOLDER / unit).read_text("utf-8"), {PROGRAM: str(Path(sys.executable).with_name("fanline"))})
@@ -41,26 +41,26 @@ def analyzed(tmp_path: Path) -> Path:
 
 
 def analyze(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run systemd-analyze, which needs no running systemd for this."""
+    """Run systemd-analyze, which does not need a running systemd."""
     command = ["systemd-analyze", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_the_units_are_valid(analyzed: Path) -> None:
-    """No unknown directive, no value that systemd ignores."""
+    """There is no unknown directive and no value that systemd ignores."""
     done = analyze(analyzed, "verify", *(f"./{unit}" for unit in UNITS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_units_are_hardened(analyzed: Path, unit: str) -> None:
-    """By systemd's own measure."""
+    """The exposure level of systemd-analyze is low."""
     done = analyze(analyzed, "security", "--offline=true", f"--threshold={MOST_EXPOSURE}", f"./{unit}")
     assert done.returncode == 0, done.stdout
 
 
-def test_both_units_forbid_the_same() -> None:
-    """What one needs not, the other needs not either; they differ in what they run and how much it may use."""
+def test_both_units_have_the_same_restrictions() -> None:
+    """The units differ only in their program and their resource limits."""
     api, worker = (directives(unit) for unit in UNITS)
     differing = {name for name in api.keys() | worker.keys() if api.get(name) != worker.get(name)}
     assert differing == {
@@ -75,21 +75,21 @@ def test_both_units_forbid_the_same() -> None:
     }
 
 
-def test_a_stopped_unit_is_waited_for_longer_than_requests_under_way() -> None:
-    """Otherwise systemd kills what is still being answered."""
+def test_units_wait_for_running_requests_on_stop() -> None:
+    """Otherwise systemd kills the process while it answers requests."""
     for unit in UNITS:
         assert int(directives(unit)["TimeoutStopSec"][0]) > GRACE_SECONDS
 
 
 def refuse_writable_code() -> None:
-    """Do to this process and its children what MemoryDenyWriteExecute= does."""
+    """Apply the effect of MemoryDenyWriteExecute= to this process and its children."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0):
         os._exit(77)
 
 
 def test_no_memory_is_both_written_and_executed(tmp_path: Path) -> None:
-    """Neither by Python's extension modules, password hashing included, nor by the embedded store."""
+    """Neither Python's extension modules, including password hashing, nor the embedded store need such memory."""
     need_mdwe()
     environment = {
         "FANLINE_ENV": "production",
@@ -105,7 +105,7 @@ def test_no_memory_is_both_written_and_executed(tmp_path: Path) -> None:
 
 
 def need_mdwe() -> None:
-    """Skip where the kernel cannot refuse it: before Linux 6.3, which CI may have too."""
+    """Skip the test on kernels before Linux 6.3, which lack the option. CI may have one."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl") or libc.prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0:
         pytest.skip("needs Linux 6.3 or later")

@@ -1,4 +1,4 @@
-"""What has to hold for every answer, whatever was sent."""
+"""Checks of every response to a generated request."""
 
 import contextlib
 import http.client
@@ -12,19 +12,19 @@ from tests.attacks.fuzz.conversations import CLOSE, PING, PONG, TEXT, Conversati
 from tests.attacks.fuzz.requests import HttpCase
 from tests.attacks.victim import Victim
 
-HANG = 20.0  # seconds after which a server that has not answered never will
-STREAM_BYTES = 2_000  # of an event stream, which has no end
+HANG = 20.0  # seconds after which a server counts as hanging
+STREAM_BYTES = 2_000  # bytes to read from an event stream, which has no end
 TYPES = {"connection_ack", "ping", "pong", "next", "error", "complete"}
 INTERNAL_ERROR = 1011
 LAST = b"the last ping"
 
 
 class Finding(AssertionError):
-    """The server did something that it must never do."""
+    """The server violated one of the checks."""
 
 
 def send_request(victim: Victim, case: HttpCase) -> int:
-    """Send a request and check the answer; return its status, or 0 if the server closed the connection instead."""
+    """Send a request and check the response. Return its status, or 0 if the server closed the connection."""
     with victim.connect() as connection:
         connection.settimeout(HANG)
         with contextlib.suppress(OSError):  # the server may have answered and closed before everything is sent
@@ -62,7 +62,7 @@ def check_response(response: http.client.HTTPResponse, case: HttpCase) -> None:
 
 
 def check_events(response: http.client.HTTPResponse) -> None:
-    """Check the events that come at once."""
+    """Check the events that arrive immediately."""
     assert response.fp is not None
     response.fp.raw._sock.settimeout(0.02)  # type: ignore[attr-defined] # what is not there yet is not waited for
     with contextlib.suppress(TimeoutError):
@@ -87,7 +87,7 @@ def check_answer(body: Any) -> None:
 
 
 def check_errors(errors: Any) -> None:
-    """Check that there are errors, not too many, each with a message and a code, none an internal one."""
+    """Check that there are errors, not too many, each with a message and a code, and none internal."""
     if not isinstance(errors, list) or not 0 < len(errors) <= 101:
         raise Finding(f"odd errors: {str(errors)[:500]}")
     for error in errors:
@@ -99,7 +99,7 @@ def check_errors(errors: Any) -> None:
 
 
 def converse(victim: Victim, case: Conversation) -> int:
-    """Hold a conversation and check what comes back; return the code of the close, or 0."""
+    """Run a conversation and check the answers. Return the close code, or 0."""
     with victim.connect() as connection:
         connection.settimeout(HANG)
         connection.sendall(HANDSHAKE)
@@ -119,7 +119,7 @@ def converse(victim: Victim, case: Conversation) -> int:
 
 
 def listen(connection: socket.socket) -> int:
-    """Check the frames that come, until the server closes; return the code that it gives, or 0."""
+    """Check the frames until the server closes. Return its close code, or 0."""
     buffer, code, deadline = bytearray(), 0, time.monotonic() + HANG
     while True:
         try:

@@ -1,4 +1,4 @@
-"""WebSocket conversations: the messages of `graphql-transport-ws` in any order, and frames that are no messages."""
+"""WebSocket conversations: messages of `graphql-transport-ws` in any order, and frames that are not messages."""
 
 import os
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ PLAIN = '{ user(by: {login: "alice"}) { login } }'
 
 @dataclass(frozen=True)
 class Conversation:
-    """The frames that a client sends, and how it ends: by the closing handshake, or by dropping the connection."""
+    """The frames of a client, and the way it ends: with the closing handshake, or by dropping the connection."""
 
     frames: tuple[bytes, ...]
     drops: bool
 
 
 def masked(opcode: int, payload: bytes = b"", *, final: bool = True, mask: bool = True, reserved: int = 0) -> bytes:
-    """Write a frame, masked with zeros as clients may."""
+    """Return a frame, masked with zeros."""
     size = len(payload)
     bit = 0x80 if mask else 0
     if size < 126:
@@ -36,14 +36,14 @@ def masked(opcode: int, payload: bytes = b"", *, final: bool = True, mask: bool 
 
 
 class Conversations:
-    """Writes conversations with a server of a world."""
+    """Generates conversations with a server of a world."""
 
     def __init__(self, world: World) -> None:
         self._documents = Writer(world)
         self._tokens = tuple(world.tokens.values())
 
     def case(self, tape: Tape) -> Conversation:
-        """Write a conversation."""
+        """Return a conversation."""
         frames = [self._init(tape)] if tape.chance(85) else []
         for _ in range(1 + tape.below(8)):
             frames += self._step(tape)
@@ -116,7 +116,7 @@ class Conversations:
 
 
 def odd_frames(tape: Tape) -> list[bytes]:
-    """Write frames that are allowed but rare, or not allowed at all."""
+    """Return frames that are rare or not allowed."""
     return tape.pick(
         (
             [masked(PING, b"x" * tape.below(126))] * (1 + tape.below(20)),
@@ -149,5 +149,5 @@ def odd_frames(tape: Tape) -> list[bytes]:
 
 
 def message(**fields: Any) -> bytes:
-    """Write a message as a frame."""
+    """Return a message as a frame."""
     return masked(TEXT, written(fields))

@@ -1,4 +1,4 @@
-"""Documents of the real schema: right ones, and ones in which something is wrong."""
+"""Documents of the real schema, valid and invalid."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from tests.executor.differential.documents import DocumentWriter, GeneratedDocum
 from tests.executor.differential.tapes import Tape
 
 REAL = schema._schema
-HASHING = ("signUp", "logIn", "logOut")  # what these cost is no question of the document, and tokens are still needed
+HASHING = ("signUp", "logIn", "logOut")  # hashing costs too much here, and the tests need their tokens
 ROOTS = ("Query", "Mutation", "Subscription")
 TOKENS = re.compile(r"[A-Za-z_]\w*|\d+|\"[^\"]*\"|\.\.\.|\s+|.", re.DOTALL)
 PUNCTUATION = (
@@ -39,13 +39,13 @@ EVENTS = GraphQLSchema(REAL.subscription_type, types=TYPES)
 
 
 class Writer:
-    """Writes documents about a world."""
+    """Generates documents about a world."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     def preferred(self, name: str, type_: Any, tape: Tape) -> Any:
-        """Return an argument that makes sense in this world, nearly always."""
+        """Return an argument that is valid in this world, with a high probability."""
         world = self._world
         match name:
             case "id" | "authorId":
@@ -70,12 +70,12 @@ class Writer:
         return None
 
     def valid(self, tape: Tape) -> GeneratedDocument:
-        """Write a query or a mutation, valid by the way it is made; arguments may still be wrong."""
+        """Return a query or a mutation that is valid except for its arguments."""
         depth, fields = tape.pick((4, 2, 7, 9)), tape.pick((14, 4, 30, 60))
         return DocumentWriter(READING, tape, self.preferred, depth=depth, fields=fields, wanted=WANTED).write()
 
     def subscription(self, tape: Tape) -> GeneratedDocument:
-        """Write a subscription."""
+        """Return a subscription."""
         written = DocumentWriter(
             EVENTS, tape, self.preferred, depth=3, fields=6, wanted={"after": 10, "filter": 100}
         ).write()
@@ -83,7 +83,7 @@ class Writer:
         return GeneratedDocument(text, written.operation_name, written.variables)
 
     def document(self, tape: Tape) -> GeneratedDocument:
-        """Write a document that is right, wrong in places, or made to be hard."""
+        """Return a document that is valid, invalid, or expensive."""
         way = tape.below(100)
         if way >= 94:
             return GeneratedDocument(hard(tape), None, {"a": odd(tape)})
@@ -125,7 +125,7 @@ def mutated(text: str, tape: Tape) -> str:
 
 
 def hard(tape: Tape) -> str:
-    """Write a document that is deep, long or repeats itself."""
+    """Return a document that is deep, long or repetitive."""
     count = tape.pick((10, 100, 1_000, 4_000))
     return tape.pick(
         (

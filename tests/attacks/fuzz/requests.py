@@ -1,4 +1,4 @@
-"""HTTP requests, as bytes: right ones, odd ones, broken ones."""
+"""HTTP requests as bytes: valid, unusual and broken ones."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -43,7 +43,7 @@ PATHS = (
 
 @dataclass(frozen=True)
 class HttpCase:
-    """The bytes of a request. Unless `complete`, the server may go on waiting, and the client gives up."""
+    """The bytes of a request. If it is not `complete`, the server may wait for more, and the client gives up."""
 
     method: str
     content: bytes
@@ -51,14 +51,14 @@ class HttpCase:
 
 
 class Requests:
-    """Writes requests to a server of a world."""
+    """Generates requests to a server of a world."""
 
     def __init__(self, world: World) -> None:
         self._documents = Writer(world)
         self._tokens = tuple(world.tokens.values())
 
     def case(self, tape: Tape) -> HttpCase:
-        """Write a request of any kind."""
+        """Return a request of any kind."""
         way = tape.below(100)
         if way >= 90:
             return self._framed_oddly(tape)
@@ -133,7 +133,7 @@ class Requests:
         return HttpCase(method, content, complete=False)
 
     def _framed_oddly(self, tape: Tape) -> HttpCase:
-        """Write a request whose framing may be wrong, or which is not complete."""
+        """Return a request whose framing may be wrong or incomplete."""
         body = self._body(tape)
         head = "\r\n".join(
             ["POST /graphql HTTP/1.1", *(f"{a}: {b}" for a, b in self._headers(tape)), f"content-type: {JSON}"]

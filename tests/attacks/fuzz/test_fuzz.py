@@ -1,6 +1,6 @@
-"""Generated requests and conversations: no 5xx, no traceback, no hang, nothing left behind.
+"""Generated requests and conversations: no 5xx, no traceback, no hang, and no leak.
 
-2,000 cases in every run; 100,000 requests and 10,000 conversations with `--long`. Hypothesis prints a case that fails.
+2,000 cases in every run, and 100,000 requests and 10,000 conversations with `--long`. Hypothesis prints a failing case.
 """
 
 import time
@@ -22,12 +22,12 @@ C = TypeVar("C")
 REQUESTS, LONG_REQUESTS = 1_700, 100_000
 CONVERSATIONS, LONG_CONVERSATIONS = 300, 10_000
 TAPE = 300
-REST = 60  # seconds after which a long run compares memory
+REST = 60  # seconds between two comparisons of memory in a long run
 FORBIDDEN = ("Traceback", " ERROR ", "Exception")
 
 
 class Log:
-    """Reads what the server has logged since the last look."""
+    """Reads what the server has logged since the last check."""
 
     def __init__(self, victim: Victim) -> None:
         self._victim = victim
@@ -47,14 +47,14 @@ class Log:
 
 @pytest.fixture
 def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
-    """Give a server that has to be as it was after the test, with at most 1 MB of log."""
-    victim.settle()
-    before, logged = victim.look(collect=True), victim.log_size()
+    """Yield a server whose state must be unchanged after the test, with at most 1 MB of log."""
+    victim.wait_until_idle()
+    before, logged = victim.resources(collect=True), victim.log_size()
     yield victim
-    victim.settle()
+    victim.wait_until_idle()
     if long_profile:
         time.sleep(REST)
-    after = victim.look_until(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
+    after = victim.wait_for_resources(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
     print(f"before {before}, after {after}, {victim.log_size() - logged} bytes of log")
     assert victim.answers()
     assert victim.log_size() - logged <= MEGABYTE
@@ -65,7 +65,7 @@ def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
 
 
 def fuzz(victim: Victim, count: int, make: Callable[[Tape], C], run: Callable[[Victim, C], int]) -> Counter[int]:
-    """Run so many cases; return how often each outcome came."""
+    """Run this number of cases, and return the number of each outcome."""
     met: Counter[int] = Counter()
     log = Log(victim)
 
@@ -73,7 +73,7 @@ def fuzz(victim: Victim, count: int, make: Callable[[Tape], C], run: Callable[[V
         max_examples=count,
         deadline=None,
         database=None,
-        phases=(Phase.generate,),  # to shrink a case that hangs would take minutes
+        phases=(Phase.generate,),  # shrinking a case that hangs would take minutes
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         print_blob=False,
@@ -97,7 +97,7 @@ def test_generated_requests(unharmed: Victim, long_profile: bool) -> None:
 
 
 def test_generated_conversations(unharmed: Victim, long_profile: bool) -> None:
-    """Messages and frames in any order are answered, or end the WebSocket with a code that says why."""
+    """Messages and frames in any order are answered, or the WebSocket is closed with a code that gives the reason."""
     make = Conversations(unharmed.world).case
     met = fuzz(unharmed, LONG_CONVERSATIONS if long_profile else CONVERSATIONS, make, converse)
     assert len(met) > 4

@@ -1,11 +1,11 @@
-"""Values that are odd: wrong types, huge numbers, lone surrogates, deep lists."""
+"""Unusual values: wrong types, huge numbers, lone surrogates, deep lists."""
 
 import json
 from typing import Any
 
 from tests.executor.differential.tapes import Tape
 
-HUGE = "HUGE-NUMBER"  # stands for an integer that Python itself refuses to write
+HUGE = "HUGE-NUMBER"  # stands for an integer that Python refuses to write
 DIGITS = "9" * 5_000
 ODD_TEXTS = (
     "", " ", "\\u0000", "\\ud800", "é", "e\\u0301\\u0315", "𝄞", "\\u202e", "\\ufeff", "a" * 300, "\\n", "' OR 1=1 --",
@@ -21,7 +21,7 @@ ODD: tuple[Any, ...] = (
 
 
 def odd(tape: Tape) -> Any:
-    """Return an odd value, perhaps within lists and objects, perhaps deep."""
+    """Return an unusual value, possibly nested in lists and objects."""
     value = tape.pick(ODD)
     for _ in range(tape.pick((0, 0, 0, 1, 2, 60))):
         value = [value] if tape.chance(50) else {"a": value}
@@ -29,5 +29,5 @@ def odd(tape: Tape) -> Any:
 
 
 def written(value: Any) -> bytes:
-    """Write JSON, with what Python would not write."""
+    """Return JSON, including values that Python does not write."""
     return json.dumps(value).replace(f'"{HUGE}"', DIGITS).encode()
