@@ -22,7 +22,7 @@ from graph.repair.repair import Kind, Part, Repair, Report
 from graph.repair.scope import Scope
 from server.embedded import EmbeddedStore
 from tests.conftest import CHEAP
-from tests.graph.home.test_delivery import Model
+from tests.graph.home.test_delivery import ExpectedWorld
 from tests.graph.repair.broken import (
     BATCH,
     HOT,
@@ -117,7 +117,7 @@ async def test_a_healthy_store_has_no_difference(store_url: str, raw: Redis, tmp
     """The random activity includes deletions, unfollows, archived posts, hibernated viewers and all delivery modes."""
     async with opened(store_url, tmp_path / "archive.sqlite") as graph:
         assert graph.archiver is not None
-        model = Model(10, seed)
+        model = ExpectedWorld(10, seed)
         await model.begin(graph)
         for step in range(150):
             await model.step(graph)
