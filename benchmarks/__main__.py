@@ -25,7 +25,7 @@ from benchmarks.peers.world import Size
 from benchmarks.report import save, show
 
 QUERIES = (*reads(""), MIXED)
-TINY = Size(people=150, readers=4, writers=4, posts_each=10, reader_follows=60, famous_followers=60)
+TINY = Size(users=150, readers=4, writers=4, posts_each=10, reader_follows=60, famous_followers=60)
 PLANS = {
     "full": Plan(NAMES, QUERIES, 10, 1.5, 3.0),
     "quick": Plan(NAMES, QUERIES, 3, 0.5, 0.8),

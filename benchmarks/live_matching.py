@@ -32,7 +32,7 @@ COLUMNS = (
     "µs to add a filter",
 )
 NOTE = (
-    "One process; posts in English and Chinese by {people:,} users, {placed:.0%} of the posts with a location. "
+    "One process; posts in English and Chinese by {users:,} users, {placed:.0%} of the posts with a location. "
     "Filters: {mix}; 1 to 100 users, 1 to 5 keywords of 1 to 3 words that occur in at most {common:.1%} of the posts, "
     "boxes of one to some hundred kilometres around cities, samples of 1%. Extracting the words of a post takes "
     "{words:.1f} µs of this. The loop checks one filter after the other and also extracts the words once per post; "
@@ -46,20 +46,20 @@ class Audition:
 
     filters: Sequence[int]
     posts: int
-    people: int
+    users: int
     seconds: float
 
 
 class Texts:
     """Realistic posts and filters, the same in each run."""
 
-    def __init__(self, posts: int, people: int) -> None:
+    def __init__(self, posts: int, users: int) -> None:
         self._random = random.Random(SEED)
-        self._people = people
-        self._authors = [self._random.paretovariate(1.7) for _ in range(people)]
+        self._users_count = users
+        self._authors = [self._random.paretovariate(1.7) for _ in range(users)]
         self.events = [
             Event(FIRST_POST + place * STEP, self._post(author))
-            for place, author in enumerate(self._random.choices(range(people), self._authors, k=posts))
+            for place, author in enumerate(self._random.choices(range(users), self._authors, k=posts))
         ]
         self._words = self._askable()
 
@@ -97,7 +97,7 @@ class Texts:
 
     def _users(self) -> list[int]:
         count = self._random.randint(1, 100)
-        return [FIRST_AUTHOR + author * STEP for author in self._random.sample(range(self._people), count)]
+        return [FIRST_AUTHOR + author * STEP for author in self._random.sample(range(self._users_count), count)]
 
     def _keywords(self) -> list[str]:
         return [self._keyword() for _ in range(self._random.randint(1, 5))]
@@ -114,7 +114,7 @@ class Texts:
 
 def by_filters(audition: Audition) -> Table:
     """Measure growing numbers of filters, and check that index and loop find the same filters."""
-    texts = Texts(audition.posts, audition.people)
+    texts = Texts(audition.posts, audition.users)
     more = texts.filters()
     filters: list[EventFilter] = []
     index: FilterIndex[int] = FilterIndex()
@@ -127,12 +127,12 @@ def by_filters(audition: Audition) -> Table:
             filters.append(filter_)
         adding = 1e6 * (time.perf_counter() - start) / len(added)
         rows.append([*_row(texts.events, filters, index, audition.seconds), adding])
-    people = {event.body.author for event in texts.events if isinstance(event.body, PostPublished)}
+    users = {event.body.author for event in texts.events if isinstance(event.body, PostPublished)}
     mix = ", ".join(f"{weight}% {kind}" for kind, weight in zip(KINDS, WEIGHTS, strict=True))
     start = time.process_time()
     deque(map(terms_of, texts.texts()), maxlen=0)
     words = 1e6 * (time.process_time() - start) / len(texts.events)
-    note = NOTE.format(people=len(people), placed=PLACED, common=COMMON, mix=mix, words=words)
+    note = NOTE.format(users=len(users), placed=PLACED, common=COMMON, mix=mix, words=words)
     return Table("matching", "Matching events with filters", COLUMNS, rows, note)
 
 

@@ -13,7 +13,7 @@ from benchmarks.inserts import TEXT, Audience
 from benchmarks.live_clients import TIMEOUT_SECONDS, stamped
 from benchmarks.live_server import KEY, Resources, Server, allow_many_files, served
 from benchmarks.stores import private_store, raw
-from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_people
+from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_users
 from graph import Graph
 from graph.log.events import PostPublished
 from server.auth import Tokens
@@ -87,7 +87,7 @@ async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIter
         AUTHORS.build(client)
         crowd.build(client)
         followed = [Audience(FIRST_LONER + (1 + index) * STEP, *part) for index, part in enumerate(audiences)]
-        write_people(client, [FIRST_LONER, *(audience.author for audience in followed)])
+        write_users(client, [FIRST_LONER, *(audience.author for audience in followed)])
         for audience in followed:
             crowd.follow(client, audience.author, audience.start, audience.followers)
         graph = await Graph.open(url)

@@ -18,7 +18,7 @@ from benchmarks.plots import plot_depth, plot_memory, plot_models
 from benchmarks.reading import Library, Reader, by_depth, by_model, readers, rebuilds
 from benchmarks.report import Table
 from benchmarks.stores import forget_log, private_store, raw
-from benchmarks.worlds import FIRST_LONER, FIRST_POST, PAGE, STEP, Authors, write_people
+from benchmarks.worlds import FIRST_LONER, FIRST_POST, PAGE, STEP, Authors, write_users
 from graph import Graph
 from graph.paging import Window
 
@@ -90,7 +90,7 @@ async def following(library: Library, reader: Reader, posts: Sequence[int], time
     for author in authors:
         author.build(library.client)
     noted = {author.id(0): (Latencies(), Latencies(), Latencies()) for author in authors}
-    write_people(library.client, [reader.id])
+    write_users(library.client, [reader.id])
     for _, followee in itertools.product(range(times), noted):
         follow, read, unfollow = noted[followee]
         await follow.time(partial(graph.follows.follow, reader.id, [followee]))
@@ -110,13 +110,13 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
     with private_store() as url, raw(url) as client:
         graph = await Graph.open(url)
         try:
-            people = readers(sizes.authors, sizes.followed, sizes.readers_each)
-            library = Library(client, graph, sizes.authors, people)
+            users = readers(sizes.authors, sizes.followed, sizes.readers_each)
+            library = Library(client, graph, sizes.authors, users)
             await library.build()
             yield await by_model(library, sizes.reads, sizes.budget)
             yield await by_depth(library, sizes.depth_followed, sizes.depths, sizes.reads, sizes.budget)
             yield await rebuilds(library, sizes.rebuilds)
-            hundred = next(r for r in people if r.model == "push" and len(r.followed) == sizes.followed[1])
+            hundred = next(r for r in users if r.model == "push" and len(r.followed) == sizes.followed[1])
             yield await following(library, hundred, sizes.posts, sizes.rebuilds)
         finally:
             await graph.close()

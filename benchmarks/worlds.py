@@ -79,7 +79,7 @@ class Authors:
 
     def build(self, client: Any) -> None:
         """Write the authors and their posts."""
-        write_people(client, [self.id(index) for index in range(self.count)])
+        write_users(client, [self.id(index) for index in range(self.count)])
         for start, some in parts(self.count, max(1, WORK_PER_CALL // max(1, self.posts_each))):
             places = (self.first, self.count, start, some, self.posts_each, self.first_post, self.step)
             run(client, "write_posts", POSTS, POST, *places, TEXT)
@@ -154,7 +154,7 @@ def seconds(time: timedelta) -> int:
     return int(time.total_seconds())
 
 
-def write_people(client: Any, ids: Sequence[int]) -> None:
+def write_users(client: Any, ids: Sequence[int]) -> None:
     """Write users' profiles."""
     for start, some in parts(len(ids), WORK_PER_CALL):
         with client.pipeline(transaction=False) as pipeline:

@@ -16,7 +16,7 @@ from benchmarks.report import Cell, Table
 VARIANTS = ("fanline", "fanline-executor-off")
 PAGES = (1, 2, 5, 10, 20, 50, 100)
 LEVELS = (1, 2, 3, 4, 5)
-PEOPLE = 20
+USERS = 20
 PERSON = "id login name followersCount relationship { state }"
 
 
@@ -55,10 +55,10 @@ def levels(famous: str) -> Course:
     for count in LEVELS:
         inner = PERSON
         for level in range(count - 1, -1, -1):
-            inner = f"{PERSON} followers(first: {1 if level else PEOPLE}) {{ nodes {{ {inner} }} }}"
+            inner = f"{PERSON} followers(first: {1 if level else USERS}) {{ nodes {{ {inner} }} }}"
         text = f"query G($login: String!) {{ user(by: {{login: $login}}) {{ {inner} }} }}"
         queries[count] = Query(f"{count} levels", text, {"login": famous})
-    return Course("depth", f"levels of {PEOPLE} people each", queries)
+    return Course("depth", f"levels of {USERS} users each", queries)
 
 
 def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:

@@ -51,7 +51,7 @@ class Client(Protocol):
     def names(self, ids: Sequence[str]) -> list[Any]:
         """Return the command for the login and name of users."""
 
-    def people(self, ids: Sequence[str]) -> list[Any]:
+    def users(self, ids: Sequence[str]) -> list[Any]:
         """Return the commands for users, three replies each: login and name, followers, followees."""
 
     def relations(self, viewer: str, ids: Sequence[str]) -> list[Any]:
@@ -89,8 +89,8 @@ class Answers:
         more, ids = len(ids) > count, ids[:count]
         rows = await client.read(client.posts(ids), len(ids))
         authors = list({row[0]: None for row in rows})
-        people = await client.read([*client.people(authors), *client.relations(viewer, authors)], 3 * len(authors) + 2)
-        shown = dict(zip(authors, cards(viewer, authors, people), strict=True))
+        users = await client.read([*client.users(authors), *client.relations(viewer, authors)], 3 * len(authors) + 2)
+        shown = dict(zip(authors, cards(viewer, authors, users), strict=True))
         cursors = encode("post:", ids)
         edges = [
             {
@@ -118,10 +118,10 @@ class Answers:
         )
         check(ends)
         ids, numbers = found[: 2 * count : 2], found[1 : 2 * count : 2]
-        people = await client.read([*client.people(ids), *client.relations(viewer, ids)], 3 * len(ids) + 2)
+        users = await client.read([*client.users(ids), *client.relations(viewer, ids)], 3 * len(ids) + 2)
         cursors = encode("follow:", numbers)
         edges = [
-            {"cursor": cursor, "node": node} for cursor, node in zip(cursors, cards(viewer, ids, people), strict=True)
+            {"cursor": cursor, "node": node} for cursor, node in zip(cursors, cards(viewer, ids, users), strict=True)
         ]
         ends_at = {"hasNextPage": len(found) > 2 * count, "endCursor": cursors[-1]}
         return {"user": {"followers": {"edges": edges, "pageInfo": ends_at}}}

@@ -96,7 +96,7 @@ class RawClient(asyncio.Protocol):
             f"*4\r\n$5\r\nHMGET\r\n${len(id_) + 7}\r\nuser:{{{id_}}}\r\n$5\r\nlogin\r\n$4\r\nname\r\n" for id_ in ids
         ]
 
-    def people(self, ids: Sequence[str]) -> list[str]:
+    def users(self, ids: Sequence[str]) -> list[str]:
         """Return the commands for users, three replies each: login and name, followers, followees."""
         return [
             f"*4\r\n$5\r\nHMGET\r\n${(n := len(id_)) + 7}\r\nuser:{{{id_}}}\r\n$5\r\nlogin\r\n$4\r\nname\r\n"

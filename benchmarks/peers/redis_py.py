@@ -53,7 +53,7 @@ class RedisPyClient:
         """Return the command for the login and name of users."""
         return [("HMGET", f"user:{{{id_}}}", "login", "name") for id_ in ids]
 
-    def people(self, ids: Sequence[str]) -> list[Command]:
+    def users(self, ids: Sequence[str]) -> list[Command]:
         """Return the commands for users, three replies each: login and name, followers, followees."""
         return [
             command

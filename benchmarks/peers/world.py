@@ -28,7 +28,7 @@ class Size:
     A reader's home timeline holds posts of `reader_follows` users, more than its cache holds.
     """
 
-    people: int = 2_000
+    users: int = 2_000
     readers: int = 32
     writers: int = 32
     posts_each: int = 20
@@ -56,12 +56,12 @@ class Cast:
         self.size = size
         self.readers = range(1, 1 + size.readers)
         self.writers = range(1 + size.readers, 1 + size.readers + size.writers)
-        self.authors = range(1 + size.readers + size.writers, size.people)
+        self.authors = range(1 + size.readers + size.writers, size.users)
         self._start = base - timedelta(days=DAYS) - self._length() * MILLISECOND
-        self.ids = [self.number(place) for place in range(size.people)]
+        self.ids = [self.number(place) for place in range(size.users)]
 
     def _length(self) -> int:
-        return sum(1 for _ in chain(self.people(), self.follows([0] * self.size.people), self.posts()))
+        return sum(1 for _ in chain(self.users(), self.follows([0] * self.size.users), self.posts()))
 
     def number(self, place: int) -> int:
         """Return the number of the event at an index of the log. Each event has its own millisecond."""
@@ -69,18 +69,18 @@ class Cast:
 
     def events(self) -> Iterator[Event]:
         """Return all events, in order."""
-        bodies = chain(self.people(), self.follows(self.ids), self.posts(self.ids))
+        bodies = chain(self.users(), self.follows(self.ids), self.posts(self.ids))
         return (Event(self.number(place), body) for place, body in enumerate(bodies))
 
-    def people(self) -> Iterator[EventBody]:
+    def users(self) -> Iterator[EventBody]:
         """Return the events that create the users."""
-        return (Person(f"person{place}", f"Person {place}").joins() for place in range(self.size.people))
+        return (Person(f"person{place}", f"Person {place}").joins() for place in range(self.size.users))
 
     def follows(self, ids: Sequence[int]) -> Iterator[EventBody]:
         """Return the events of all follows. The famous user's followers are in a pseudo-random order."""
         random, size = random_numbers("follows", SEED), self.size
-        others = range(self.writers.start, size.people)
-        for place in range(1, size.people):
+        others = range(self.writers.start, size.users)
+        for place in range(1, size.users):
             is_reader = place in self.readers
             count = size.reader_follows if is_reader else size.follows_each
             chosen = random.sample(self.authors if is_reader else others, count + 1)
@@ -92,9 +92,9 @@ class Cast:
 
     def posts(self, ids: Sequence[int] | None = None) -> Iterator[EventBody]:
         """Return the events of all posts, in a pseudo-random order."""
-        ids = ids or [0] * self.size.people
+        ids = ids or [0] * self.size.users
         random = random_numbers("posts", SEED)
-        places = [place for place in range(self.size.people) for _ in range(self.size.posts_each)]
+        places = [place for place in range(self.size.users) for _ in range(self.size.posts_each)]
         random.shuffle(places)
         for nth, place in enumerate(places):
             yield PostPublished(ids[place], TEXT.format(nth), random.choice(PLATFORMS))

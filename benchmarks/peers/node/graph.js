@@ -1,5 +1,5 @@
-// The social graph as a Node server reads it: keys, cursors, and one function for each batched look-up.
-// Commands for many keys are one pipeline; ioredis sends single ones of the same tick together.
+// The reads of the social graph for Node servers: keys, cursors, and one function per batched look-up.
+// Commands for many keys are one pipeline. ioredis combines single commands of the same tick.
 import { createVerifier } from 'fast-jwt'
 import { Redis } from 'ioredis'
 
@@ -18,7 +18,7 @@ redis.on('connect', () => {
 
 const verify = createVerifier({ key: process.env.KEY, algorithms: ['HS256'], cache: 1000 })
 
-/** Tells who asks, as the token and the living session say. Throws for anybody else. */
+/** Returns the viewer of a valid token with a live session. Throws otherwise. */
 export async function authenticate(authorization) {
   const { sub, sid } = verify((authorization ?? '').replace(/^Bearer /, ''))
   const ends = await redis.hget(`session:{${sub}}`, sid)
@@ -28,7 +28,7 @@ export async function authenticate(authorization) {
 
 const encode = (text) => Buffer.from(text).toString('base64url')
 
-/** Has a global id. Mercurius' loaders tell objects apart by their JSON: for these the id is enough. */
+/** An object with a global id. Mercurius' loaders compare objects by their JSON; here the id is enough. */
 class Node {
   constructor(kind, key) {
     this.key = key
@@ -58,7 +58,7 @@ class Post extends Node {
   }
 }
 
-/** Sends one pipeline; gives its replies. Throws the first error. */
+/** Sends one pipeline and returns its replies. Throws the first error. */
 async function pipelined(commands) {
   const replies = await redis.pipeline(commands).exec()
   return replies.map(([error, reply]) => {
@@ -67,7 +67,7 @@ async function pipelined(commands) {
   })
 }
 
-/** Looks each distinct key up once; gives the answers in the order of the keys. */
+/** Looks up each distinct key once and returns the answers in the order of the keys. */
 async function each(keys, look) {
   const once = [...new Set(keys)]
   const found = await look(once)
@@ -76,7 +76,7 @@ async function each(keys, look) {
   return keys.map((key) => byKey.get(key))
 }
 
-export const people = (keys) =>
+export const users = (keys) =>
   each(keys, async (once) => {
     const rows = await pipelined(once.map((key) => ['hmget', `user:{${key}}`, 'login', 'name']))
     return rows.map(([login, name], place) => (login === null ? null : new Person(once[place], login, name)))
@@ -112,7 +112,7 @@ function state(self, following, followedBy) {
 
 export const idOfLogin = (login) => redis.hget(`login:{${login}}`, 'user')
 
-/** Gives pages of posts, each asked for by `{ kind, key, first }`; `load` finds the posts of all. */
+/** Returns one page of posts for each `{ kind, key, first }`. `load` looks up the posts. */
 export async function postPages(asked, load = posts) {
   const lists = await pipelined(asked.map(({ kind, key, first }) => ['zrange', `${kind}:{${key}}`, 0, first, 'REV']))
   const keys = lists.map((list) => list.filter((key) => key !== 'f'))
@@ -125,7 +125,7 @@ export async function postPages(asked, load = posts) {
   })
 }
 
-/** Gives a page of followers, whose people `load` finds. */
+/** Returns a page of followers. `load` looks up the users. */
 export async function followerPage(user, first, load) {
   const found = await redis.zrange(`followers:{${user}}`, 0, first, 'REV', 'WITHSCORES')
   const keys = found.filter((_, place) => place % 2 === 0)

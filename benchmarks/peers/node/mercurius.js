@@ -10,10 +10,10 @@ const batched = (loader) => ({ loader, opts: { cache: false } })
 
 const resolvers = {
   Query: {
-    viewer: async (_, __, { viewer }) => (await graph.people([viewer]))[0],
+    viewer: async (_, __, { viewer }) => (await graph.users([viewer]))[0],
     user: async (_, { by }) => {
       const key = await graph.idOfLogin(by.login)
-      return key === null ? null : (await graph.people([key]))[0]
+      return key === null ? null : (await graph.users([key]))[0]
     },
   },
   User: {
@@ -27,11 +27,11 @@ const loaders = {
     posts: batched((queries) => graph.postPages(queries.map(({ obj, params }) => ({ ...obj, ...params })))),
   },
   Post: {
-    author: batched((queries) => graph.people(queries.map(({ obj }) => obj.authorKey))),
+    author: batched((queries) => graph.users(queries.map(({ obj }) => obj.authorKey))),
   },
   User: {
     followers: batched((queries) =>
-      Promise.all(queries.map(({ obj, params }) => graph.followerPage(obj.key, params.first, graph.people))),
+      Promise.all(queries.map(({ obj, params }) => graph.followerPage(obj.key, params.first, graph.users))),
     ),
     followersCount: batched((queries) => graph.followersCounts(keysOf(queries))),
     followingCount: batched((queries) => graph.followingCounts(keysOf(queries))),

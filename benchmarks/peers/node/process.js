@@ -1,6 +1,6 @@
-// What both servers do around their life: tell the port, end with the standard input.
+// The start and the end of both servers.
 
-/** Says where the server listens, and ends this process when whoever started it does. */
+/** Prints the server's port, and ends this process with its standard input. */
 export function announce(port) {
   console.log(port)
   process.stdin.resume().on('end', () => process.exit(0))

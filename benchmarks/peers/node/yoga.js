@@ -8,10 +8,10 @@ import { typeDefs } from './schema.js'
 
 const resolvers = {
   Query: {
-    viewer: (_, __, { viewer, people }) => people.load(viewer),
-    user: async (_, { by }, { people }) => {
+    viewer: (_, __, { viewer, users }) => users.load(viewer),
+    user: async (_, { by }, { users }) => {
       const key = await graph.idOfLogin(by.login)
-      return key === null ? null : people.load(key)
+      return key === null ? null : users.load(key)
     },
   },
   Timeline: {
@@ -19,12 +19,12 @@ const resolvers = {
       (await graph.postPages([{ ...timeline, first }], (keys) => posts.loadMany(keys)))[0],
   },
   Post: {
-    author: ({ authorKey }, _, { people }) => people.load(authorKey),
+    author: ({ authorKey }, _, { users }) => users.load(authorKey),
   },
   User: {
     timeline: ({ key }) => ({ kind: 'posts', key }),
     homeTimeline: ({ key }, _, { viewer }) => (key === viewer ? { kind: 'home', key } : null),
-    followers: ({ key }, { first }, { people }) => graph.followerPage(key, first, (keys) => people.loadMany(keys)),
+    followers: ({ key }, { first }, { users }) => graph.followerPage(key, first, (keys) => users.loadMany(keys)),
     followersCount: ({ key }, _, { followersCounts }) => followersCounts.load(key),
     followingCount: ({ key }, _, { followingCounts }) => followingCounts.load(key),
     relationship: ({ key }, _, { relationships }) => relationships.load(key),
@@ -41,7 +41,7 @@ const yoga = createYoga({
     const viewer = await graph.authenticate(request.headers.get('authorization'))
     return {
       viewer,
-      people: new DataLoader(graph.people),
+      users: new DataLoader(graph.users),
       posts: new DataLoader(graph.posts),
       followersCounts: new DataLoader(graph.followersCounts),
       followingCounts: new DataLoader(graph.followingCounts),

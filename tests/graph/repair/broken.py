@@ -66,35 +66,35 @@ class RepairWorld:
         """Create the world, and run the worker and the archiver."""
         graph, names = self.graph, ("alice", "bob", "carol", "dave", "star")
         self.ids = dict(zip(names, await crowd(graph, 5, "p"), strict=True))
-        self.follows = {person: set() for person in self.ids.values()}
+        self.follows = {user: set() for user in self.ids.values()}
         alice, bob, carol, dave, star = self.ids.values()
         for follower, followees in ((alice, (bob, carol, star)), (bob, (star,)), (carol, (star,)), (dave, (bob, star))):
             await befriend(graph, follower, *followees)
             self.follows[follower] = {*followees}
-        self.posts = {person: await posts(graph, person, "the first") for person in self.ids.values()}
+        self.posts = {user: await posts(graph, user, "the first") for user in self.ids.values()}
         for number in range(11):
             self.posts[bob] += await posts(graph, bob, f"number {number}")
         self.posts[bob].append((await graph.posts.publish(bob, "where", platform="web", location=Location(1, -2))).id)
         await self.drain()
         await cached(graph, alice, bob, carol)
-        for person in (star, carol, dave):
-            self.posts[person] += await posts(graph, person, "the second")
+        for user in (star, carol, dave):
+            self.posts[user] += await posts(graph, user, "the second")
         for post in (self.posts[bob][1], self.posts[bob][-2]):
             await graph.posts.delete(bob, post)
             self.posts[bob].remove(post)
             self.deleted.append(post)
         await graph.follows.unfollow(dave, [bob, star])
         self.follows[dave] = set()
-        for person in (alice, star):
-            await graph.users.grant(person, Permission.FIREHOSE)
+        for user in (alice, star):
+            await graph.users.grant(user, Permission.FIREHOSE)
         await graph.users.revoke(alice, Permission.FIREHOSE)
         await self.drain()
         return self
 
     def copy(self, graph: Graph, raw: Redis, rows: Path) -> "RepairWorld":
         """Return the same world in another store and archive."""
-        follows = {person: {*followees} for person, followees in self.follows.items()}
-        posts = {person: [*ids] for person, ids in self.posts.items()}
+        follows = {user: {*followees} for user, followees in self.follows.items()}
+        posts = {user: [*ids] for user, ids in self.posts.items()}
         return RepairWorld(graph, raw, rows, self.ids, follows, posts, [*self.deleted])
 
     async def drain(self) -> None:
@@ -136,13 +136,13 @@ class RepairWorld:
             await graph.timelines.wait_for_rebuilds()
         counts = await counts_of(graph, all_)
         followers = await graph.follows.followers(all_, newest(100))
-        for person, count, fans in zip(all_, counts, followers, strict=True):
-            assert await own(graph, person) == self.posts[person][::-1]
-            expected = {follower for follower, followees in self.follows.items() if person in followees}
+        for user, count, fans in zip(all_, counts, followers, strict=True):
+            assert await own(graph, user) == self.posts[user][::-1]
+            expected = {follower for follower, followees in self.follows.items() if user in followees}
             assert {item.user for item in fans.items} == expected
-            assert (count.posts, count.followers) == (len(self.posts[person]), len(fans.items))
-            assert count.following == len(self.follows[person])
-            assert await graph.users.permissions(person) == ({Permission.FIREHOSE} if person == self.star else set())
+            assert (count.posts, count.followers) == (len(self.posts[user]), len(fans.items))
+            assert count.following == len(self.follows[user])
+            assert await graph.users.permissions(user) == ({Permission.FIREHOSE} if user == self.star else set())
 
 
 def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:
@@ -200,19 +200,19 @@ async def apply_random_damage(world: RepairWorld, damage: str, first: int, secon
 
 async def check_consistency(world: RepairWorld) -> None:
     """Check that all reads agree with each other, with and without caches."""
-    graph, people = world.graph, list(world.ids.values())
-    own = dict(zip(people, await graph.timelines.user(people, newest(100)), strict=True))
-    followers = dict(zip(people, await graph.follows.followers(people, newest(100)), strict=True))
-    following = {person: await graph.follows.followed_by(person) for person in people}
-    for person, counts in zip(people, await counts_of(graph, people), strict=True):
-        assert {other: number for other, n in following.items() for who, number in n.items() if who == person} == {
-            follow.user: follow.number for follow in followers[person].items if follow.user in people
+    graph, users = world.graph, list(world.ids.values())
+    own = dict(zip(users, await graph.timelines.user(users, newest(100)), strict=True))
+    followers = dict(zip(users, await graph.follows.followers(users, newest(100)), strict=True))
+    following = {user: await graph.follows.followed_by(user) for user in users}
+    for user, counts in zip(users, await counts_of(graph, users), strict=True):
+        assert {other: number for other, n in following.items() for who, number in n.items() if who == user} == {
+            follow.user: follow.number for follow in followers[user].items if follow.user in users
         }
-        assert counts.posts == len(own[person].items)
-        assert not {*ids(own[person].items)} & {*world.deleted}
+        assert counts.posts == len(own[user].items)
+        assert not {*ids(own[user].items)} & {*world.deleted}
         expected = sorted(
-            {id_ for author in {person, *following[person]} & {*people} for id_ in ids(own[author].items)}, reverse=True
+            {id_ for author in {user, *following[user]} & {*users} for id_ in ids(own[author].items)}, reverse=True
         )
-        assert await home(graph, person) == expected
+        assert await home(graph, user) == expected
         await graph.timelines.wait_for_rebuilds()
-        assert await home(graph, person) == expected
+        assert await home(graph, user) == expected

@@ -149,27 +149,27 @@ class RandomActivity:
         self.world = world
         self.random = random.Random(seed)  # noqa: S311 - reproducible
 
-    async def run(self, graph: Graph, person: int, enough: Callable[[], bool]) -> None:
+    async def run(self, graph: Graph, user: int, enough: Callable[[], bool]) -> None:
         """Publish, delete, follow, unfollow and read as one user, and update the expected state of the world."""
-        world, others = self.world, [other for other in self.world.ids.values() if other != person]
+        world, others = self.world, [other for other in self.world.ids.values() if other != user]
         while not enough():
             other = self.random.choice(others)
             match self.random.choices(["post", "delete", "toggle follow", "read", "hibernate"], [8, 3, 5, 5, 1])[0]:
-                case "post" if len(world.posts[person]) < 30:
-                    world.posts[person] += await posts(graph, person, "a post")
-                case "delete" if world.posts[person]:
-                    which = self.random.randrange(len(world.posts[person]))
-                    await graph.posts.delete(person, world.posts[person].pop(which))
-                case "toggle follow" if other in world.follows[person]:
-                    await graph.follows.unfollow(person, [other])
-                    world.follows[person].discard(other)
+                case "post" if len(world.posts[user]) < 30:
+                    world.posts[user] += await posts(graph, user, "a post")
+                case "delete" if world.posts[user]:
+                    which = self.random.randrange(len(world.posts[user]))
+                    await graph.posts.delete(user, world.posts[user].pop(which))
+                case "toggle follow" if other in world.follows[user]:
+                    await graph.follows.unfollow(user, [other])
+                    world.follows[user].discard(other)
                 case "toggle follow":
-                    await graph.follows.follow(person, [other])
-                    world.follows[person].add(other)
+                    await graph.follows.follow(user, [other])
+                    world.follows[user].add(other)
                 case "hibernate":
                     await world.raw.unlink(keys.home(other))
                 case _:
-                    await cached(graph, person)
+                    await cached(graph, user)
 
 
 async def archive_forever(graph: Graph) -> None:
@@ -200,7 +200,7 @@ async def test_repairs_of_a_busy_healthy_system_find_nothing(world: RepairWorld,
         activity = RandomActivity(world, seed)
         graphs = (world.graph, other)
         users = [
-            activity.run(graphs[n % 2], person, lambda: len(reports) > 5) for n, person in enumerate(world.ids.values())
+            activity.run(graphs[n % 2], user, lambda: len(reports) > 5) for n, user in enumerate(world.ids.values())
         ]
         await asyncio.gather(*users)
     await world.drain()
@@ -350,12 +350,12 @@ async def test_differences_without_a_correction_are_reported(world: RepairWorld)
 
 async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
     """A check takes no round trip per user, follow or post."""
-    people = await crowd(graph, 400)
+    users = await crowd(graph, 400)
     for step in (1, 2, 3, 5, 8):
-        await graph.commit([Followed(person, people[(n + step) % 400]) for n, person in enumerate(people)])
-    await graph.commit([PostPublished(author, "a post") for author in people[:100] for _ in range(5)])
+        await graph.commit([Followed(user, users[(n + step) % 400]) for n, user in enumerate(users)])
+    await graph.commit([PostPublished(author, "a post") for author in users[:100] for _ in range(5)])
     await graph.worker().drain()
-    await cached(graph, *people[:60])
+    await cached(graph, *users[:60])
 
     async with counted(graph) as cost:
         report = await check(graph)
