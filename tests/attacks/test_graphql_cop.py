@@ -192,7 +192,7 @@ async def test_posts_without_a_cors_preflight(api: Api, graph: Graph, content_ty
         response = await api.client.post("/graphql", content=body, headers=headers)
 
         assert response.status_code == 415
-        assert refusal(response, "BAD_USER_INPUT") == "The body must be application/json, in UTF-8."
+        assert refusal(response, "BAD_USER_INPUT") == "The body must have the content type application/json, in UTF-8."
     assert await graph.users.ids_of_logins(["mallory"]) == [None]
 
 

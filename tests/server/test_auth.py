@@ -1,4 +1,4 @@
-"""Access tokens: only what was signed here, names a person and a session, and has not ended, counts."""
+"""Access tokens: verification, key rotation and weak keys."""
 
 import base64
 import hashlib
@@ -27,32 +27,31 @@ SESSION = Session("abc-DEF_1", 42, datetime.now(UTC).replace(microsecond=0) + ti
 
 
 def signed(key: str = NEW, algorithm: str = "HS256", drop: str = "", **claims: Any) -> str:
-    """Sign a token whose header and claims are good, but for those given."""
+    """Return a token that is valid except for the given claims."""
     good = {"sub": "42", "sid": "abc", "exp": LATER}
     header = {"kid": key_id(NEW)}
     return jwt.encode({k: v for k, v in (good | claims).items() if k != drop}, key, algorithm, header)
 
 
 def forged(header: bytes, claims: bytes = b'{"sub":"42","sid":"abc","exp":4000000000}', key: str = NEW) -> str:
-    """Sign any header and claims with HMAC-SHA256, as a library would refuse to."""
+    """Return a token of arbitrary header and claims, signed with HMAC-SHA256."""
     parts = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (header, claims))
     mac = hmac.digest(key.encode(), parts, "sha256")
     return b".".join([parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
 
 
 def with_kid(kid: object, key: str = NEW) -> str:
-    """Forge a token that names a key."""
+    """Return a forged token with a key id."""
     return forged(json.dumps({"alg": "HS256", "typ": "JWT", "kid": kid}).encode(), key=key)
 
 
-def test_a_token_says_whose_session_it_is_and_when_it_ends() -> None:
-    """What is issued verifies to the same person, session and time."""
+def test_a_token_identifies_user_session_and_expiry() -> None:
     viewer = Tokens([NEW]).verify(Tokens([NEW]).issue(SESSION))
     assert (viewer.user, viewer.session, viewer.expires_at) == (42, "abc-DEF_1", SESSION.expires_at)
 
 
 def test_keys_rotate_without_ending_sessions() -> None:
-    """A token signed with the old key is good while that key is listed; the first key signs new ones."""
+    """A token of the old key is valid while that key is listed; the first key signs new tokens."""
     old = Tokens([OLD]).issue(SESSION)
     assert Tokens([NEW, OLD]).verify(old).user == 42
     assert Tokens([NEW]).verify(Tokens([NEW, OLD]).issue(SESSION)).user == 42
@@ -61,7 +60,7 @@ def test_keys_rotate_without_ending_sessions() -> None:
 
 
 def test_a_rotation_refuses_no_token_at_any_step() -> None:
-    """Whichever of two neighbouring steps an instance is at, it verifies what the others sign."""
+    """Instances at two neighbouring steps verify each other's tokens."""
     steps = [[OLD], [OLD, NEW], [NEW, OLD]]
     for before, after in pairwise(steps):
         for signer in (before, after):
@@ -71,8 +70,8 @@ def test_a_rotation_refuses_no_token_at_any_step() -> None:
         Tokens(steps[0]).verify(Tokens(steps[2]).issue(SESSION))  # so the step in between must reach all
 
 
-def test_a_token_is_verified_with_the_key_it_names_and_no_other() -> None:
-    """However many keys there are, one signature is computed; naming a key that did not sign is no use."""
+def test_a_token_is_verified_only_with_the_key_of_its_id() -> None:
+    """One signature is computed, whatever the number of keys."""
     tokens = Tokens([f"{NEW} {n}" for n in range(50)] + [NEW])
     token = Tokens([NEW]).issue(SESSION)
 
@@ -87,15 +86,15 @@ def test_a_token_is_verified_with_the_key_it_names_and_no_other() -> None:
 
 
 def test_the_id_of_a_key_does_not_reveal_it() -> None:
-    """It is short, stable, and no plain hash of the key."""
+    """The id is short, stable, and not a plain hash of the key."""
     assert key_id(NEW) == key_id(NEW) != key_id(OLD)
     assert len(key_id(NEW)) == 8
     assert not hashlib.sha256(NEW.encode()).hexdigest().startswith(key_id(NEW))
     assert jwt.get_unverified_header(Tokens([NEW, OLD]).issue(SESSION))["kid"] == key_id(NEW)
 
 
-def test_of_repeated_claims_the_last_counts_everywhere() -> None:
-    """A token with two users is the second one's, for who verifies it and for who remembers it."""
+def test_the_last_of_repeated_claims_counts() -> None:
+    """In verification and in the cache."""
     header = b'{"alg":"HS256","kid":"%b"}' % key_id(NEW).encode()
     token = forged(header, b'{"sub":"41","sub":"42","sid":"abc","exp":4000000000}')
     tokens = Tokens([NEW])
@@ -105,8 +104,8 @@ def test_of_repeated_claims_the_last_counts_everywhere() -> None:
     assert [viewer and viewer.user for viewer in viewers] == [42, 42, 42]
 
 
-def test_what_was_refused_is_not_remembered() -> None:
-    """Nor does a forged token change what a good one stands for."""
+def test_refused_tokens_are_not_cached() -> None:
+    """A forged token does not affect the valid one."""
     tokens, good = Tokens([NEW]), signed()
     tokens.viewer(f"Bearer {good}")
     head, claims, mac = good.split(".")
@@ -131,8 +130,7 @@ def test_the_cache_of_verified_tokens_is_bounded() -> None:
     assert len(tokens._verified) == 10
 
 
-def test_a_remembered_token_ends_in_time() -> None:
-    """It is checked against the clock whenever it comes again."""
+def test_a_cached_token_expires() -> None:
     tokens = Tokens([NEW])
     token = signed(exp=int(time.time()) + 1)
     tokens.viewer(f"Bearer {token}")
@@ -159,14 +157,14 @@ def test_a_remembered_token_ends_in_time() -> None:
         ("密" * 11, "at least 8 different"),
     ],
 )
-def test_weak_keys_are_found(key: str, complaint: str | None) -> None:
-    """Short, repeated or monotonous ones; what else could be guessed cannot be told by looking."""
+def test_weak_keys_are_detected(key: str, complaint: str | None) -> None:
+    """Short, repetitive or monotonous keys."""
     found = weakness(key)
     assert found == complaint if complaint is None else complaint in str(found)
 
 
 def test_random_keys_are_strong() -> None:
-    """In every usual notation."""
+    """In every common notation."""
     for _ in range(200):
         for key in (secrets.token_urlsafe(48), secrets.token_hex(32), secrets.token_hex(16)):
             assert weakness(key) is None
@@ -229,21 +227,20 @@ def test_random_keys_are_strong() -> None:
     ],
 )
 def test_a_bad_token_is_refused(token: str, complaint: str) -> None:
-    """Each is refused with its reason, and the reason does not repeat the token."""
+    """With its reason, which does not contain the token."""
     with pytest.raises(BadToken, match=complaint) as caught:
         Tokens([NEW]).verify(token)
     assert not token or token not in str(caught.value)
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a b", 7, {}, [], True])
-def test_whatever_is_not_a_bearer_token_is_refused_not_ignored(header: object) -> None:
-    """A header that is there but useless never makes a request anonymous."""
+def test_a_header_without_a_bearer_token_is_refused(header: object) -> None:
+    """An invalid header never makes a request anonymous."""
     with pytest.raises(BadToken, match="Bearer"):
         Tokens([NEW]).viewer(header)
 
 
 def test_no_header_means_anonymous_and_the_scheme_has_any_case() -> None:
-    """Only the absence of the header is anonymity."""
     tokens = Tokens([NEW])
     assert tokens.viewer(None) is None
     viewer = tokens.viewer(f"bearer {signed()}")

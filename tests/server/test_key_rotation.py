@@ -1,4 +1,4 @@
-"""Rotating the signing key over several instances: no step refuses a token that another instance issued."""
+"""Rotation of the signing key over several instances: every step accepts the tokens of all instances."""
 
 from itertools import pairwise, product
 from pathlib import Path
@@ -14,17 +14,17 @@ SIGN_UP = """mutation ($login: String!) { signUp(input: {login: $login, password
 
 
 async def enter(api: Api, login: str) -> str:
-    """Sign somebody up; give the token."""
+    """Sign up a user. Return a token."""
     return str((await api.ask(SIGN_UP, login=login)).json()["data"]["signUp"]["session"]["token"])
 
 
 async def status(api: Api, token: str) -> int:
-    """Ask for the viewer; give the status."""
+    """Query the viewer. Return the status."""
     return (await api.ask("{ viewer { login } }", token)).status_code
 
 
-async def test_a_rolling_rotation_refuses_nobody(store_url: str, tmp_path: Path, graph: Graph) -> None:
-    """Add the new key last, then move it to the front, then drop the old one when its sessions have ended."""
+async def test_a_rolling_rotation_refuses_no_token(store_url: str, tmp_path: Path, graph: Graph) -> None:
+    """Add the new key last, move it to the front, then remove the old key when its sessions have ended."""
     issued = list[str]()
     steps = [(OLD,), (OLD, NEW), (NEW, OLD)]
     for number, keys in enumerate(pairwise(steps)):

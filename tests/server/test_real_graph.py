@@ -1,6 +1,6 @@
-"""A real social graph of 75,877 people, loaded and asked about through GraphQL, against plain sets over its file.
+"""A real social graph of 75,877 users, loaded and queried through GraphQL, compared with plain sets of its file.
 
-Takes half a minute: in CI and in the long profile, and only where the data is.
+Takes half a minute. Runs in CI and in the long profile, where the data is present.
 """
 
 import gzip
@@ -38,7 +38,7 @@ HOME = """query ($after: String) { viewer { homeTimeline {
 
 
 class RealGraph:
-    """The file as plain sets, and a loaded store to ask."""
+    """The file as plain sets, and a store loaded from it."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -48,7 +48,7 @@ class RealGraph:
         self.ids: list[int] = []
 
     async def load(self) -> None:
-        """Fill the sets from the file, and the store; print how long that took."""
+        """Load the sets and the store from the file, and print the duration."""
         with gzip.open(EDGES, "rt", encoding="utf-8") as lines:
             for line in islice(lines, 1, None):
                 follower, followee = map(int, line.split())
@@ -60,7 +60,7 @@ class RealGraph:
         print(f"\n{source.what}: loaded in {time.monotonic() - start:.0f} s")
 
     def watched(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Note people's ids and whose posts are whose, as they go by."""
+        """Record the ids of users and the authors of posts while they are loaded."""
         numbers: dict[int, int] = {}
         for event in events:
             if isinstance(event.body, UserCreated):
@@ -71,11 +71,11 @@ class RealGraph:
             yield event
 
     def user(self, number: int) -> str:
-        """Give the global id of the person with this number in the file."""
+        """Return the global id of the user with this number in the file."""
         return ids.encode(ids.Kind.USER, self.ids[number])
 
     async def ask(self, query: str, viewer: int | None = None, **variables: Any) -> dict[str, Any]:
-        """Execute a query as the person with this number."""
+        """Execute a query as the user with this number."""
         end = datetime.now(UTC) + timedelta(days=1)
         who = None if viewer is None else Viewer(self.ids[viewer], "", end)
         result = await schema.execute(query, variables, Context(self.graph, who, lambda session: ""))
@@ -84,7 +84,7 @@ class RealGraph:
         return result.data
 
     def state(self, viewer: int, subject: int) -> str:
-        """Work out a relationship from the sets."""
+        """Return a relationship according to the sets."""
         if viewer == subject:
             return "SELF"
         states = {(True, True): "MUTUAL", (True, False): "FOLLOWING", (False, True): "FOLLOWED_BY"}
@@ -93,7 +93,7 @@ class RealGraph:
 
 @pytest.fixture
 async def plain(store_url: str) -> AsyncIterator[Graph]:
-    """Open a graph as on a single server: scripts may name keys of many slots."""
+    """Open a graph in the mode of a single server, where scripts may use keys of several slots."""
     graph = await Graph.open(store_url, CHEAP)
     yield graph
     await graph.close()
@@ -101,8 +101,8 @@ async def plain(store_url: str) -> AsyncIterator[Graph]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
-async def test_the_real_graph_answers_as_plain_sets_do(plain: Graph, long_profile: bool) -> None:
-    """10,000 relations, the followers of the ten most followed, and 100 whole home timelines."""
+async def test_the_real_graph_equals_plain_sets(plain: Graph, long_profile: bool) -> None:
+    """10,000 relationships, the followers of the ten most followed users, and 100 complete home timelines."""
     if not (long_profile or os.environ.get("CI")):
         pytest.skip("loads for half a minute; run with --long")
     real = RealGraph(plain)
@@ -114,7 +114,7 @@ async def test_the_real_graph_answers_as_plain_sets_do(plain: Graph, long_profil
 
 
 async def compare_relations(real: RealGraph, random: Random) -> None:
-    """Half of the subjects are neighbours of their viewer, so that all states occur."""
+    """Half of the users are neighbours of their viewer, so that all states occur."""
     everybody = range(len(real.ids))
     seen: defaultdict[str, int] = defaultdict(int)
     for viewer in random.sample(everybody, 100):
@@ -131,7 +131,7 @@ async def compare_relations(real: RealGraph, random: Random) -> None:
 
 
 async def compare_followers(real: RealGraph) -> None:
-    """Whole lists, page by page, with their counts."""
+    """Compare complete lists, page by page, with their counts."""
     for famous in sorted(real.followers, key=lambda number: -len(real.followers[number]))[:10]:
         found: list[str] = []
         after, more = None, True
@@ -144,7 +144,7 @@ async def compare_followers(real: RealGraph) -> None:
 
 
 async def compare_homes(real: RealGraph, random: Random) -> None:
-    """Whole timelines, page by page, against a merge of the authors' posts."""
+    """Compare complete timelines, page by page, with a merge of the authors' posts."""
     for viewer in random.sample(range(len(real.ids)), 100):
         expected = sorted((p for author in {viewer, *real.following[viewer]} for p in real.posts[author]), reverse=True)
         found: list[str] = []

@@ -1,4 +1,4 @@
-"""What ends with a session, over either transport: at once, and with a word that says why."""
+"""The end of a session ends its sockets and event streams at once, with a reason."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +17,7 @@ LOG_OUT = "mutation { logOut(input: {}) { userErrors { code } } }"
 
 @pytest.fixture
 def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every token end soon after it was looked at."""
+    """Make every token expire soon after its verification."""
     viewer = Tokens.viewer
 
     def soon_over(tokens: Tokens, authorization: object) -> Viewer | None:
@@ -28,8 +28,8 @@ def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("listens", [True, False])
-async def test_logging_out_closes_the_sockets(api: Api, listens: bool) -> None:
-    """With 4403, also those that only stand open; sockets of the person's other sessions stay."""
+async def test_a_log_out_closes_the_sockets_of_the_session(api: Api, listens: bool) -> None:
+    """With 4403, idle sockets as well. Sockets of other sessions of the user stay open."""
     session, other = await api.session("alice"), await api.session("bob")
     another = await api.graph.sessions.start(session.user)
     tokens = Tokens([KEY])
@@ -48,8 +48,8 @@ async def test_logging_out_closes_the_sockets(api: Api, listens: bool) -> None:
             assert (await open_.receive())["payload"]["data"]["viewer"]
 
 
-async def test_a_socket_that_logs_out_has_its_answer_first(api: Api) -> None:
-    """The mutation is answered, then the socket that brought it is closed like the others."""
+async def test_a_log_out_on_a_socket_is_answered_first(api: Api) -> None:
+    """Then the socket is closed like the others."""
     async with api.socket(await api.token("alice")) as socket:
         await socket.subscribe("live", LIVE)
         await socket.receive()
@@ -59,8 +59,8 @@ async def test_a_socket_that_logs_out_has_its_answer_first(api: Api) -> None:
         assert await socket.closed() == (4403, "The session has ended.")
 
 
-async def test_a_mutation_on_an_open_socket_needs_a_living_session(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where nobody has noticed yet that the session has ended, nothing is done for it."""
+async def test_a_mutation_on_an_open_socket_needs_a_live_session(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the end of the session has not been noticed yet."""
     monkeypatch.setattr("server.endpoint.websocket.SocketHandler._session_ended", lambda self: None)
     session = await api.session("alice")
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
@@ -76,7 +76,7 @@ async def test_a_mutation_on_an_open_socket_needs_a_living_session(api: Api, mon
 
 @pytest.mark.parametrize("listens", [True, False])
 async def test_a_socket_ends_with_its_token(api: Api, short_lives: None, listens: bool) -> None:
-    """When the token expires the socket is closed with 4403, whether or not it has subscribed."""
+    """With 4403, with or without a subscription."""
     async with api.socket(await api.token("alice")) as socket:
         if listens:
             with suppress(ConnectionClosed):
@@ -85,7 +85,7 @@ async def test_a_socket_ends_with_its_token(api: Api, short_lives: None, listens
 
 
 async def test_an_event_stream_ends_with_its_token(api: Api, short_lives: None) -> None:
-    """An event says so, then the stream is complete: to come back with that token would be in vain."""
+    """With an error event and `complete`, so clients do not reconnect with that token."""
     async with api.stream(LIVE, await api.token("alice")) as response:
         *_, last, end = [event async for event in events(response)]
         assert (last.name, end.name) == ("next", "complete")
@@ -93,8 +93,7 @@ async def test_an_event_stream_ends_with_its_token(api: Api, short_lives: None) 
         assert last.data["errors"][0]["extensions"]["requestId"]
 
 
-async def test_logging_out_ends_an_event_stream(api: Api) -> None:
-    """In the same way."""
+async def test_a_log_out_ends_the_event_streams_of_the_session(api: Api) -> None:
     session = await api.session("alice")
     async with api.stream(LIVE, Tokens([KEY]).issue(session)) as response:
         streamed = events(response)
@@ -105,8 +104,8 @@ async def test_logging_out_ends_an_event_stream(api: Api) -> None:
         assert last.data["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-async def test_ending_everywhere_ends_everything(api: Api) -> None:
-    """Both transports, all sessions of the person."""
+async def test_ending_all_sessions_ends_all_connections(api: Api) -> None:
+    """On both transports, for all sessions of the user."""
     session = await api.session("alice")
     another = await api.graph.sessions.start(session.user)
     tokens = Tokens([KEY])
@@ -118,8 +117,7 @@ async def test_ending_everywhere_ends_everything(api: Api) -> None:
         assert [event.name async for event in streamed] == ["next", "complete"]
 
 
-async def test_who_was_never_logged_in_is_not_sent_away(api: Api) -> None:
-    """An anonymous socket stays open while others end."""
+async def test_anonymous_sockets_are_not_affected(api: Api) -> None:
     session = await api.session("alice")
     async with api.socket() as anonymous, api.socket(Tokens([KEY]).issue(session)) as socket:
         await api.graph.sessions.end(session.user, None)
@@ -133,8 +131,8 @@ LEAVE_AND_POST = """mutation { logOut(input: {}) { userErrors { code } }
 
 
 @pytest.mark.parametrize("transport", ["http", "sse", "websocket"])
-async def test_nothing_is_published_after_a_log_out_in_one_document(api: Api, transport: str) -> None:
-    """Over any transport the later field has no viewer, and the answer says so."""
+async def test_fields_after_a_log_out_have_no_viewer(api: Api, transport: str) -> None:
+    """In one document, on every transport."""
     session = await api.session("alice")
     token = Tokens([KEY]).issue(session)
     if transport == "http":

@@ -1,4 +1,4 @@
-"""Clients leave in many ways, politely or not: the server notices at once, and nothing of them stays behind."""
+"""Disconnects of every kind: the server notices at once and keeps nothing."""
 
 import asyncio
 import gc
@@ -36,13 +36,13 @@ Visit = Callable[[Api, str], Awaitable[None]]
 
 
 def tear_off(transport: asyncio.WriteTransport) -> None:
-    """Leave with a TCP reset, as a phone that changes its network seems to."""
+    """Reset the TCP connection, as when a phone changes its network."""
     transport.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
 
 
 async def listening(socket: Socket, id: str = "1") -> None:
-    """Subscribe, and wait until events come."""
+    """Subscribe and wait for the first event."""
     await socket.subscribe(id, LIVE)
     while (await socket.receive()).get("id") != id:
         pass
@@ -91,7 +91,7 @@ async def tear_off_during_connection_init(api: Api, token: str) -> None:
 
 
 async def tear_off_after(api: Api, sent: bytes, until: bytes = b"") -> None:
-    """Send these bytes, wait for those, if any, and leave."""
+    """Send bytes, wait for others if given, and reset the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(api.url.rpartition(":")[2]))
     writer.write(sent)
     await writer.drain()
@@ -152,7 +152,7 @@ WAYS: list[Visit] = [
 
 
 async def crowd(api: Api, token: str, visits: int) -> None:
-    """Let many come and go, in every way, a score at a time."""
+    """Connect and disconnect many clients in every way, twenty at a time."""
     room = asyncio.Semaphore(20)
 
     async def come_and_go(visit: Visit) -> None:
@@ -163,7 +163,7 @@ async def crowd(api: Api, token: str, visits: int) -> None:
 
 
 def connections() -> int:
-    """Count the TCP connections of this process; those to the store are others."""
+    """Return the number of TCP connections of this process, without those to the store."""
     inodes = {line.split()[9] for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]}
     targets = []
     for descriptor in os.listdir("/proc/self/fd"):
@@ -173,7 +173,7 @@ def connections() -> int:
 
 
 def left_behind(api: Api) -> dict[str, int]:
-    """Count what clients could leave behind: objects, streams of the feed, what quotas count, connections."""
+    """Return the counts of everything that clients could leave behind: objects, streams, quotas, connections."""
     gc.collect()
     objects = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KINDS))
     held = {
@@ -187,14 +187,14 @@ def left_behind(api: Api) -> dict[str, int]:
 
 
 def tasks() -> list[str]:
-    """List what runs, but for commands that are on their way to the store."""
+    """Return the names of the running tasks, without commands to the store."""
     names = (getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks())
     return sorted(name for name in names if name != "Store._exchange")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="needs Linux to count connections")
-async def test_nothing_stays_of_clients_that_left(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Hundreds come and go, a score at a time, in every way there is; then everything is as it was, also the log."""
+async def test_nothing_remains_of_disconnected_clients(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """After hundreds of disconnects of every kind, twenty at a time, and nothing is logged as an error."""
     token = await api.token("alice")
     await crowd(api, token, len(WAYS))
     await until(lambda: not left_behind(api))
@@ -208,7 +208,7 @@ async def test_nothing_stays_of_clients_that_left(api: Api, caplog: pytest.LogCa
 
 
 async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
-    """It may last for days: what one event needed is gone with it."""
+    """A subscription may last for days."""
     session = await api.session("alice")
     query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { id author { login } } } } } }"
     async with api.socket(Tokens([KEY]).issue(session)) as socket:

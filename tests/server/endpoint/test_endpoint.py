@@ -1,4 +1,4 @@
-"""GraphQL over HTTP: what is asked badly gets a clear answer, what is asked well the right status."""
+"""GraphQL over HTTP: statuses, error codes, authentication and limits."""
 
 import json
 import os
@@ -24,14 +24,13 @@ FOLLOW = "mutation { follow(input: {userIds: []}) { results { outcome } userErro
 
 
 def error_of(response: httpx.Response) -> tuple[str, str]:
-    """Give the code and the message of the only error; its request id is the response's."""
+    """Return the code and message of the only error, whose request id must be that of the response."""
     (error,) = response.json()["errors"]
     assert error["extensions"]["requestId"] == response.headers["x-request-id"]
     return error["extensions"]["code"], error["message"]
 
 
 async def test_a_query_with_variables(api: Api) -> None:
-    """The plain case: JSON in, JSON out."""
     await api.session("alice")
     response = await api.ask("query ($x: String!) { user(by: {login: $x}) { login } }", x="alice")
     assert response.status_code == 200
@@ -40,7 +39,7 @@ async def test_a_query_with_variables(api: Api) -> None:
 
 
 async def test_a_query_by_get(api: Api) -> None:
-    """Queries may come by GET, with their variables as JSON."""
+    """With variables as JSON."""
     await api.session("alice")
     query = "query Who($x: String!) { user(by: {login: $x}) { login } }"
     parameters = {"query": query, "variables": '{"x":"alice"}', "operationName": "Who"}
@@ -49,14 +48,13 @@ async def test_a_query_by_get(api: Api) -> None:
 
 
 async def test_one_of_several_operations_is_chosen_by_name(api: Api) -> None:
-    """The others of the document do not run."""
+    """The other operations of the document are not executed."""
     body = {"query": "query A { a: __typename } query B { b: __typename }", "operationName": "B"}
     response = await api.client.post("/graphql", json=body)
     assert response.json() == {"data": {"b": "Query"}}
 
 
-async def test_get_never_writes(api: Api) -> None:
-    """A mutation by GET is refused with 405, before anything happens."""
+async def test_a_mutation_by_get_is_refused(api: Api) -> None:
     response = await api.client.get("/graphql", params={"query": FOLLOW})
     assert response.status_code == 405
     assert response.headers["allow"] == "POST"
@@ -64,7 +62,7 @@ async def test_get_never_writes(api: Api) -> None:
 
 
 async def test_a_subscription_by_plain_post_is_refused(api: Api) -> None:
-    """The answer names the transports that serve subscriptions."""
+    """The message names the transports for subscriptions."""
     response = await api.ask("subscription { homeTimeline { cursor } }")
     assert response.status_code == 400
     assert "graphql-transport-ws" in error_of(response)[1]
@@ -92,8 +90,8 @@ async def test_a_subscription_by_plain_post_is_refused(api: Api) -> None:
         (b'{"query": "{ viewer { id } }", "operationName": "Other"}', 'Unknown operation named "Other"'),
     ],
 )
-async def test_a_body_that_is_not_a_request_is_a_clear_400(api: Api, body: bytes, message: str) -> None:
-    """Broken encodings, endless numbers and wrong shapes never get as far as a resolver."""
+async def test_an_invalid_body_is_refused_with_400(api: Api, body: bytes, message: str) -> None:
+    """Invalid encodings, huge numbers and wrong types never reach a resolver."""
     response = await api.client.post("/graphql", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
     code, found = error_of(response)
@@ -102,15 +100,15 @@ async def test_a_body_that_is_not_a_request_is_a_clear_400(api: Api, body: bytes
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "multipart/form-data"])
-async def test_only_json_is_read(api: Api, content_type: str) -> None:
-    """A form on another site cannot post to the API."""
+async def test_only_json_is_accepted(api: Api, content_type: str) -> None:
+    """So a form of another site cannot post to the API."""
     body = b'{"query": "{ viewer { id } }"}'
     response = await api.client.post("/graphql", content=body, headers={"content-type": content_type})
     assert response.status_code == 415
 
 
 async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
-    """Whether or not its length is declared, with the limit, and so that pages of other origins can read it."""
+    """With or without Content-Length; pages of other origins can read the response."""
     large = json.dumps({"query": "{ viewer { id } }" + " " * 300_000}).encode()
 
     async def parts() -> AsyncIterator[bytes]:
@@ -128,7 +126,7 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
 
 
 def test_a_response_beyond_the_limit_is_refused() -> None:
-    """What the cost did not foresee, as it may be with introspection, is not sent either."""
+    """A result larger than its computed cost, as introspection may have, is not sent."""
     result = ExecutionResult({"viewer": {"login": "alice"}}, None)
     assert render(result, "application/json", 100).status == 200
     with pytest.raises(Refused, match="The response has 37 bytes; the limit is 36") as refused:
@@ -137,7 +135,7 @@ def test_a_response_beyond_the_limit_is_refused() -> None:
 
 
 async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
-    """With 405, and the methods that are allowed."""
+    """With 405 and the allowed methods."""
     response = await api.client.put("/graphql", json={})
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, POST"
@@ -157,8 +155,8 @@ async def test_methods_other_than_get_and_post_are_refused(api: Api) -> None:
         ("{ post(id: " + "9" * 2000 + ") { id } }", "BAD_USER_INPUT"),
     ],
 )
-async def test_a_document_that_cannot_run_says_so_with_a_code(api: Api, document: str, code: str) -> None:
-    """Parsing, validation and variables have their codes; the status is 400 for those who know the media type."""
+async def test_invalid_documents_have_error_codes(api: Api, document: str, code: str) -> None:
+    """For parsing, validation and variables. The status is 400 for the media type of GraphQL responses."""
     headers = {"accept": GRAPHQL_JSON}
     response = await api.client.post("/graphql", json={"query": document}, headers=headers)
     assert response.json()["errors"][0]["extensions"]["code"] == code
@@ -166,8 +164,8 @@ async def test_a_document_that_cannot_run_says_so_with_a_code(api: Api, document
         assert response.status_code == 400
 
 
-async def test_expected_errors_within_an_operation_leave_the_rest_alone(api: Api) -> None:
-    """A bad page fails its own field; the status stays 200."""
+async def test_an_error_of_a_field_leaves_other_fields_intact(api: Api) -> None:
+    """The status stays 200."""
     await api.session("alice")
     response = await api.ask('{ user(by: {login: "alice"}) { login followers { totalCount } } }')
     assert response.status_code == 200
@@ -175,8 +173,8 @@ async def test_expected_errors_within_an_operation_leave_the_rest_alone(api: Api
     assert error_of(response)[0] == "BAD_USER_INPUT"
 
 
-async def test_the_unexpected_stays_inside(api: Api, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    """Nothing of an internal error reaches the client but an id, which the log has with the cause."""
+async def test_internal_errors_are_masked(api: Api, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    """The response contains only the request id; the log contains the id and the cause."""
 
     async def broken(*_: object) -> None:
         raise RuntimeError("the password is hunter2")
@@ -191,25 +189,24 @@ async def test_the_unexpected_stays_inside(api: Api, monkeypatch: pytest.MonkeyP
     assert "hunter2" in caplog.text
 
 
-async def test_a_request_may_bring_its_own_id(api: Api) -> None:
-    """A harmless id is kept, so that logs of several services can be joined; any other is replaced."""
+async def test_clients_may_set_the_request_id(api: Api) -> None:
+    """A valid id is used, so that logs of several services can be joined; another is replaced."""
     kept = await api.client.get("/health/live", headers={"x-request-id": "abc-123"})
     assert kept.headers["x-request-id"] == "abc-123"
     replaced = await api.client.get("/health/live", headers={"x-request-id": "a b<script>"})
     assert len(replaced.headers["x-request-id"]) == 16
 
 
-# Who asks
+# Authentication
 
 
-async def test_a_token_makes_a_viewer(api: Api) -> None:
-    """The viewer is who the token says."""
+async def test_the_viewer_is_the_user_of_the_token(api: Api) -> None:
     response = await api.ask("{ viewer { login } }", await api.token("alice"))
     assert response.json() == {"data": {"viewer": {"login": "alice"}}}
 
 
 async def test_without_a_token_there_is_no_viewer(api: Api) -> None:
-    """Anonymous requests are served; what needs a viewer says UNAUTHENTICATED."""
+    """Fields that require a viewer fail with UNAUTHENTICATED."""
     assert (await api.ask("{ viewer { login } }")).json() == {"data": {"viewer": None}}
     response = await api.ask(FOLLOW)
     assert response.status_code == 200
@@ -217,8 +214,8 @@ async def test_without_a_token_there_is_no_viewer(api: Api) -> None:
 
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer", "Basic YWxpY2U6eA=="])
-async def test_a_bad_token_is_never_anonymous(api: Api, header: str) -> None:
-    """401 for everything, even for what anybody may ask."""
+async def test_a_bad_token_is_refused_with_401(api: Api, header: str) -> None:
+    """Even for operations that anonymous clients may execute."""
     response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers={"authorization": header})
     assert response.status_code == 401
     assert response.headers["www-authenticate"].startswith("Bearer")
@@ -227,8 +224,8 @@ async def test_a_bad_token_is_never_anonymous(api: Api, header: str) -> None:
 
 @pytest.mark.parametrize("document", ["{ viewer { login } }", FOLLOW])
 @pytest.mark.parametrize("accept", ["application/json", GRAPHQL_JSON])
-async def test_a_session_that_has_ended_counts_at_once(api: Api, document: str, accept: str) -> None:
-    """After a log-out the same token gets 401, without data, for queries and mutations."""
+async def test_an_ended_session_is_refused_at_once(api: Api, document: str, accept: str) -> None:
+    """After a log-out, queries and mutations with the token get 401 and no data."""
     session = await api.session("alice")
     headers = {"authorization": f"Bearer {Tokens([KEY]).issue(session)}", "accept": accept}
     await api.graph.sessions.end(session.user, session.id)
@@ -238,8 +235,8 @@ async def test_a_session_that_has_ended_counts_at_once(api: Api, document: str, 
     assert error_of(response)[0] == "UNAUTHENTICATED"
 
 
-async def test_the_session_check_costs_a_query_no_round_trip(api: Api) -> None:
-    """It rides along with the query's first reads."""
+async def test_the_session_check_adds_no_round_trip(api: Api) -> None:
+    """It shares the round trip of the first reads."""
     token = await api.token("alice")
     await api.ask("{ viewer { login } }", token)
     store = api.app.state.graph.store
@@ -252,7 +249,7 @@ async def test_the_session_check_costs_a_query_no_round_trip(api: Api) -> None:
 
 
 def doubling(levels: int) -> str:
-    """Make a document of fragments that each spread the next one twice."""
+    """Return a document of fragments, each of which spreads the next one twice."""
     fragments = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(levels)]
     return "{ viewer { ...F0 } } " + " ".join(fragments) + f" fragment F{levels} on User {{ id }}"
 
@@ -271,8 +268,8 @@ def doubling(levels: int) -> str:
         ("{ viewer { ...A } } fragment A on User { ...B } fragment B on User { ...A }", None),
     ],
 )
-async def test_a_document_too_large_is_refused_quickly(api: Api, document: str, what: str | None) -> None:
-    """Its size is found in linear time, before validation, and named."""
+async def test_a_large_document_is_refused_quickly(api: Api, document: str, what: str | None) -> None:
+    """It is measured in linear time before validation; the message contains the size."""
     response = await api.ask(document)
     assert response.elapsed.total_seconds() < 1
     error = response.json()["errors"][0]
@@ -309,17 +306,15 @@ async def test_the_plan_of_an_evicted_document_is_removed(small_cache: Api) -> N
     assert len(execution.executor._plan_cache) == len(execution.preparation.documents._documents) < 15
 
 
-# Around the endpoint
+# Other routes
 
 
-async def test_the_schema_is_served(api: Api) -> None:
-    """As SDL."""
+async def test_the_schema_is_served_as_sdl(api: Api) -> None:
     response = await api.client.get("/schema.graphql")
     assert "type User implements Node" in response.text
 
 
-async def test_other_origins_are_let_in_by_setting_only(settings: Settings, graph: Graph) -> None:
-    """The browser learns from the preflight what is allowed."""
+async def test_preflight_requests_allow_configured_origins(settings: Settings, graph: Graph) -> None:
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
     async with serving(allowed, graph) as api:
         for origin, answer in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
@@ -333,7 +328,7 @@ async def test_other_origins_are_let_in_by_setting_only(settings: Settings, grap
 
 
 async def test_production_hides_the_schema_and_the_playground(settings: Settings, graph: Graph) -> None:
-    """Introspection, hints at names, /schema.graphql and the playground are closed unless opened."""
+    """Introspection, suggestions, /schema.graphql and the playground are disabled by default."""
     production = Settings.model_validate(settings.model_dump() | {"env": "production"})
     async with serving(production, graph) as api:
         assert (await api.client.get("/schema.graphql")).status_code == 404
@@ -346,8 +341,8 @@ async def test_production_hides_the_schema_and_the_playground(settings: Settings
         assert (await api.ask("{ __typename }")).json() == {"data": {"__typename": "Query"}}
 
 
-async def test_a_store_that_goes_away_and_comes_back(settings: Settings, tmp_path: Path, graph: Graph) -> None:
-    """Meanwhile errors say STORE_UNAVAILABLE and readiness 503; afterwards all is well without a restart."""
+async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tmp_path: Path, graph: Graph) -> None:
+    """Errors have the code STORE_UNAVAILABLE and readiness returns 503. Afterwards no restart is needed."""
     store = EmbeddedStore(tmp_path)
     store.start()
     away = settings.model_copy(update={"store_url": store.url})
@@ -373,8 +368,8 @@ async def test_a_store_that_goes_away_and_comes_back(settings: Settings, tmp_pat
     store.stop()
 
 
-async def test_an_embedded_store_that_dies_is_started_again(tmp_path: Path, graph: Graph) -> None:
-    """The application notices and brings it back with all that was acknowledged."""
+async def test_a_crashed_embedded_store_is_restarted(tmp_path: Path, graph: Graph) -> None:
+    """With all acknowledged writes."""
     async with serving(Settings(data_dir=tmp_path, secret=(KEY,)), graph) as api:
         api.graph = api.app.state.graph
         token = await api.token("alice")

@@ -1,4 +1,4 @@
-"""Server-sent events, for clients that ask for them first: distinct connections, as graphql-sse has them."""
+"""Server-sent events: distinct connections of GraphQL over SSE."""
 
 import pytest
 
@@ -15,13 +15,13 @@ FILTERED = 'subscription { events(filter: {keywords: ["hello"]}) { __typename cu
 
 
 def text(event: Streamed) -> str:
-    """Give the text of a post that was added."""
+    """Return the text of an added post."""
     found: str = event.data["data"]["homeTimeline"]["edge"]["node"]["text"]
     return found
 
 
-async def test_a_subscription_streams_until_the_client_leaves(api: Api) -> None:
-    """A Checkpoint, then what is published; each event has its cursor as its id."""
+async def test_a_subscription_streams_until_the_client_disconnects(api: Api) -> None:
+    """A Checkpoint first, then new posts. The id of each event is its cursor."""
     session = await api.session("alice")
     async with api.stream(LIVE, Tokens([KEY]).issue(session)) as response:
         assert response.status_code == 200
@@ -37,8 +37,8 @@ async def test_a_subscription_streams_until_the_client_leaves(api: Api) -> None:
         assert event.data["data"]["homeTimeline"]["cursor"] == event.id != first.id
 
 
-async def test_who_comes_back_is_told_what_was_missed(api: Api) -> None:
-    """The last id says where to go on; it wins over the `after` of the document, which is older."""
+async def test_a_reconnecting_client_receives_missed_events(api: Api) -> None:
+    """`Last-Event-ID` takes precedence over the older `after` of the document."""
     session = await api.session("alice")
     token = Tokens([KEY]).issue(session)
     async with api.stream(LIVE, token) as response:
@@ -62,8 +62,7 @@ async def test_who_comes_back_is_told_what_was_missed(api: Api) -> None:
             assert [text(await anext(streamed)) for _ in expected] == expected
 
 
-async def test_an_event_that_does_not_ask_for_its_cursor_has_an_id(api: Api) -> None:
-    """The id is that of the event itself: with an alias for the cursor, or without any."""
+async def test_an_event_has_an_id_even_if_its_cursor_is_not_selected(api: Api) -> None:
     session = await api.session("alice")
     await api.graph.posts.publish(session.user, "first")
     documents = ("subscription { homeTimeline { __typename } }", "subscription { homeTimeline { id: cursor } }")
@@ -72,8 +71,8 @@ async def test_an_event_that_does_not_ask_for_its_cursor_has_an_id(api: Api) -> 
             assert (await anext(events(response))).id
 
 
-async def test_an_event_source_of_a_browser_is_served(api: Api) -> None:
-    """It can only GET, and comes back by itself with the id of the last event; here without a person."""
+async def test_an_event_source_of_a_browser_resumes(api: Api) -> None:
+    """It can only send GET requests, and reconnects with the id of the last event."""
     alice = await api.session("alice")
     parameters, headers = {"query": FILTERED}, {"accept": "text/event-stream", "cache-control": "no-cache"}
     async with api.client.stream("GET", "/graphql", params=parameters, headers=headers) as response:
@@ -87,8 +86,7 @@ async def test_an_event_source_of_a_browser_is_served(api: Api) -> None:
         assert kinds == ["Checkpoint", "PostPublished"]
 
 
-async def test_pages_of_other_origins_may_say_where_to_go_on(settings: Settings, graph: Graph) -> None:
-    """A preflight allows the header."""
+async def test_pages_of_other_origins_may_send_last_event_id(settings: Settings, graph: Graph) -> None:
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
     async with serving(allowed, graph) as api:
         asked = {
@@ -101,8 +99,8 @@ async def test_pages_of_other_origins_may_say_where_to_go_on(settings: Settings,
 
 
 @pytest.mark.parametrize("last", ["nonsense", encode_cursor(CursorKind.POST, 1)])
-async def test_an_id_that_makes_no_sense_is_refused(api: Api, last: str) -> None:
-    """An event says so, naming the header, and the stream is complete; it has no id of its own."""
+async def test_an_invalid_last_event_id_is_refused(api: Api, last: str) -> None:
+    """With an event that names the header and has no id; then the stream completes."""
     async with api.stream(LIVE, await api.token("alice"), last_event_id=last) as response:
         refused, end = [event async for event in events(response)]
         assert refused.data["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
@@ -113,14 +111,13 @@ async def test_an_id_that_makes_no_sense_is_refused(api: Api, last: str) -> None
 
 
 async def test_a_query_streams_one_event(api: Api) -> None:
-    """Every operation can be streamed; the framing is the protocol's, byte for byte, with LF."""
+    """Every operation can be streamed. The bytes are exactly those of the protocol."""
     headers = {"accept": "text/event-stream", "last-event-id": "7"}
     response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers=headers)
     assert response.text == 'event: next\ndata: {"data":{"__typename":"Query"}}\n\nevent: complete\ndata: \n\n'
 
 
-async def test_a_stream_has_no_bytes_but_its_events(api: Api) -> None:
-    """A subscription's framing, byte for byte."""
+async def test_the_bytes_of_a_subscription_are_exactly_its_events(api: Api) -> None:
     async with api.stream(FILTERED) as response:
         sent = await anext(response.aiter_text())
     cursor = sent.partition("\n")[0].removeprefix("id: ")
@@ -136,44 +133,44 @@ async def test_a_stream_has_no_bytes_but_its_events(api: Api) -> None:
         "*/*",
     ],
 )
-async def test_clients_that_also_take_streams_get_json(api: Api, accept: str) -> None:
-    """Some clients list every type they know: a stream would break their plain queries."""
+async def test_clients_that_accept_event_streams_last_get_json(api: Api, accept: str) -> None:
+    """Some clients list every known type; an event stream would break their queries."""
     response = await api.client.post("/graphql", json={"query": "{ __typename }"}, headers={"accept": accept})
     assert response.headers["content-type"].startswith("application/")
     assert response.json() == {"data": {"__typename": "Query"}}
 
 
 async def test_a_mutation_is_not_streamed_by_get(api: Api) -> None:
-    """GET never writes, whatever it accepts: the status is 405."""
+    """The status is 405."""
     parameters = {"query": "mutation { logOut(input: {}) { userErrors { code } } }"}
     response = await api.client.get("/graphql", params=parameters, headers={"accept": "text/event-stream"})
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
     assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-async def test_a_document_that_cannot_be_parsed_streams_its_error(api: Api) -> None:
-    """By GET too."""
+async def test_a_syntax_error_is_streamed(api: Api) -> None:
+    """For GET as well."""
     response = await api.client.get("/graphql", params={"query": "{"}, headers={"accept": "text/event-stream"})
     assert response.status_code == 200
     assert "GRAPHQL_PARSE_FAILED" in response.text
 
 
 async def test_a_request_without_a_query_is_refused(api: Api) -> None:
-    """With 400 and JSON, as ever."""
+    """With 400 and JSON."""
     response = await api.client.get("/graphql", headers={"accept": "text/event-stream"})
     assert response.status_code == 400
     assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 async def test_a_bad_token_gets_no_stream(api: Api) -> None:
-    """The status is 401, as everywhere."""
+    """The status is 401."""
     headers = {"accept": "text/event-stream", "authorization": "Bearer x"}
     response = await api.client.post("/graphql", json={"query": LIVE}, headers=headers)
     assert response.status_code == 401
 
 
-async def test_a_session_that_has_ended_gets_no_stream(api: Api) -> None:
-    """It is looked at before the response begins: the status is 401 here too, and the body is JSON."""
+async def test_an_ended_session_gets_no_stream(api: Api) -> None:
+    """The session is checked before the response starts: the status is 401, and the body is JSON."""
     session = await api.session("alice")
     await api.graph.sessions.end(session.user, session.id)
     headers = {"accept": "text/event-stream", "authorization": f"Bearer {Tokens([KEY]).issue(session)}"}

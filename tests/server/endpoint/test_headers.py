@@ -76,16 +76,16 @@ async def test_a_body_in_chunks_is_read_like_one_with_a_length(api: Api) -> None
     assert response.json() == {"data": {"__typename": "Query"}}
 
 
-async def test_of_a_header_that_comes_twice_the_first_counts(api: Api) -> None:
-    """As it does for proxies and for Starlette's routes."""
+async def test_the_first_of_repeated_headers_counts(api: Api) -> None:
+    """As for proxies and Starlette's routes."""
     first, second = await api.token("alice"), await api.token("bob")
     headers = [("authorization", f"Bearer {first}"), ("authorization", f"Bearer {second}")]
     response = await api.client.post("/graphql", json={"query": "{ viewer { login } }"}, headers=headers)
     assert response.json()["data"]["viewer"]["login"] == "alice"
 
 
-async def test_white_space_around_a_token_makes_no_new_entry(api: Api) -> None:
-    """Otherwise one good token could fill the cache of verified tokens."""
+async def test_white_space_around_a_token_adds_no_cache_entry(api: Api) -> None:
+    """Otherwise one valid token could fill the cache of verified tokens."""
     token = await api.token("alice")
     for spaces in range(1, 5):
         headers = {"authorization": "Bearer" + " " * spaces + token}

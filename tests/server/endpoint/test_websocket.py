@@ -1,4 +1,4 @@
-"""WebSockets: the protocol graphql-transport-ws and nothing older; what ends a socket and what does not."""
+"""WebSockets with the protocol graphql-transport-ws."""
 
 import json
 from datetime import timedelta
@@ -18,14 +18,14 @@ LIVE = (
 
 
 async def next_of(socket: Any, id: str) -> Any:
-    """Give the next result of an operation."""
+    """Return the next result of an operation."""
     message = await socket.receive()
     assert (message["type"], message["id"]) == ("next", id)
     return message["payload"]
 
 
-async def test_a_live_subscription_receives_what_is_published(api: Api) -> None:
-    """A Checkpoint comes at once; then the post, with what the document asks of it."""
+async def test_a_subscription_receives_new_posts(api: Api) -> None:
+    """A Checkpoint first, then the post with the selected fields."""
     session = await api.session("alice")
     async with api.socket(Tokens([KEY]).issue(session)) as socket:
         await socket.subscribe("1", LIVE)
@@ -39,8 +39,8 @@ async def test_a_live_subscription_receives_what_is_published(api: Api) -> None:
         assert await socket.receive() == {"type": "pong"}
 
 
-async def test_queries_and_mutations_run_on_a_socket_too(api: Api) -> None:
-    """Each answers once and completes; a later query sees what an earlier mutation did."""
+async def test_queries_and_mutations_run_on_a_socket(api: Api) -> None:
+    """Each has one result and completes. A later query sees the effect of an earlier mutation."""
     async with api.socket(await api.token("alice")) as socket:
         await socket.subscribe("q", "{ viewer { bio } }")
         assert await next_of(socket, "q") == {"data": {"viewer": {"bio": ""}}}
@@ -52,8 +52,8 @@ async def test_queries_and_mutations_run_on_a_socket_too(api: Api) -> None:
         assert await next_of(socket, "q") == {"data": {"viewer": {"bio": "new"}}}
 
 
-async def test_a_bad_operation_fails_alone(api: Api) -> None:
-    """A syntax error, an unknown field or a bad argument answers that operation; the socket stays open."""
+async def test_an_invalid_operation_leaves_the_socket_open(api: Api) -> None:
+    """For a syntax error, an unknown field, or a bad argument."""
     async with api.socket(await api.token("alice")) as socket:
         for number, (document, code) in enumerate(
             [
@@ -77,8 +77,7 @@ async def test_a_bad_operation_fails_alone(api: Api) -> None:
         assert await socket.receive() == {"type": "pong"}
 
 
-async def test_who_is_anonymous_has_no_home_timeline(api: Api) -> None:
-    """A socket without a token is served, but what needs a viewer says so."""
+async def test_an_anonymous_socket_has_no_home_timeline(api: Api) -> None:
     async with api.socket() as socket:
         await socket.subscribe("1", LIVE)
         message = await socket.receive()
@@ -96,7 +95,7 @@ async def test_who_is_anonymous_has_no_home_timeline(api: Api) -> None:
     ],
 )
 async def test_a_bad_token_closes_the_socket(api: Api, authorization: object, reason: str | None) -> None:
-    """With 4403 and the reason: a socket is never silently anonymous. Null counts as no token."""
+    """With 4403 and the reason. Null counts as no token."""
     async with api.open_socket() as socket:
         await socket.send(type="connection_init", payload={"authorization": authorization})
         if reason is None:
@@ -105,8 +104,8 @@ async def test_a_bad_token_closes_the_socket(api: Api, authorization: object, re
             assert await socket.closed() == (4403, reason)
 
 
-async def test_the_token_may_come_with_the_handshake(api: Api) -> None:
-    """Clients that can set headers may; a bad token there is refused as well."""
+async def test_the_token_may_be_a_header_of_the_handshake(api: Api) -> None:
+    """A bad token there is refused as well."""
     token = await api.token("alice")
     async with api.open_socket(authorization=f"Bearer {token}") as socket:
         await socket.send(type="connection_init")
@@ -118,8 +117,8 @@ async def test_the_token_may_come_with_the_handshake(api: Api) -> None:
         assert await socket.closed() == (4403, "The access token is malformed.")
 
 
-async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
-    """The session is checked before the socket is acknowledged."""
+async def test_an_ended_session_opens_no_socket(api: Api) -> None:
+    """The session is checked before the acknowledgement."""
     session = await api.session("alice")
     await api.graph.sessions.end(session.user, session.id)
     async with api.open_socket() as socket:
@@ -149,7 +148,7 @@ async def test_a_session_that_has_ended_opens_no_socket(api: Api) -> None:
         b"binary",
     ],
 )
-async def test_what_is_not_of_the_protocol_closes_the_socket(api: Api, text: str | bytes) -> None:
+async def test_an_invalid_message_closes_the_socket(api: Api, text: str | bytes) -> None:
     """With 4400 and the reason."""
     async with api.socket() as socket:
         await socket.connection.send(text)
@@ -172,8 +171,8 @@ async def test_nothing_runs_before_the_socket_is_acknowledged(api: Api) -> None:
         assert await socket.closed() == (4401, "Unauthorized")
 
 
-async def test_who_says_nothing_is_sent_away(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without connection_init in time, the socket closes with 4408."""
+async def test_a_socket_without_connection_init_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 4408, after a timeout."""
     endpoint = api.websockets
     assert endpoint.connection_init_wait_timeout == timedelta(seconds=5)
     monkeypatch.setattr(endpoint, "connection_init_wait_timeout", timedelta(seconds=0.1))
@@ -181,16 +180,16 @@ async def test_who_says_nothing_is_sent_away(api: Api, monkeypatch: pytest.Monke
         assert (await socket.closed())[0] == 4408
 
 
-async def test_the_legacy_protocol_is_not_spoken(api: Api) -> None:
-    """A client that offers only graphql-ws is closed with 4406; one that offers both gets the new one."""
+async def test_the_legacy_protocol_is_not_supported(api: Api) -> None:
+    """A client that offers only graphql-ws is closed with 4406; one that offers both gets the new protocol."""
     async with api.open_socket("graphql-ws") as socket:
         assert (await socket.closed())[0] == 4406
     async with api.open_socket("graphql-ws", "graphql-transport-ws") as socket:
         assert socket.connection.subprotocol == "graphql-transport-ws"
 
 
-async def test_pages_of_other_origins_open_no_socket(settings: Settings, graph: Graph) -> None:
-    """Unless the setting names them; the server's own and clients without an origin may."""
+async def test_pages_of_other_origins_cannot_open_a_socket(settings: Settings, graph: Graph) -> None:
+    """Unless the setting allows them. The server's own pages and clients without an origin can."""
     allowed = settings.model_copy(update={"allowed_origins": ("https://app.example",)})
     async with serving(allowed, graph) as api:
         for origin in ("https://app.example", api.url):
@@ -202,8 +201,7 @@ async def test_pages_of_other_origins_open_no_socket(settings: Settings, graph: 
                 pass
 
 
-async def test_pings_come_and_need_no_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who watches for signs of life has them; who does not answer is not sent away for it."""
+async def test_the_server_sends_pings_that_need_no_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.endpoint.websocket.PING_SECONDS", 0.01)
     async with api.socket() as socket:
         for _ in range(3):
@@ -213,8 +211,8 @@ async def test_pings_come_and_need_no_answer(api: Api, monkeypatch: pytest.Monke
         assert await next_of(socket, "1") == {"data": {"__typename": "Query"}}
 
 
-async def test_what_the_protocol_forbids_closes_the_socket(api: Api) -> None:
-    """A second `connection_init` with 4429; an operation under an id that is in use with 4409."""
+async def test_protocol_violations_close_the_socket(api: Api) -> None:
+    """A second `connection_init` with 4429; an operation with an id in use with 4409."""
     async with api.socket() as socket:
         await socket.send(type="connection_init")
         assert await socket.closed() == (4429, "Too many initialisation requests")
@@ -227,8 +225,8 @@ async def test_what_the_protocol_forbids_closes_the_socket(api: Api) -> None:
             assert (code, (reason or "")[:16]) == (4409, f"Subscriber for {id[0]}")
 
 
-async def test_an_id_is_free_again_when_its_operation_is_over(api: Api) -> None:
-    """Whether the client has completed it or the server has."""
+async def test_an_id_may_be_used_again_after_its_operation(api: Api) -> None:
+    """After completion by the client or the server."""
     async with api.socket(await api.token("alice")) as socket:
         for _ in range(3):
             await socket.subscribe("1", LIVE)

@@ -53,7 +53,7 @@ Composite: TypeAlias = GraphQLObjectType | GraphQLInterfaceType | GraphQLUnionTy
 
 
 class Choices:
-    """A stream of choices, read from bytes; at its end, the first option is always chosen."""
+    """A stream of choices from bytes; after its end, the first option is always chosen."""
 
     def __init__(self, drawn: bytes) -> None:
         self._drawn = iter(drawn)
@@ -63,7 +63,7 @@ class Choices:
         return next(self._drawn, 0) % options
 
     def one_in(self, options: int) -> bool:
-        """Return True once in so many times, but not at the end of the stream."""
+        """Return True once in `options` times; never after the end of the stream."""
         return self.number(options) == options - 1
 
     def of(self, options: Sequence[T]) -> T:
@@ -72,10 +72,10 @@ class Choices:
 
 
 class Writer:
-    """Writes a document over a schema, by choices.
+    """Writes a document for a schema, by choices.
 
-    Fields are known and fragments possible, mostly. Inside `__schema` and `__type` there are no type conditions, and no
-    field has an argument twice: only documents that other rules refuse do, and there the two rules may differ.
+    Most fields exist and most fragments can apply. Inside `__schema` and `__type` there are no type conditions, and no
+    field has an argument twice: other rules refuse such documents, for which the two rules may differ.
     """
 
     def __init__(self, schema: GraphQLSchema, choices: Choices, *, cyclic: bool = False) -> None:
@@ -91,7 +91,7 @@ class Writer:
         self._fragments: list[tuple[str, Composite]] = []
 
     def document(self) -> str:
-        """Write an operation or two and up to five fragments."""
+        """Return a document of one or two operations and up to five fragments."""
         choose = self._choose
         query = self._schema.query_type
         assert query
@@ -121,7 +121,7 @@ class Writer:
         return self._field(parent, fragment, depth)
 
     def _on_each(self, types: Sequence[Composite], fragment: int, depth: int) -> str:
-        """Select fields of one response name on different types, which may differ more than fields elsewhere."""
+        """Return fields with one response name on different types; they may differ more than other fields."""
         choose = self._choose
         objects = [type_ for type_ in types if is_object_type(type_)]
         start = choose.number(len(objects) or 1)
@@ -149,7 +149,7 @@ class Writer:
         return " ".join(fields)
 
     def _near(self, parent: Composite) -> Sequence[Composite]:
-        """Return the type, and those that its objects can also have; seldom any other."""
+        """Return the type and the types that share objects with it; rarely all types."""
         if self._choose.one_in(24):
             return self._composite
         return [parent, *(type_ for type_ in self._composite if do_types_overlap(self._schema, type_, parent))]
@@ -211,14 +211,14 @@ def _later_roots(schema: GraphQLSchema) -> set[GraphQLNamedType | None]:
 
 
 choices = st.binary(min_size=30, max_size=120)
-"""What a document is written by; shrinks to shorter documents of simpler selections."""
+"""Choices for a document; shrink to shorter documents with simpler selections."""
 
 
 def linear_errors(schema: GraphQLSchema, text: str) -> list[GraphQLError]:
-    """Validate with the linear rule alone."""
+    """Return the errors of the linear rule."""
     return validate(schema, parse(text), [LinearOverlappingFields])
 
 
 def core_errors(schema: GraphQLSchema, text: str) -> list[GraphQLError]:
-    """Validate with graphql-core's rule alone."""
+    """Return the errors of graphql-core's rule."""
     return validate(schema, parse(text), [OverlappingFieldsCanBeMergedRule])

@@ -1,4 +1,4 @@
-"""Nested pages multiply, and long values are repeated: what an operation may take is counted before it runs."""
+"""Cost analysis: the maximum cost of an operation is computed before execution."""
 
 import time
 from typing import Any
@@ -32,8 +32,8 @@ def page(size: str, of: str = "id", argument: str = "first") -> str:
     return f"{{ viewer {{ followers({argument}: {size}) {{ nodes {{ {of} }} }} }} }}"
 
 
-def test_a_page_counts_as_often_as_it_is_long() -> None:
-    """The same from either end; by a literal, a variable, or the variable's default."""
+def test_cost_grows_with_the_page_size() -> None:
+    """From either end, with a literal, a variable, or the default of a variable."""
     one, ten, twenty = points(page("1")), points(page("10")), points(page("20"))
     assert (twenty - ten) == pytest.approx((ten - one) / 9 * 10, abs=1)
     assert points(page("10", argument="last")) == ten
@@ -47,48 +47,48 @@ def test_nested_pages_multiply() -> None:
     assert points(page("100", inner)) > 100 * points(page("1", inner)) * 0.9 > 10_000
 
 
-def test_a_page_costs_what_it_reads_even_if_nothing_of_it_is_selected() -> None:
-    """The entries are looked up all the same."""
+def test_a_page_without_selections_costs_its_reads() -> None:
+    """The entries are read anyway."""
     bare = '{ user(by: {login: "a"}) { timeline { posts(first: %d) { pageInfo { hasNextPage } } } } }'
     assert points(bare % 100) - points(bare % 1) == pytest.approx(99 * PER_ITEM["Timeline.posts"], abs=1)
 
 
 @pytest.mark.parametrize("size", ["100000", "9" * 5000])
-def test_more_than_the_largest_page_counts_as_that(size: str) -> None:
-    """It is refused when it is read; a number of thousands of digits is never converted."""
+def test_page_sizes_beyond_the_maximum_count_as_the_maximum(size: str) -> None:
+    """Execution refuses them. A number with thousands of digits is never converted."""
     assert points(page(size)) == points(page("100"))
 
 
-def test_negative_sizes_count_nothing() -> None:
-    """They are refused when they are read."""
+def test_negative_page_sizes_cost_nothing() -> None:
+    """Execution refuses them."""
     assert points(page("-5")) == points(page("0"))
 
 
-def test_looked_up_ids_count_each() -> None:
-    """`nodes` asks for as many objects as it has ids, at most a hundred."""
+def test_each_id_of_nodes_counts() -> None:
+    """`nodes` requests as many objects as it has ids, at most a hundred."""
     document = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on User { followers(first: 2) { nodes { id } } } } }"
     one, many = points(document, ids=["a"]), points(document, ids=["a"] * 50)
     assert many == pytest.approx(50 * one, abs=50)
     assert points(document, ids=["a"] * 5000) == points(document, ids=["a"] * 100)
 
 
-def test_a_lone_id_counts_like_a_list_of_one() -> None:
-    """GraphQL takes a value for a list of it, written in the document or sent as a variable."""
+def test_a_single_id_counts_like_a_list_of_one() -> None:
+    """GraphQL coerces a value to a list, in the document and in variables."""
     document = "query ($ids: [ID!]!) { nodes(ids: %s) { ... on Timeline { posts(first: 100) { nodes { text } } } } }"
     one = demand(document % "$ids", ids=["a"])
     assert one.points > 500
     assert demand(document % '"a"', ids=[]) == demand(document % "$ids", ids="a") == one
 
 
-def test_fragments_count_wherever_they_are_spread() -> None:
-    """Named and inline ones, on the type itself or an interface of it."""
+def test_fragments_count_at_each_spread() -> None:
+    """Named and inline fragments, on the type itself or on one of its interfaces."""
     plain = points(page("4"))
     assert points("{ viewer { ...F } } fragment F on User { followers(first: 4) { nodes { id } } }") == plain
     assert points("{ viewer { ... { followers(first: 4) { nodes { ... on Node { id } } } } } }") == plain
 
 
-def test_only_the_operation_that_runs_is_counted() -> None:
-    """Of several without a name, which is refused anyway, the dearest counts."""
+def test_only_the_executed_operation_counts() -> None:
+    """Without a name, which is refused, the most expensive operation counts."""
     document = parse(f"query A {{ viewer {{ id }} }} query B {page('9')}")
     cost = CostAnalysis(WEIGHTS, document, {})
     assert cost.of("A").points < cost.of("B").points
@@ -96,15 +96,15 @@ def test_only_the_operation_that_runs_is_counted() -> None:
     assert cost.of("C") == OperationCost(0, 0)
 
 
-def test_home_pages_count_once_for_each_place_in_the_document() -> None:
-    """There is only one home timeline, so that it does not multiply; but it may have to be merged."""
+def test_home_pages_count_once_per_field() -> None:
+    """All parents share one home timeline, which may have to be merged."""
     users = 'user(by: {login: "a"}) { timeline { posts(first: 1) { nodes { id } } } }'
     home = "viewer { homeTimeline { posts(first: 1) { nodes { id } } } }"
     assert points(f"{{ {home} }}") - points(f"{{ {users} }}") == pytest.approx(HOME_PAGE, abs=1)
 
 
-def test_the_size_of_a_response_counts_keys_and_the_longest_values() -> None:
-    """A text of a thousand characters has up to four thousand bytes, under each of its aliases."""
+def test_the_response_size_counts_keys_and_maximum_values() -> None:
+    """A text of a thousand characters has up to four thousand bytes, for each alias."""
     aliased = " ".join(f"a{n}: text" for n in range(10))
     post = '{ post(id: "x") { %s } }'
     assert demand(post % aliased).size > 10 * demand(post % "text").size * 0.9 > 36_000
@@ -112,8 +112,8 @@ def test_the_size_of_a_response_counts_keys_and_the_longest_values() -> None:
     assert demand(f"{{ {long}: __typename }}").size == demand("{ __typename }").size + 200 - len("__typename")
 
 
-async def test_no_response_is_larger_than_was_counted(api: Api, graph: Graph) -> None:
-    """The greatest values of every kind fit into the bound."""
+async def test_no_response_exceeds_its_computed_size(api: Api, graph: Graph) -> None:
+    """For values of maximum length of every kind."""
     token = await api.token("a" * 30)
     viewer = (await graph.users.ids_of_logins(["a" * 30]))[0]
     assert viewer
@@ -135,16 +135,15 @@ async def test_no_response_is_larger_than_was_counted(api: Api, graph: Graph) ->
     assert sent <= counted <= 3 * sent
 
 
-def test_every_field_of_type_string_has_a_bound() -> None:
-    """A schema with a string of unknown length is refused at the start, naming the field."""
+def test_every_string_field_has_a_maximum_length() -> None:
+    """A schema with a string of unknown length is refused at startup, with the name of the field."""
     with pytest.raises(
         ValueError, match=r"server/operations/weights\.py must declare the maximum length of Query\.name"
     ):
         Weights(build_schema("type Query { name: String }"))
 
 
-def test_every_weight_is_that_of_a_field() -> None:
-    """What is no longer in the schema has no weight either."""
+def test_every_weight_belongs_to_a_field() -> None:
     types = schema._schema.type_map
     for key in [*EXTRA, *PER_ITEM, *LISTS, *(key for key in BYTES if "." in key)]:
         parent, field = key.split(".")
@@ -153,16 +152,16 @@ def test_every_weight_is_that_of_a_field() -> None:
         assert field.startswith("__") or field in type_.fields, key
 
 
-def test_every_connection_has_a_price_for_its_items() -> None:
-    """Whatever takes `first` is paid for by what it reads."""
+def test_every_connection_has_points_per_item() -> None:
+    """A field with `first` costs what it reads."""
     for type_ in schema._schema.type_map.values():
         for name, field in getattr(type_, "fields", {}).items() if isinstance(type_, GraphQLObjectType) else ():
             if "first" in field.args and get_named_type(field.type).name.endswith("Connection"):
                 assert f"{type_.name}.{name}" in PER_ITEM
 
 
-def test_mutations_count_what_they_write() -> None:
-    """Each id of a user to follow is a write; the ids may be written out or come in variables."""
+def test_mutations_count_their_writes() -> None:
+    """Each id of a user to follow is a write, as a literal or in variables."""
     follow = "mutation ($ids: [ID!]!, $input: FollowInput!) { %s { userErrors { code } } }"
     assert demand(follow % "follow(input: {userIds: $ids})", ids=["a"] * 7).writes == 7
     assert demand(follow % "follow(input: $input)", input={"userIds": ["a"] * 8}).writes == 8
@@ -173,15 +172,14 @@ def test_mutations_count_what_they_write() -> None:
     assert demand("{ viewer { id } }").writes == 0
 
 
-def test_fields_that_hash_are_counted_in_fragments_too() -> None:
-    """However they are written."""
+def test_password_fields_in_fragments_count() -> None:
     log_in = 'logIn(input: {login: "a", password: "b"}) { userErrors { code } }'
     found = demand(f"mutation {{ ...F ...F a: {log_in} }} fragment F on Mutation {{ b: {log_in} }}")
     assert (found.hashes, found.log_ins, found.sign_ups) == (3, 3, 0)
 
 
-def test_nested_fragments_are_counted_in_time() -> None:
-    """The limits of documents bound what is visited: a thousand selections take a few milliseconds."""
+def test_the_cost_of_nested_fragments_is_computed_quickly() -> None:
+    """The limits of documents bound the visited fields: a thousand selections take a few milliseconds."""
     steps = " ".join(
         f"fragment F{n} on User {{ ...F{n + 1} followers(first: 99) {{ nodes {{ id }} }} }}" for n in range(160)
     )
@@ -191,8 +189,8 @@ def test_nested_fragments_are_counted_in_time() -> None:
     assert time.process_time() - start < 0.5
 
 
-async def test_an_operation_that_asks_for_too_much_is_refused(api: Api) -> None:
-    """The error says how much it was, the limit, and what to do."""
+async def test_an_operation_beyond_the_cost_limit_is_refused(api: Api) -> None:
+    """The message contains the cost, the limit and what to do."""
     nested = page("100", "followers(first: 100) { nodes { login } }")
     error = (await api.ask(nested)).json()["errors"][0]
     assert error["extensions"]["code"] == "COST_LIMIT"
@@ -204,7 +202,7 @@ async def test_an_operation_that_asks_for_too_much_is_refused(api: Api) -> None:
 
 
 async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Api) -> None:
-    """A small document that asks for long texts under many aliases never runs."""
+    """A small document that requests long texts under many aliases is not executed."""
     texts = " ".join(f"a{n}: text" for n in range(100))
     document = f'{{ user(by: {{login: "a"}}) {{ timeline {{ posts(first: 20) {{ nodes {{ {texts} }} }} }} }} }}'
     error = (await api.ask(document)).json()["errors"][0]
@@ -212,8 +210,8 @@ async def test_an_operation_whose_response_could_be_too_large_is_refused(api: Ap
     assert "bytes; the limit is 5,000,000" in error["message"]
 
 
-async def test_an_event_is_small(api: Api) -> None:
-    """It may go to a thousand streams of one viewer: a page of posts has room, a text a hundred times has not."""
+async def test_events_have_a_lower_limit(api: Api) -> None:
+    """An event may go to a thousand streams of one viewer. A page of posts is allowed, a hundred texts are not."""
     document = 'subscription {{ events(filter: {{keywords: ["x"]}}) {{ ... on PostPublished {{ post {{ {0} }} }} }} }}'
     page = "id text author { login timeline { posts(first: 20) { nodes { id text } } } }"
     execution = Execution(schema, DocumentLimits(), OperationLimits(), introspection=False)
@@ -223,8 +221,8 @@ async def test_an_event_is_small(api: Api) -> None:
     assert "bytes; the limit is 100,000" in stream.text
 
 
-async def test_a_mutation_writes_a_hundred_entries_at_most(api: Api) -> None:
-    """Whatever the number of its fields: rates charge at most a burst."""
+async def test_an_operation_writes_at_most_a_hundred_log_entries(api: Api) -> None:
+    """Over all its fields: rates charge at most their burst."""
     follow = "mutation ($ids: [ID!]!) { a: follow(input: {userIds: $ids}) { __typename } %s }"
     token = await api.token("alice")
     assert "errors" not in (await api.ask(follow % "", token, ids=["VXNlcjox"] * 100)).json()
@@ -238,7 +236,7 @@ async def test_a_mutation_writes_a_hundred_entries_at_most(api: Api) -> None:
     )
 
 
-async def test_one_password_is_checked_in_a_document(api: Api) -> None:
+async def test_an_operation_checks_at_most_one_password(api: Api) -> None:
     """A hundred log-ins in one request would take as long as a hundred requests."""
     log_ins = " ".join(
         f'a{n}: logIn(input: {{login: "a", password: "b"}}) {{ userErrors {{ code }} }}' for n in range(2)

@@ -1,4 +1,4 @@
-"""Validation of documents: the specified rules, with bounds on the work of the costly ones."""
+"""Validation of documents: the specified rules, with bounds for the expensive ones."""
 
 import pytest
 from graphql import get_introspection_query, parse, specified_rules, validate
@@ -27,7 +27,7 @@ def test_every_specified_rule_is_checked() -> None:
 
 @pytest.mark.parametrize("line_break", ["\n", "\r", "\r\n"])
 def test_a_document_has_a_limited_number_of_lines(line_break: str) -> None:
-    """Otherwise each of twenty errors scans up to 250,000 lines for its location."""
+    """Otherwise each of twenty errors would scan up to 250,000 lines for its location."""
     document = "{viewer {" + line_break * (MAX_LINES - 1) + "id}}"
 
     assert errors(document) == []
@@ -37,14 +37,14 @@ def test_a_document_has_a_limited_number_of_lines(line_break: str) -> None:
 
 
 def test_a_document_without_locations_is_validated() -> None:
-    """The parser can leave locations out; then lines do not matter."""
+    """Without locations, the number of lines does not matter."""
     document = parse("{viewer {" + "\n" * MAX_LINES + "id}}", no_location=True)
 
     assert validate(SCHEMA, document, RULES) == []
 
 
 def test_invalid_values_are_reported_a_few_times() -> None:
-    """Each error prints the whole value, which takes milliseconds if it is as long as a document may be."""
+    """Each error quotes the whole value, which takes milliseconds if the value is as long as a document."""
     unknown = " ".join(f"x{number}: 1" for number in range(50))
     found = errors(f"{{user(by: {{{unknown}}}) {{id}}}}")
 
@@ -62,8 +62,8 @@ def test_operations_cannot_share_fragments_without_limit() -> None:
     assert errors("".join(operations) + fragment) == ["Validation aborted."]
 
 
-def test_a_screen_of_many_fragments_is_far_from_the_limits() -> None:
-    """Forty nested fragments that use the operation's variables, as Relay compiles them."""
+def test_documents_of_real_clients_are_far_from_the_limits() -> None:
+    """Forty nested fragments that use the variables of the operation, as compiled by Relay."""
     fragments = "".join(
         f"fragment F{number} on User {{id followers(first: $first) {{nodes {{id}}}} ...F{number + 1}}} "
         for number in range(40)
@@ -74,8 +74,7 @@ def test_a_screen_of_many_fragments_is_far_from_the_limits() -> None:
 
 
 @pytest.mark.parametrize("introspection", [True, False])
-def test_the_server_refuses_by_these_rules(introspection: bool) -> None:
-    """Whether introspection is on or off."""
+def test_the_document_cache_applies_these_rules(introspection: bool) -> None:
     documents = DocumentCache(SCHEMA, DocumentLimits(), introspection=introspection)
 
     with pytest.raises(DocumentRefused, match="Remove blank lines"):

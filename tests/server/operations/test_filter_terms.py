@@ -1,4 +1,4 @@
-"""How large the event filters of one viewer, or one anonymous address, may be together."""
+"""The quota of filter terms of a user or an anonymous address."""
 
 import gc
 from collections.abc import AsyncIterator
@@ -15,20 +15,20 @@ from tests.server.operations.test_quotas import begun, first_streamed, refused
 
 
 def filtering(words: int) -> str:
-    """Subscribe with so many words: one term each, and one for the filter."""
+    """Subscribe with a number of words: one term each, and one for the filter."""
     entries = ", ".join(f'"word{n}"' for n in range(words))
     return f"subscription {{ events(filter: {{keywords: [{entries}]}}) {{ cursor }} }}"
 
 
 @pytest.fixture
 async def tight(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application that lets a viewer hold 300 terms, and an anonymous address three."""
+    """Serve an application with quotas of 300 terms for a user and three for an anonymous address."""
     async with serving(settings.model_copy(update={"max_filter_terms": 300}), graph) as api:
         yield api
 
 
-async def test_a_viewers_filters_share_a_budget_over_all_transports(tight: Api) -> None:
-    """Equal filters count each; the message says how much is held, and others are not concerned."""
+async def test_filters_of_a_viewer_share_a_quota_over_all_transports(tight: Api) -> None:
+    """Equal filters count separately. The message contains the current number; other users are not affected."""
     alice, bob = await tight.token("alice"), await tight.token("bob")
     async with tight.socket(alice) as socket, AsyncExitStack() as stack:
         assert (await begun(socket, "1", filtering(149)))["type"] == "next"
@@ -44,16 +44,16 @@ async def test_a_viewers_filters_share_a_budget_over_all_transports(tight: Api) 
         assert "data" in (await first_streamed(tight, stack, bob, filtering(200))).data
 
 
-async def test_a_stream_keeps_no_arguments(tight: Api) -> None:
-    """Only the filter that they became: they may be as large as a request, and the stream may last for days."""
+async def test_a_stream_does_not_keep_its_arguments(tight: Api) -> None:
+    """They may be as large as a request, and the stream may last for days."""
     async with tight.socket(await tight.token("alice")) as socket:
         assert (await begun(socket, "1", filtering(100)))["type"] == "next"
         gc.collect()
         assert not [held for held in gc.get_objects() if isinstance(held, EventFilter)]
 
 
-async def test_an_anonymous_address_has_a_hundredth(tight: Api) -> None:
-    """In its own account."""
+async def test_an_anonymous_address_has_a_hundredth_of_the_quota(tight: Api) -> None:
+    """Separate from the quotas of users."""
     async with tight.socket() as socket:
         assert (await begun(socket, "1", filtering(2)))["type"] == "next"
         [error] = (await begun(socket, "2", filtering(1)))["payload"]
@@ -63,8 +63,8 @@ async def test_an_anonymous_address_has_a_hundredth(tight: Api) -> None:
             assert (await begun(other, "1", filtering(10)))["type"] == "next"
 
 
-async def test_terms_are_given_back_however_a_stream_ends(tight: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Completed, refused, torn off half way, or never begun because the store was away; the index keeps nothing."""
+async def test_terms_are_released_when_a_stream_ends(tight: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After completion, refusal, a lost connection, or an outage of the store. The index keeps nothing."""
     alice = await tight.token("alice")
     terms, feed = tight.quotas.terms, tight.app.state.graph.feed
     async with tight.socket(alice) as socket:

@@ -1,4 +1,4 @@
-"""Manifests of trusted documents: what is wrong with one is found at the start, and named with file and document."""
+"""Manifests of trusted documents: errors are found at startup and name the file and the document."""
 
 import hashlib
 import json
@@ -28,18 +28,18 @@ def load(path: Path) -> TrustedDocuments:
 
 
 def text_of(documents: TrustedDocuments, id: str) -> str:
-    """Return the text that an id stands for."""
+    """Return the text of an id."""
     return documents.resolve(OperationRequest("", None, None, document_id=id))
 
 
 def write(path: Path, content: object) -> Path:
-    """Write a file: what is no text, as JSON."""
+    """Write a file; other values than strings as JSON."""
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
 
 
 def refusal(path: Path) -> str:
-    """Return why a path is refused, without the folder."""
+    """Return the message of the refusal of a path, without the folder."""
     with pytest.raises(SettingsError) as caught:
         load(path)
     return str(caught.value).replace(f"{path.parent}/", "")
@@ -53,8 +53,8 @@ def refusal(path: Path) -> str:
         {**APOLLO, "operations": [{"id": "one", "body": VIEWER, "clientName": "web"}]},
     ],
 )
-def test_a_manifest_of_each_format(tmp_path: Path, manifest: dict[str, Any]) -> None:
-    """A document is known by its id, and by the hash of its text."""
+def test_every_format_of_manifests_is_read(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    """A document is found by its id and by the hash of its text."""
     documents = load(write(tmp_path / "manifest.json", manifest))
     assert len(documents) == 1
     assert text_of(documents, "one") == VIEWER
@@ -62,7 +62,7 @@ def test_a_manifest_of_each_format(tmp_path: Path, manifest: dict[str, Any]) -> 
 
 
 def test_a_folder_of_documents_and_manifests(tmp_path: Path) -> None:
-    """Files with other endings, hidden files and folders inside are ignored."""
+    """Files with other extensions, hidden files and subfolders are ignored."""
     write(tmp_path / "viewer.graphql", f"{VIEWER}\n")
     write(tmp_path / "viewer-id.gql", "{ viewer { id } }")
     write(tmp_path / "relay.json", {"name": "{ viewer { name } }", "same": "{ viewer { id } }"})
@@ -79,8 +79,7 @@ def test_a_folder_of_documents_and_manifests(tmp_path: Path) -> None:
     assert text_of(documents, "bio") == "{ viewer { bio } }"
 
 
-def test_a_single_document(tmp_path: Path) -> None:
-    """A file of GraphQL can stand alone."""
+def test_a_single_graphql_file_is_read(tmp_path: Path) -> None:
     assert text_of(load(write(tmp_path / "viewer.graphql", VIEWER)), "viewer") == VIEWER
 
 
@@ -124,20 +123,20 @@ NESTED = "{ viewer { followers(first: 100) { nodes { followers(first: 100) { nod
         ({"a": f"{VIEWER} #{'x' * 2 * 1024 * 1024}"}, "m.json: all trusted documents exceed 2 MB, the limit."),
     ],
 )
-def test_what_is_wrong_with_a_manifest_is_named(tmp_path: Path, content: object, sentence: str) -> None:
-    """With the file, the document and, in the document, the place."""
+def test_errors_of_a_manifest_name_the_document(tmp_path: Path, content: object, sentence: str) -> None:
+    """The message contains the file, the document and, for invalid documents, the location."""
     assert sentence in refusal(write(tmp_path / "m.json", content))
 
 
-def test_the_same_entry_twice_is_no_mistake(tmp_path: Path) -> None:
-    """As in manifests of two front ends."""
+def test_equal_entries_are_allowed(tmp_path: Path) -> None:
+    """As in the manifests of two front ends."""
     write(tmp_path / "a.json", {"one": VIEWER})
     write(tmp_path / "b.json", {"one": VIEWER})
     assert len(load(tmp_path)) == 1
 
 
-def test_two_files_with_different_texts_for_an_id(tmp_path: Path) -> None:
-    """Both files are named."""
+def test_two_files_with_different_texts_for_an_id_are_refused(tmp_path: Path) -> None:
+    """The message names both files."""
     write(tmp_path / "a.json", {"one": VIEWER})
     write(tmp_path / "one.graphql", "{ viewer { id } }")
     said = refusal(tmp_path)
@@ -145,8 +144,8 @@ def test_two_files_with_different_texts_for_an_id(tmp_path: Path) -> None:
     assert "a.json contains the same id with another text." in said
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """A missing path, another kind of file, a folder in a file's place, another encoding, and an empty folder."""
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+    """A missing path, another file type, a folder instead of a file, another encoding, and an empty folder."""
     assert refusal(tmp_path / "missing.json").startswith("missing.json: there is no such file or folder")
     assert "must be a folder, or a file that ends in" in refusal(write(tmp_path / "list.txt", "x"))
     (tmp_path / "empty").mkdir()
@@ -157,13 +156,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert "latin.graphql: is not UTF-8" in refusal(tmp_path / "latin.graphql")
 
 
-def test_a_long_id_is_shortened_in_errors(tmp_path: Path) -> None:
-    """A manifest may be anything."""
+def test_long_ids_are_truncated_in_errors(tmp_path: Path) -> None:
     assert len(refusal(write(tmp_path / "m.json", {"x" * 256: "{"}))) < 250
 
 
 def test_the_settings_of_trusted_documents(tmp_path: Path) -> None:
-    """A path alone allows them; `only` and `allow` need a path."""
+    """A path alone enables the mode `allow`; `only` and `allow` require a path."""
     path = str(tmp_path)
     assert Settings.load({}).trust is TrustedDocumentsMode.OFF
     assert Settings.load({"FANLINE_TRUSTED_DOCUMENTS": path}).trust is ALLOW

@@ -1,4 +1,4 @@
-"""Overlapping fields: the linear rule accepts what graphql-core's rule accepts, and its work is bounded."""
+"""Overlapping fields: the linear rule accepts what graphql-core's rule accepts, with bounded work."""
 
 import random
 import time
@@ -90,7 +90,7 @@ CONFLICTING = {
 
 @pytest.mark.parametrize("text", MERGEABLE.values(), ids=MERGEABLE)
 def test_fields_that_can_be_merged_are_accepted(text: str) -> None:
-    """The examples of the specification, and others like them."""
+    """The examples of the specification, and similar documents."""
     assert linear_errors(KENNEL, text) == core_errors(KENNEL, text) == []
 
 
@@ -125,8 +125,8 @@ def test_arguments_are_compared_by_value(one: str, other: str, same: bool) -> No
 
 
 @SCHEMAS
-def test_the_verdict_is_that_of_graphql_core(schema: GraphQLSchema, long_profile: bool) -> None:
-    """For generated documents of either kind, in proportions that make the comparison worth something."""
+def test_the_result_is_that_of_graphql_core(schema: GraphQLSchema, long_profile: bool) -> None:
+    """For generated documents, of which enough are valid and enough are not."""
     accepted = []
 
     @settings(
@@ -196,10 +196,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_the_comparison_notices_a_broken_rule(
+def test_the_comparison_detects_a_broken_rule(
     broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each mistake changes the verdict of a document within the number that every run compares."""
+    """Each defect changes the result for a document among those that every run compares."""
     broken(monkeypatch)
     rng = random.Random(10)  # noqa: S311 - not for secrets
     texts = (Writer(PETS, Choices(rng.randbytes(rng.randint(30, 120)))).document() for _ in range(2 * DOCUMENTS))
@@ -220,7 +220,7 @@ def test_cyclic_fragments_are_left_to_the_rule_for_them(schema: GraphQLSchema) -
 
 
 def steps(schema: GraphQLSchema, text: str) -> int:
-    """Count the steps of the linear rule on a document."""
+    """Return the steps of the linear rule for a document."""
     taken = []
 
     class Counted(LinearOverlappingFields):
@@ -251,7 +251,7 @@ GROWING: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("write", GROWING.values(), ids=GROWING)
-def test_work_grows_with_the_document(write: Callable[[int], str]) -> None:
+def test_work_is_linear_in_the_document(write: Callable[[int], str]) -> None:
     """Twice the fields take about twice the steps, however they are repeated."""
     assert 0 < steps(KENNEL, write(40)) <= 2.2 * steps(KENNEL, write(20))
 
@@ -273,7 +273,7 @@ def test_repeated_fields_cost_no_more_than_parsing() -> None:
 
 
 def test_one_conflict_is_reported_for_a_response_path() -> None:
-    """A field that is repeated a hundred times in conflicting ways gives one error, with the nodes of one pair."""
+    """A field repeated a hundred times in conflicting ways gives one error, with the nodes of one pair."""
     text = "{viewer {" + " ".join(f"followers(first: {number + 1}) {{totalCount}}" for number in range(100)) + "}}"
 
     (error,) = linear_errors(SCHEMA, text)
@@ -283,7 +283,7 @@ def test_one_conflict_is_reported_for_a_response_path() -> None:
     assert len(error.nodes) == 2
 
 
-def test_conflicts_are_bounded() -> None:
+def test_the_number_of_conflicts_is_bounded() -> None:
     """Validation stops after twenty conflicts."""
     text = "{dog {" + " ".join(f"a{number}: name a{number}: nickname" for number in range(50)) + "}}"
 
@@ -294,7 +294,7 @@ def test_conflicts_are_bounded() -> None:
 
 
 def test_a_conflict_names_the_fields_above_it_and_few_nodes() -> None:
-    """The error starts where the two fields have a selection set in common."""
+    """The error starts at the selection set that both fields share."""
     error: GraphQLError
     (error,) = linear_errors(KENNEL, "{dog {owner {a: name}} dog {owner {a: __typename}}}")
 
@@ -311,8 +311,8 @@ def test_a_conflict_names_the_fields_above_it_and_few_nodes() -> None:
     ]
 
 
-def test_long_names_are_cut_in_errors() -> None:
-    """An error is a few kilobytes at most, however long the names are."""
+def test_long_names_are_truncated_in_errors() -> None:
+    """An error has at most a few kilobytes."""
     name = "a" * 50_000
 
     (error,) = linear_errors(KENNEL, f"{{dog {{{name}: name {name}: nickname}}}}")

@@ -1,4 +1,4 @@
-"""What one viewer, or one anonymous address, may hold open: beyond it the newcomer is refused, and nobody else."""
+"""Quotas of subscriptions and sockets of a user or an anonymous address."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
@@ -17,13 +17,13 @@ ANYBODYS = 'subscription { events(filter: {keywords: ["x"]}) { cursor } }'
 
 @pytest.fixture
 async def strict(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application that lets everybody hold two of each kind."""
+    """Serve an application whose quotas are two."""
     async with serving(settings.model_copy(update={"max_streams": 2}), graph) as api:
         yield api
 
 
 async def begun(socket: Socket, id: str, query: str = LIVE) -> Any:
-    """Subscribe; give what comes first."""
+    """Subscribe and return the first message."""
     await socket.subscribe(id, query)
     message = await socket.receive()
     assert message["id"] == id
@@ -31,19 +31,19 @@ async def begun(socket: Socket, id: str, query: str = LIVE) -> Any:
 
 
 async def first_streamed(api: Api, stack: AsyncExitStack, token: str | None, query: str = LIVE) -> Streamed:
-    """Subscribe by server-sent events; give what comes first."""
+    """Subscribe by server-sent events and return the first event."""
     response = await stack.enter_async_context(api.stream(query, token))
     return await anext(await stack.enter_async_context(aclosing(events(response))))
 
 
 def refused(errors: Any) -> bool:
-    """Tell whether these errors are the one that says so."""
+    """Return True if the only error is that of a quota."""
     [error] = errors
     return bool(error["extensions"]["code"] == "RATE_LIMITED" and error["extensions"]["requestId"])
 
 
-async def test_a_viewer_has_so_many_subscriptions_over_all_transports(strict: Api) -> None:
-    """One more is refused with RATE_LIMITED, on each transport; the others go on, other people are not concerned."""
+async def test_subscriptions_of_a_viewer_are_limited_over_all_transports(strict: Api) -> None:
+    """One more is refused with RATE_LIMITED on each transport. Other subscriptions and users are not affected."""
     alice, bob = await strict.token("alice"), await strict.token("bob")
     async with strict.socket(alice) as one, strict.socket(alice) as two, AsyncExitStack() as stack:
         assert (await begun(one, "1"))["type"] == "next"
@@ -58,8 +58,8 @@ async def test_a_viewer_has_so_many_subscriptions_over_all_transports(strict: Ap
             assert (await begun(other, "1"))["type"] == "next"
 
 
-async def test_an_address_has_so_many_anonymous_subscriptions(strict: Api) -> None:
-    """They do not count for those who say who they are."""
+async def test_anonymous_subscriptions_of_an_address_are_limited(strict: Api) -> None:
+    """Subscriptions of users from the same address do not count."""
     async with strict.socket() as socket, AsyncExitStack() as stack:
         assert (await begun(socket, "1", ANYBODYS))["type"] == "next"
         assert "data" in (await first_streamed(strict, stack, None, ANYBODYS)).data
@@ -67,8 +67,8 @@ async def test_an_address_has_so_many_anonymous_subscriptions(strict: Api) -> No
         assert "data" in (await first_streamed(strict, stack, await strict.token("alice"), ANYBODYS)).data
 
 
-async def test_a_subscription_counts_until_it_ends_however_it_does(strict: Api) -> None:
-    """Completed by the client, failed from the start, left by closing, torn off: each makes room at once."""
+async def test_a_subscription_counts_until_it_ends(strict: Api) -> None:
+    """By completion, an error at the start, a close, or a lost connection."""
     alice = await strict.token("alice")
     quota = strict.quotas.streams
     async with strict.socket(alice) as socket:
@@ -93,8 +93,8 @@ async def test_a_subscription_counts_until_it_ends_however_it_does(strict: Api) 
     await until(lambda: not quota.held)
 
 
-async def test_a_socket_runs_so_many_operations(strict: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more is refused alone; when another has ended there is room again."""
+async def test_operations_of_a_socket_are_limited(strict: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is refused; after another has ended there is room again."""
     monkeypatch.setattr(strict.websockets, "max_subscriptions_per_connection", 1)
     async with strict.socket(await strict.token("alice")) as socket:
         assert (await begun(socket, "1"))["type"] == "next"
@@ -105,8 +105,8 @@ async def test_a_socket_runs_so_many_operations(strict: Api, monkeypatch: pytest
         assert (await begun(socket, "3", "{ __typename }"))["type"] == "next"
 
 
-async def test_a_viewer_has_so_many_sockets(strict: Api) -> None:
-    """One more is closed with 1013, which tells clients to try again later; a socket that left makes room."""
+async def test_sockets_of_a_viewer_are_limited(strict: Api) -> None:
+    """One more is closed with 1013, so that clients retry later. A closed socket makes room."""
     alice, bob = await strict.token("alice"), await strict.token("bob")
     async with strict.socket(alice) as stays, strict.open_socket() as third:
         async with strict.socket(alice):
@@ -119,8 +119,7 @@ async def test_a_viewer_has_so_many_sockets(strict: Api) -> None:
             assert (await begun(stays, "1"))["type"] == "next"
 
 
-async def test_sockets_that_were_never_let_in_do_not_count(strict: Api) -> None:
-    """A wrong token, or none in time, leaves nothing behind."""
+async def test_unacknowledged_sockets_do_not_count(strict: Api) -> None:
     for _ in range(3):
         async with strict.open_socket() as socket:
             await socket.send(type="connection_init", payload={"authorization": "Bearer x"})
@@ -128,8 +127,8 @@ async def test_sockets_that_were_never_let_in_do_not_count(strict: Api) -> None:
     assert strict.quotas.sockets.held == 0
 
 
-def test_a_quota_is_each_holders_own() -> None:
-    """Who lets go may hold again; the sum is of all."""
+def test_a_quota_applies_to_each_holder() -> None:
+    """After a release there is room again. `held` is the sum of all holders."""
     quota = Quota(1)
     release = quota.acquire("a")
     quota.acquire("b")
@@ -141,8 +140,8 @@ def test_a_quota_is_each_holders_own() -> None:
     assert quota.held == 2
 
 
-def test_what_is_held_may_weigh_more_than_one() -> None:
-    """A weight fits or is refused as a whole, and is given back as a whole."""
+def test_a_quota_counts_weights() -> None:
+    """A weight is acquired, refused and released as a whole."""
     quota = Quota(10)
     release = quota.acquire("a", 7)
     with pytest.raises(QuotaExceeded):
@@ -164,5 +163,5 @@ def test_what_is_held_may_weigh_more_than_one() -> None:
     ],
 )
 def test_a_network_of_ipv6_counts_as_one_address(host: str, holder: str) -> None:
-    """Or a client would have 2^64 of them; IPv4 addresses count one by one, however they are written."""
+    """A client has 2^64 addresses of IPv6. IPv4 addresses count separately, in every notation."""
     assert network_of(host) == holder

@@ -1,4 +1,4 @@
-"""Rates of viewers and addresses, as clients see them: headers, 429, the point balance; and who is never limited."""
+"""Rate limits: headers, 429 and the balance of points; the turns of operations."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ def limited(settings: Settings, **changed: Any) -> Settings:
 
 @pytest.fixture
 async def strict(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application with rates that are soon used up, and refill so slowly that time does not matter."""
+    """Serve an application with low rates, which refill too slowly to affect the tests."""
     changed = {"writes_per_minute": 1, "log_ins_per_minute": 2, "sign_ups_per_hour": 1, "max_cost": 100}
     async with serving(limited(settings, points_per_minute=60, **changed), graph) as api:
         yield api
@@ -51,16 +51,16 @@ def only_error(response: httpx.Response) -> dict[str, Any]:
     return found
 
 
-async def test_what_is_left_stands_in_the_headers(strict: Api) -> None:
-    """As the IETF draft has it: the policy, and what remains of it."""
+async def test_headers_contain_the_balance(strict: Api) -> None:
+    """The policy and the remaining points, as in the IETF draft."""
     first, second = await strict.ask(SMALL), await strict.ask(SMALL)
     assert first.headers["ratelimit-policy"] == '"points";q=2100;w=2100'
     [left, later] = [int(each.headers["ratelimit"].split("r=")[1].split(";")[0]) for each in (first, second)]
     assert 2000 < later < left < 2100
 
 
-async def test_a_used_up_rate_answers_429_and_when_to_come_back(strict: Api) -> None:
-    """With the code, the seconds, and nothing of the data; over both paths of a request."""
+async def test_a_used_up_rate_returns_429_with_retry_after(strict: Api) -> None:
+    """With the code and the seconds, without data."""
     refused = await use_up(strict)
     error = only_error(refused)
     assert error["extensions"]["code"] == "RATE_LIMITED"
@@ -88,16 +88,16 @@ def test_times_to_wait_are_written_in_a_suitable_unit(seconds: int, words: str) 
     assert in_words(seconds) == words
 
 
-async def test_viewers_and_addresses_are_counted_apart(strict: Api) -> None:
-    """Whoever shares an address with an attacker can still log in and go on."""
+async def test_users_and_addresses_have_separate_rates(strict: Api) -> None:
+    """A user who shares the address of an attacker can still log in and continue."""
     token = await strict.token("alice")
     await use_up(strict)
     assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
 
 
 @pytest.mark.parametrize("query", [SMALL, "{ wrong }"])
-async def test_a_token_whose_session_has_ended_uses_up_nothing_of_the_user(strict: Api, query: str) -> None:
-    """Whoever has stolen a token cannot keep its user out after the log-out; their own network is charged."""
+async def test_a_revoked_token_charges_the_network(strict: Api, query: str) -> None:
+    """A stolen token cannot lock its user out after the log-out."""
     stolen = await strict.session("alice")
     token, revoked = (Tokens([KEY]).issue(each) for each in (await strict.graph.sessions.start(stolen.user), stolen))
     await strict.ask("mutation { logOut(input: {}) { userErrors { code } } }", revoked)
@@ -109,16 +109,16 @@ async def test_a_token_whose_session_has_ended_uses_up_nothing_of_the_user(stric
     assert (await strict.ask("{ viewer { login } }", token)).json() == {"data": {"viewer": {"login": "alice"}}}
 
 
-async def test_two_processes_count_together(settings: Settings, graph: Graph) -> None:
-    """A viewer who has used up the rate at one process has used it up at the other."""
+async def test_processes_share_rates(settings: Settings, graph: Graph) -> None:
+    """A rate used up at one process is used up at the other."""
     changed = limited(settings, points_per_minute=60, max_cost=100)
     async with serving(changed, graph) as one, serving(changed, graph) as other:
         await use_up(one)
         assert (await other.ask(SMALL)).status_code == 429
 
 
-async def test_refused_documents_are_charged_too(strict: Api) -> None:
-    """A stream of invalid documents ends in 429, without any of them being parsed."""
+async def test_refused_documents_are_charged(strict: Api) -> None:
+    """A series of invalid documents ends with 429, before they are parsed."""
     for number in range(500):
         response = await strict.ask(f"{{ wrong{number} }}")
         if response.status_code == 429:
@@ -127,8 +127,8 @@ async def test_refused_documents_are_charged_too(strict: Api) -> None:
     assert number < 120
 
 
-async def test_documents_without_the_operation_are_charged_too(strict: Api) -> None:
-    """As are those whose operation may not be sent like this: they were prepared all the same."""
+async def test_documents_without_an_allowed_operation_are_charged(strict: Api) -> None:
+    """Their preparation has cost the same."""
     for number in range(500):
         query = f"query Q {{ a{number}: __typename }}"
         response = await strict.client.post("/graphql", json={"query": query, "operationName": "P"})
@@ -141,8 +141,8 @@ async def test_documents_without_the_operation_are_charged_too(strict: Api) -> N
     assert number < 60
 
 
-async def test_nothing_is_looked_up_for_a_holder_whose_rate_is_known_to_be_used_up(strict: Api) -> None:
-    """The process remembers the last refusal, so further queries are refused before they run."""
+async def test_a_known_used_up_rate_is_refused_without_the_store(strict: Api) -> None:
+    """The process remembers the last refusal."""
     looking = '{ user(by: {login: "nobody"}) { id } }'
     assert (await strict.ask(looking)).status_code == 200
     await use_up(strict)
@@ -153,7 +153,7 @@ async def test_nothing_is_looked_up_for_a_holder_whose_rate_is_known_to_be_used_
 
 
 async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) -> None:
-    """Two minutes' worth of writes, or a hundred, may come at once; refused mutations write nothing."""
+    """The burst is two minutes' worth of writes, at least a hundred. Refused mutations write nothing."""
     async with serving(limited(settings, writes_per_minute=1), graph) as api:
         token, users = await api.token("alice"), [await graph.users.sign_up(f"u{n}", "correct horse") for n in range(3)]
         ids = (
@@ -173,8 +173,8 @@ async def test_every_followed_user_is_a_write(settings: Settings, graph: Graph) 
         assert (await counts_of(graph, [viewer]))[0].posts == 1
 
 
-async def test_log_ins_from_one_network_are_limited_whoever_is_tried(strict: Api) -> None:
-    """Trying one password on many logins ends soon; a token makes no difference."""
+async def test_log_ins_from_one_network_are_limited(strict: Api) -> None:
+    """For all logins together, with or without a token."""
     await strict.session("alice")
     token = await strict.token("bob")
     codes = []
@@ -185,7 +185,7 @@ async def test_log_ins_from_one_network_are_limited_whoever_is_tried(strict: Api
 
 
 async def test_sign_ups_from_one_network_are_limited(strict: Api) -> None:
-    """By the hour."""
+    """Only sign-ups that create a user count."""
     sign_up = 'mutation { signUp(input: {login: "%s", password: "correct horse"}) { userErrors { code } } }'
     await strict.session("taken")
     for _ in range(3):  # what creates no user does not count
@@ -197,7 +197,7 @@ async def test_sign_ups_from_one_network_are_limited(strict: Api) -> None:
     assert "sign-ups per hour from one network" in only_error(refused)["message"]
 
 
-async def test_operators_see_who_was_limited(strict: Api, caplog: pytest.LogCaptureFixture) -> None:
+async def test_refusals_are_counted_and_logged(strict: Api, caplog: pytest.LogCaptureFixture) -> None:
     """A counter by rate, and a line of the log at most once a minute."""
     await use_up(strict)
     for _ in range(5):
@@ -209,8 +209,8 @@ async def test_operators_see_who_was_limited(strict: Api, caplog: pytest.LogCapt
     ]
 
 
-async def test_the_balance_can_be_asked_for(strict: Api) -> None:
-    """It counts the operation that asks."""
+async def test_the_balance_can_be_queried(strict: Api) -> None:
+    """It includes the operation that queries it."""
     found = (await strict.ask(BALANCE)).json()["data"]["rateLimit"]
     assert found["limit"] == 2100
     assert found["remaining"] == 2100 - found["cost"]
@@ -218,13 +218,13 @@ async def test_the_balance_can_be_asked_for(strict: Api) -> None:
 
 
 async def test_without_rates_there_are_no_headers_and_no_balance(api: Api) -> None:
-    """In development nobody is limited."""
+    """As in development."""
     response = await api.ask(BALANCE)
     assert response.json() == {"data": {"rateLimit": None}}
     assert "ratelimit" not in response.headers
 
 
-def test_rates_are_limited_in_production_unless_told_otherwise(settings: Settings) -> None:
+def test_rates_are_limited_in_production_by_default(settings: Settings) -> None:
     """And not in development."""
     assert not settings.limits_rates
     production = settings.model_copy(update={"env": Env.PRODUCTION})
@@ -233,7 +233,7 @@ def test_rates_are_limited_in_production_unless_told_otherwise(settings: Setting
 
 
 async def test_operations_of_a_socket_are_charged_like_requests(strict: Api) -> None:
-    """The error comes with the operation; the socket stays."""
+    """The error belongs to the operation; the socket stays open."""
     await use_up(strict)
     async with strict.socket() as socket:
         await socket.subscribe("1", SMALL)
@@ -243,8 +243,8 @@ async def test_operations_of_a_socket_are_charged_like_requests(strict: Api) -> 
         assert (await socket.receive())["type"] == "error"
 
 
-async def test_anonymous_subscriptions_of_one_address_are_few(settings: Settings, graph: Graph) -> None:
-    """Viewers may hold more."""
+async def test_anonymous_subscriptions_have_a_lower_limit(settings: Settings, graph: Graph) -> None:
+    """While rates are limited."""
     async with serving(limited(settings, max_anonymous_streams=1), graph) as api:
         token = await api.token("alice")
         async with api.socket() as socket, api.socket(token) as own:
@@ -260,8 +260,8 @@ async def test_anonymous_subscriptions_of_one_address_are_few(settings: Settings
                 assert (await own.receive())["type"] == "next"
 
 
-async def test_limiting_costs_no_round_trip(settings: Settings, graph: Graph) -> None:
-    """The charge travels with the session check."""
+async def test_rate_limits_add_no_round_trip(settings: Settings, graph: Graph) -> None:
+    """The charge shares the round trip of the session check."""
     async with serving(settings, graph) as free, serving(limited(settings), graph) as api:
         token = await free.token("alice")
         trips = []
@@ -276,7 +276,7 @@ async def test_limiting_costs_no_round_trip(settings: Settings, graph: Graph) ->
 
 
 async def test_turns_are_taken_in_order() -> None:
-    """Two run, the others wait; each that ends lets the one in that has waited longest."""
+    """Two operations run and the others wait; the longest-waiting operation is next."""
     turns, order = Turns(2), []
 
     async def run(name: int) -> None:
@@ -291,8 +291,8 @@ async def test_turns_are_taken_in_order() -> None:
     assert not turns._waiting
 
 
-async def test_a_turn_that_is_no_longer_wanted_goes_to_the_next() -> None:
-    """Whether its operation was cancelled while it waited, or at the moment when it was its turn."""
+async def test_the_turn_of_a_cancelled_operation_goes_to_the_next() -> None:
+    """If it is cancelled while it waits, or in the event-loop iteration of its turn."""
     turns = Turns(1)
     await turns.acquire("a")
     first, second, third = [asyncio.ensure_future(turns.acquire("a")) for _ in range(3)]
@@ -308,7 +308,7 @@ async def test_a_turn_that_is_no_longer_wanted_goes_to_the_next() -> None:
 
 
 async def test_too_many_waiting_operations_are_refused() -> None:
-    """One who sends faster than is answered fills no memory, and others do not wait."""
+    """The limit bounds memory. Other holders do not wait."""
     turns = Turns(1)
     await turns.acquire("a")
     waiting = [asyncio.ensure_future(turns.acquire("a")) for _ in range(MAX_WAITING)]
@@ -322,7 +322,7 @@ async def test_too_many_waiting_operations_are_refused() -> None:
 
 
 async def test_pages_of_other_origins_may_read_the_headers(settings: Settings, graph: Graph) -> None:
-    """A browser hides headers from a page of another origin unless they are named."""
+    """A browser hides headers from pages of other origins unless the response exposes them."""
     changed = limited(settings, allowed_origins=("https://app.example",))
     async with serving(changed, graph) as api:
         response = await api.client.post("/graphql", json={"query": SMALL}, headers={"origin": "https://app.example"})

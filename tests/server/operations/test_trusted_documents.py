@@ -1,4 +1,4 @@
-"""Trusted documents: named by id over every transport, and in the mode `only` the only ones that run."""
+"""Trusted documents: executed by id over every transport; the mode `only` refuses all others."""
 
 import hashlib
 import json
@@ -56,14 +56,14 @@ async def off(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 async def allow(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator[Api]:
-    """Serve trusted documents and others."""
+    """Serve in the mode `allow`."""
     async with trusting(settings, graph, tmp_path, ALLOW) as api:
         yield api
 
 
 @pytest.fixture
 async def only(settings: Settings, graph: Graph, tmp_path: Path) -> AsyncIterator[Api]:
-    """Serve trusted documents and no others."""
+    """Serve in the mode `only`."""
     async with trusting(settings, graph, tmp_path, ONLY) as api:
         yield api
 
@@ -74,7 +74,7 @@ async def post(api: Api, token: str | None = None, /, **body: Any) -> httpx.Resp
 
 
 async def get(api: Api, **parameters: Any) -> httpx.Response:
-    """Get a request: what is no string is sent as JSON."""
+    """Send a GET request; other values than strings as JSON."""
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
     return await api.client.get("/graphql", params=sent)
 
@@ -92,7 +92,7 @@ def code(response: httpx.Response) -> str:
 async def test_a_document_is_executed_by_id(
     settings: Settings, graph: Graph, tmp_path: Path, mode: TrustedDocumentsMode
 ) -> None:
-    """By POST and by GET: by the id of the manifest, by the hash of the text, and by Apollo's extension."""
+    """By POST and GET: by the id of the manifest, the hash of the text, and Apollo's extension."""
     async with trusting(settings, graph, tmp_path, mode) as api:
         await api.session("ada")
         for body in (
@@ -110,16 +110,14 @@ async def test_a_document_is_executed_by_id(
             assert posted.status_code == gotten.status_code == 200
 
 
-async def test_a_document_with_a_viewer(only: Api) -> None:
-    """The token counts as it does with a text."""
+async def test_a_document_by_id_has_a_viewer(only: Api) -> None:
     token = await only.token("ada")
     assert (await post(only, token, documentId="viewer")).json() == {"data": {"viewer": {"login": "ada"}}}
     assert (await post(only, token, documentId="log-out")).json() == {"data": {"logOut": {"userErrors": []}}}
     assert (await post(only, token, documentId="viewer")).status_code == 401
 
 
-async def test_a_request_from_a_page(settings: Settings, graph: Graph, tmp_path: Path) -> None:
-    """Requests with an origin, which take the way through the middleware, are treated alike."""
+async def test_a_request_with_an_origin_is_executed_by_id(settings: Settings, graph: Graph, tmp_path: Path) -> None:
     origin = "https://app.example"
     async with trusting(settings, graph, tmp_path, ONLY, allowed_origins=(origin,)) as api:
         answers = [
@@ -131,15 +129,15 @@ async def test_a_request_from_a_page(settings: Settings, graph: Graph, tmp_path:
 
 
 async def test_a_mutation_is_not_executed_by_get(only: Api) -> None:
-    """Whether it is to be answered or streamed."""
+    """Neither as JSON nor as an event stream."""
     for accept in ("application/json", "text/event-stream"):
         response = await only.client.get("/graphql", params={"documentId": "log-out"}, headers={"accept": accept})
         assert response.status_code == 405
         assert response.headers["allow"] == "POST"
 
 
-async def test_a_get_can_be_cached(allow: Api) -> None:
-    """The answer to an id has the headers of the answer to a text."""
+async def test_responses_to_ids_have_the_usual_headers(allow: Api) -> None:
+    """Those of the same document sent as a text."""
     by_id = await get(allow, documentId="viewer")
     by_text = await get(allow, query=VIEWER)
     varying = ("x-request-id", "date")
@@ -149,10 +147,10 @@ async def test_a_get_can_be_cached(allow: Api) -> None:
 
 
 @pytest.mark.parametrize("parameters", [{"documentId": "viewer"}, hashed(sha256(VIEWER)), {"query": VIEWER}])
-async def test_a_browser_that_opens_the_address_of_a_document_sees_the_answer(
+async def test_a_browser_that_opens_the_url_of_a_document_gets_its_result(
     allow: Api, parameters: dict[str, Any]
 ) -> None:
-    """Not the playground, which stands at the bare address."""
+    """Not the playground, which is at the URL without parameters."""
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
     answer = await allow.client.get("/graphql", params=sent, headers={"accept": "text/html,*/*"})
     assert answer.json() == {"data": {"viewer": None}}
@@ -162,8 +160,7 @@ async def test_a_browser_that_opens_the_address_of_a_document_sees_the_answer(
 
 @pytest.mark.parametrize("body", [{"documentId": "live"}, hashed(sha256(LIVE))])
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_an_event_stream_by_id(only: Api, body: dict[str, Any], method: str) -> None:
-    """Of a subscription in the list."""
+async def test_a_listed_subscription_is_streamed_by_id(only: Api, body: dict[str, Any], method: str) -> None:
     token = await only.token("ada")
     headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
     parameters = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
@@ -177,7 +174,7 @@ async def test_an_event_stream_by_id(only: Api, body: dict[str, Any], method: st
 
 
 async def test_an_event_stream_of_another_document_is_refused(only: Api) -> None:
-    """With a JSON answer."""
+    """With a JSON response."""
     async with only.stream(LIVE, await only.token("ada")) as response:
         await response.aread()
         assert response.status_code == 400
@@ -185,8 +182,8 @@ async def test_an_event_stream_of_another_document_is_refused(only: Api) -> None
 
 
 @pytest.mark.parametrize("payload", [{"documentId": "live"}, {"documentId": "live", "query": ""}, hashed(sha256(LIVE))])
-async def test_a_socket_by_id(only: Api, payload: dict[str, Any]) -> None:
-    """Of a subscription in the list; graphql-ws sends an empty query."""
+async def test_a_listed_subscription_runs_on_a_socket_by_id(only: Api, payload: dict[str, Any]) -> None:
+    """The client graphql-ws sends an empty query."""
     async with only.socket(await only.token("ada")) as socket:
         await socket.send(type="subscribe", id="1", payload=payload)
         message = await socket.receive()
@@ -210,8 +207,8 @@ async def test_a_socket_by_id(only: Api, payload: dict[str, Any]) -> None:
         ({"extensions": {"other": 1}}, "BAD_USER_INPUT"),
     ],
 )
-async def test_a_refusal_on_a_socket_ends_the_operation_alone(only: Api, payload: dict[str, Any], refusal: str) -> None:
-    """With the code and the sentence that an HTTP request gets; the id is free again."""
+async def test_a_refusal_on_a_socket_ends_only_the_operation(only: Api, payload: dict[str, Any], refusal: str) -> None:
+    """With the code and message of an HTTP request. Its id may be used again."""
     async with only.socket() as socket:
         await socket.send(type="subscribe", id="1", payload=payload)
         message = await socket.receive()
@@ -236,14 +233,14 @@ async def test_a_refusal_on_a_socket_ends_the_operation_alone(only: Api, payload
     ],
 )
 async def test_a_payload_of_wrong_types_closes_the_socket(only: Api, payload: dict[str, Any]) -> None:
-    """It is not of the protocol."""
+    """It violates the protocol."""
     async with only.socket() as socket:
         await socket.send(type="subscribe", id="1", payload=payload)
         assert (await socket.closed())[0] == 4400
 
 
-async def test_in_the_mode_only_nothing_else_is_executed(only: Api) -> None:
-    """Not even the text of a trusted document; the same by POST and by GET."""
+async def test_the_mode_only_refuses_texts(only: Api) -> None:
+    """Even the text of a trusted document, by POST and GET."""
     refused: list[tuple[dict[str, Any], str]] = [
         ({"query": VIEWER}, "PERSISTED_QUERY_ID_REQUIRED"),
         ({"query": VIEWER, **hashed(sha256(VIEWER))}, "PERSISTED_QUERY_ID_REQUIRED"),
@@ -260,15 +257,14 @@ async def test_in_the_mode_only_nothing_else_is_executed(only: Api) -> None:
             assert (response.status_code, code(response)) == (400, refusal), body
 
 
-async def test_in_the_mode_allow_texts_are_executed(allow: Api) -> None:
-    """As they are without trusted documents."""
+async def test_the_mode_allow_executes_texts(allow: Api) -> None:
     assert (await post(allow, query=VIEWER)).json() == {"data": {"viewer": None}}
     assert (await post(allow, query="{ a: viewer { id } }")).json() == {"data": {"a": None}}
     assert code(await post(allow, documentId="other")) == "PERSISTED_QUERY_NOT_IN_LIST"
 
 
-async def test_in_the_mode_allow_apollo_sends_the_text_after_an_unknown_hash(allow: Api) -> None:
-    """The hash is checked, and nothing is registered: the same hash is unknown again afterwards."""
+async def test_the_mode_allow_executes_a_text_with_its_hash(allow: Api) -> None:
+    """The hash is checked, but not registered."""
     text = "{ b: viewer { id } }"
     for _ in range(2):
         unknown = await post(allow, **hashed(sha256(text)))
@@ -280,8 +276,8 @@ async def test_in_the_mode_allow_apollo_sends_the_text_after_an_unknown_hash(all
     assert (wrong.status_code, code(wrong)) == (400, "BAD_USER_INPUT")
 
 
-async def test_in_the_mode_off_ids_are_refused(off: Api) -> None:
-    """Apollo's client is told to send texts from then on; the manifest is not even read."""
+async def test_the_mode_off_refuses_ids(off: Api) -> None:
+    """Apollo's client is told to send texts from then on. The manifest is not read."""
     by_id = await post(off, documentId="viewer")
     assert (by_id.status_code, code(by_id)) == (400, "PERSISTED_QUERY_NOT_SUPPORTED")
     by_hash = await post(off, **hashed(sha256(VIEWER)))
@@ -313,7 +309,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 async def test_a_request_that_names_no_document_is_refused(
     settings: Settings, graph: Graph, tmp_path: Path, mode: TrustedDocumentsMode
 ) -> None:
-    """With a sentence that does not repeat what the client sent."""
+    """The message does not quote the request."""
     async with trusting(settings, graph, tmp_path, mode) as api:
         for body, sentence in WRONG:
             response = await post(api, **body)
@@ -322,15 +318,15 @@ async def test_a_request_that_names_no_document_is_refused(
             assert len(response.content) < 400
 
 
-async def test_trusted_documents_have_limits_too(only: Api) -> None:
-    """Page sizes come from variables, so the cost is checked for each request."""
+async def test_the_cost_limit_applies_to_trusted_documents(only: Api) -> None:
+    """Page sizes are variables, so the cost is checked for each request."""
     token = await only.token("ada")
     assert "errors" not in (await post(only, token, documentId="list", variables={"n": 2})).json()
     assert code(await post(only, token, documentId="list", variables={"n": 100})) == "COST_LIMIT"
 
 
 async def test_trusted_documents_stay_prepared(allow: Api) -> None:
-    """However many others are prepared in between."""
+    """However many other documents are prepared."""
     documents = allow.endpoint.execution.preparation.documents
     trusted = documents.prepare(VIEWER)
     texts = [
@@ -344,8 +340,7 @@ async def test_trusted_documents_stay_prepared(allow: Api) -> None:
     assert (await post(allow, documentId="viewer")).json() == {"data": {"viewer": None}}
 
 
-async def test_unknown_ids_leave_nothing_behind(allow: Api) -> None:
-    """Nobody can fill the memory with documents that are not trusted."""
+async def test_unknown_ids_are_not_stored(allow: Api) -> None:
     before = len(allow.endpoint.trusted)
     for number in range(50):
         assert code(await post(allow, documentId=f"unknown-{number}")) == "PERSISTED_QUERY_NOT_IN_LIST"
@@ -353,7 +348,7 @@ async def test_unknown_ids_leave_nothing_behind(allow: Api) -> None:
     assert len(allow.endpoint.trusted) == before == len(DOCUMENTS)
 
 
-async def test_the_playground_needs_texts(only: Api) -> None:
-    """Its page is there, and its operations are answered with what to do."""
+async def test_the_mode_only_refuses_operations_of_the_playground(only: Api) -> None:
+    """The page is served; its operations are refused with the remedy."""
     assert (await only.client.get("/playground")).status_code == 200
     assert "Send a 'documentId'" in (await only.ask(VIEWER)).json()["errors"][0]["message"]

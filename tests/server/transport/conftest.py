@@ -1,4 +1,4 @@
-"""Raw connections to a real server, whose limits of time are short."""
+"""Raw connections to a real server with short timeouts."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ HANDSHAKE = (
 
 
 class Raw:
-    """A TCP connection, which is closed with its test at the latest."""
+    """A TCP connection, which is closed at the end of its test."""
 
     opened: ClassVar[list["Raw"]] = []
 
@@ -41,7 +41,7 @@ class Raw:
         return cls(*await asyncio.open_connection("127.0.0.1", int(api.url.rpartition(":")[2])))
 
     async def send(self, *chunks: bytes) -> int:
-        """Send chunks, as far as the server takes them; return how many bytes it took."""
+        """Send chunks until the server stops reading. Return the number of bytes sent."""
         sent = 0
         for chunk in chunks:
             try:
@@ -58,7 +58,7 @@ class Raw:
         return await self.send(b"".join(frame.serialize(mask=True) for frame in frames))
 
     async def response(self) -> tuple[int, bytes]:
-        """Read one response with a known length: its status and body."""
+        """Return the status and body of one response with a known length."""
         head = await self.until(b"\r\n\r\n")
         lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
         async with asyncio.timeout(PATIENCE):
@@ -66,12 +66,12 @@ class Raw:
         return int(head.split()[1]), body
 
     async def until(self, text: bytes) -> bytes:
-        """Read to a text."""
+        """Return the data up to a text."""
         async with asyncio.timeout(PATIENCE):
             return await self.reader.readuntil(text)
 
     async def rest(self) -> bytes:
-        """Read to the end of the connection."""
+        """Return the data up to the end of the connection."""
         received = b""
         try:
             async with asyncio.timeout(PATIENCE):
@@ -82,12 +82,12 @@ class Raw:
         return received
 
     async def upgrade(self) -> None:
-        """Become a WebSocket."""
+        """Upgrade to a WebSocket."""
         await self.send(HANDSHAKE)
         assert b" 101 " in await self.until(b"\r\n\r\n")
 
     async def frame(self) -> tuple[Opcode, bytes]:
-        """Read a short frame of the server."""
+        """Return the next short frame of the server."""
         async with asyncio.timeout(PATIENCE):
             first, length = await self.reader.readexactly(2)
             if length == 126:
@@ -95,37 +95,37 @@ class Raw:
             return Opcode(first & 15), await self.reader.readexactly(length)
 
     async def close_code(self) -> int:
-        """Read to the frame that closes the socket; return its code."""
+        """Return the code of the close frame, skipping other frames."""
         while True:
             opcode, data = await self.frame()
             if opcode is Opcode.CLOSE:
                 return int.from_bytes(data[:2])
 
     def close(self) -> None:
-        """Leave."""
+        """Reset the connection."""
         self.writer.transport.abort()
 
 
 def post(query: str = "{ __typename }", *headers: str) -> bytes:
-    """Write a request."""
+    """Return the bytes of a POST request."""
     body = json.dumps({"query": query}).encode()
     lines = ("POST /graphql HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {len(body)}")
     return "\r\n".join((*lines, *headers, "", "")).encode() + body
 
 
 def limit_times(api: Api, **seconds: float) -> None:
-    """Give connections other limits of time."""
+    """Set the timeouts of connections."""
     api.app.state.connections.timeouts = replace(LONG, **seconds)
 
 
 def refused(api: Api) -> dict[str, int]:
-    """Return what was counted."""
+    """Return the counts of refusals."""
     return dict(api.app.state.connections.refused)
 
 
 @pytest.fixture(autouse=True)
 async def closing_all() -> AsyncIterator[None]:
-    """Close every connection at the end."""
+    """Close every connection after the test."""
     yield
     for raw in Raw.opened:
         raw.close()
@@ -135,7 +135,7 @@ async def closing_all() -> AsyncIterator[None]:
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application that looks at its deadlines often."""
+    """Serve an application that checks its deadlines often."""
     async with serving(settings, graph) as api:
         limit_times(api)
         yield api

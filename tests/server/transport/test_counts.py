@@ -1,4 +1,4 @@
-"""How many connections: of one address, and of the process."""
+"""Limits of the number of connections, per address and per process."""
 
 import logging
 import os
@@ -19,19 +19,19 @@ from tests.server.transport.conftest import HANDSHAKE, LONG, Raw, refused
 
 @pytest.fixture
 def limited(settings: Settings) -> Settings:
-    """Give settings with limits."""
+    """Return settings with limits."""
     return settings.model_copy(update={"rate_limits": True})
 
 
 async def answers(connections: list[Raw]) -> list[int]:
-    """Ask over all; give the status of each answer."""
+    """Send a request over each connection. Return the statuses."""
     for raw in connections:
         await raw.send(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
     return [(await raw.response())[0] for raw in connections]
 
 
-async def test_an_address_has_a_limit(limited: Settings, graph: Graph) -> None:
-    """Over HTTP and WebSocket together; what is beyond is refused at once, and room comes back."""
+async def test_connections_of_an_address_are_limited(limited: Settings, graph: Graph) -> None:
+    """Over HTTP and WebSocket together. Closed connections make room."""
     async with serving(limited, graph) as api:
         held = [await Raw.open(api) for _ in range(100)]
         await held[0].upgrade()
@@ -48,7 +48,7 @@ async def test_an_address_has_a_limit(limited: Settings, graph: Graph) -> None:
 
 
 async def test_a_trusted_proxy_has_no_limit(limited: Settings, graph: Graph) -> None:
-    """All its clients come from its address."""
+    """All its clients have its address."""
     trusting = limited.model_copy(update={"trusted_proxies": ("127.0.0.0/8",), "max_connections": 10})
     async with serving(trusting, graph) as api:
         assert await answers([await Raw.open(api) for _ in range(30)]) == [200] * 30
@@ -56,20 +56,20 @@ async def test_a_trusted_proxy_has_no_limit(limited: Settings, graph: Graph) -> 
 
 
 async def test_there_is_no_limit_in_development(api: Api) -> None:
-    """Unless it is switched on."""
+    """By default."""
     assert await answers([await Raw.open(api) for _ in range(120)]) == [200] * 120
 
 
 def test_the_limit_is_on_in_production() -> None:
-    """Unless it is switched off."""
+    """By default."""
     production = Settings(env=Env.PRODUCTION, secret=(KEY,))
     assert production.limits_rates
     assert not production.model_copy(update={"rate_limits": False}).limits_rates
     assert not Settings().limits_rates
 
 
-async def test_networks_of_ipv6_count_as_one_address() -> None:
-    """A client has 64 bits to itself."""
+async def test_a_network_of_ipv6_counts_as_one_address() -> None:
+    """A client has a /64 network to itself."""
     connections = Connections(per_address=2)
     connections.timeouts = LONG
     hosts = [
@@ -94,8 +94,8 @@ class Idle:
         raise AssertionError
 
 
-async def test_connections_leave_descriptors_to_everything_else(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Beyond the reserve they end at once; the log has one line for all; open ones go on."""
+async def test_connections_leave_a_reserve_of_descriptors(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """Connections in the reserve are closed at once, with one log line for all. Open connections continue."""
     held = [await Raw.open(api) for _ in range(3)]
     assert await answers(held) == [200] * 3
     api.app.state.connections.ceiling = os.dup(0)
@@ -108,7 +108,7 @@ async def test_connections_leave_descriptors_to_everything_else(api: Api, caplog
 
 
 def test_the_limit_of_descriptors_is_raised() -> None:
-    """To what the system allows, with a reserve below."""
+    """To the system's limit, of which a reserve is kept."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 100, hard))
     descriptors.raise_limit()
@@ -116,8 +116,8 @@ def test_the_limit_of_descriptors_is_raised() -> None:
     assert descriptors.ceiling() <= soft - descriptors.MIN_RESERVE
 
 
-async def test_metrics_tell_what_was_refused(api: Api, raw: Raw) -> None:
-    """By reason, and how many are open."""
+async def test_metrics_count_refused_connections(api: Api, raw: Raw) -> None:
+    """By reason, with the number of open connections."""
     await raw.send(b"nonsense\r\n\r\n")
     await raw.rest()
     raw.close()
@@ -129,7 +129,7 @@ async def test_metrics_tell_what_was_refused(api: Api, raw: Raw) -> None:
 
 
 async def test_a_socket_counts_once(api: Api, raw: Raw) -> None:
-    """When it takes over from the connection that read its handshake."""
+    """When it replaces the connection of its handshake."""
     await raw.send(HANDSHAKE)
     await raw.until(b"\r\n\r\n")
     assert len(api.app.state.connections) == 1

@@ -1,4 +1,4 @@
-"""WebSocket frames: floods of them end the connection, and none waits in memory."""
+"""WebSocket frames: floods close the connection, and no memory grows."""
 
 import asyncio
 import json
@@ -31,7 +31,6 @@ def protocol(api: Api) -> SocketProtocol:
 
 
 async def test_pings_are_answered(raw: Raw) -> None:
-    """As many as a client needs."""
     await raw.upgrade()
     await raw.send_frames(*[Frame(Opcode.PING, b"%d" % number) for number in range(30)])
     for number in range(30):
@@ -39,7 +38,7 @@ async def test_pings_are_answered(raw: Raw) -> None:
 
 
 async def test_a_flood_of_pings_closes_the_socket(api: Api, raw: Raw) -> None:
-    """Whoever sends it, reading or not."""
+    """Whether or not the client reads."""
     await raw.upgrade()
     await raw.send_frames(*[Frame(Opcode.PING, b"x" * 125)] * 10_000)
     assert await raw.close_code() == 1008
@@ -48,14 +47,13 @@ async def test_a_flood_of_pings_closes_the_socket(api: Api, raw: Raw) -> None:
 
 
 async def test_a_flood_of_pongs_closes_the_socket(api: Api, raw: Raw) -> None:
-    """Though none needs an answer."""
     await raw.upgrade()
     await raw.send_frames(*[Frame(Opcode.PONG, b"")] * 10_000)
     assert await raw.close_code() == 1008
     assert refused(api) == {"control_frames": 1}
 
 
-async def test_a_message_may_come_in_parts(raw: Raw) -> None:
+async def test_a_message_may_have_fragments(raw: Raw) -> None:
     """With pings in between."""
     await raw.upgrade()
     await raw.send_frames(text(INIT[:5], fin=False), more(b""), Frame(Opcode.PING, b""), more(INIT[5:], fin=True))
@@ -63,7 +61,7 @@ async def test_a_message_may_come_in_parts(raw: Raw) -> None:
     assert json.loads((await raw.frame())[1]) == {"type": "connection_ack"}
 
 
-async def test_a_message_of_too_many_parts_closes_the_socket(api: Api, raw: Raw) -> None:
+async def test_a_message_of_too_many_fragments_closes_the_socket(api: Api, raw: Raw) -> None:
     """Even if they are empty."""
     await raw.upgrade()
     await raw.send_frames(text(b"", fin=False), *[more(b"")] * 2 * MAX_FRAGMENTS)
@@ -71,23 +69,22 @@ async def test_a_message_of_too_many_parts_closes_the_socket(api: Api, raw: Raw)
     assert refused(api) == {"fragments": 1}
 
 
-async def test_a_message_in_parts_has_the_same_limit(settings: Settings, raw: Raw) -> None:
-    """It counts as one."""
+async def test_a_fragmented_message_has_the_same_limit(settings: Settings, raw: Raw) -> None:
     await raw.upgrade()
     await raw.send_frames(text(b" " * 1000, fin=False), *[more(b" " * 1000)] * (settings.max_body // 1000))
     assert await raw.close_code() == 1009
 
 
 async def test_text_that_is_not_utf_8_closes_the_socket(api: Api, raw: Raw) -> None:
-    """With the code for that, and without a traceback in the log."""
+    """With code 1007, without a traceback in the log."""
     await raw.upgrade()
     await raw.send_frames(text(b"\xff"))
     assert await raw.close_code() == 1007
     assert refused(api) == {"malformed": 1}
 
 
-async def test_messages_wait_with_the_client(api: Api, raw: Raw) -> None:
-    """While the application is busy, few are parsed, and others have their turn between them."""
+async def test_parsing_waits_for_the_application(api: Api, raw: Raw) -> None:
+    """While the application is busy, few messages are parsed, and other tasks run between messages."""
     await raw.upgrade()
     await raw.send_frames(text(INIT))
     await raw.frame()
@@ -103,8 +100,8 @@ async def test_messages_wait_with_the_client(api: Api, raw: Raw) -> None:
     assert refused(api) == {}
 
 
-async def test_a_closed_socket_reads_little_more(api: Api, raw: Raw) -> None:
-    """A client that does not answer the close is cut off when it sends on."""
+async def test_a_closing_socket_reads_little(api: Api, raw: Raw) -> None:
+    """A client that ignores the close frame and continues to send is aborted."""
     await raw.upgrade()
     await raw.send_frames(text(b"nonsense"))
     assert await raw.close_code() == 4400

@@ -1,4 +1,4 @@
-"""Request lines, headers, trailers and upgrades: what is too long or odd gets an answer at once."""
+"""Request lines, headers, trailers and upgrades: limits and invalid requests."""
 
 import asyncio
 import logging
@@ -16,8 +16,8 @@ CHUNKED = (
 )
 
 
-async def test_ordinary_headers_are_welcome(raw: Raw) -> None:
-    """Just below each limit: their number, the length of one, and of the URL."""
+async def test_headers_within_the_limits_are_accepted(raw: Raw) -> None:
+    """Just below the limits of their number, their length, and the length of the URL."""
     filler = b"".join(b"x%d: y\r\n" % number for number in range(MAX_HEADERS - 2))
     long = START.replace(b"live", b"live?" + b"q" * (MAX_URL - 100)) + b"cookie: " + b"c" * 8000 + b"\r\n" + filler
     await raw.send(long + b"\r\n")
@@ -41,8 +41,8 @@ async def test_ordinary_headers_are_welcome(raw: Raw) -> None:
         (CHUNKED + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n", 431, "headers"),
     ],
 )
-async def test_what_is_too_long_is_refused(api: Api, raw: Raw, head: bytes, status: int, reason: str) -> None:
-    """The connection ends after the refusal, which is counted."""
+async def test_headers_beyond_the_limits_are_refused(api: Api, raw: Raw, head: bytes, status: int, reason: str) -> None:
+    """The refusal is counted, and the connection closes."""
     await raw.send(head)
     assert (await raw.response())[0] == status
     assert await raw.rest() == b""
@@ -51,7 +51,7 @@ async def test_what_is_too_long_is_refused(api: Api, raw: Raw, head: bytes, stat
 
 @pytest.mark.parametrize("start", [START + b"accept: ", b"GET /", START + b"x"])
 async def test_thirty_megabytes_of_headers_are_not_read(api: Api, raw: Raw, start: bytes) -> None:
-    """The refusal comes after about 64 KB; a little more is thrown away, and the rest stays with the client."""
+    """The refusal follows after about 64 KB; a limited amount is discarded."""
     connections: list[object] = list(api.server.server_state.connections)
     sending = asyncio.create_task(raw.send(start, *[b"a" * 65536] * 480))
     assert (await raw.response())[0] in (414, 431)
@@ -60,14 +60,14 @@ async def test_thirty_megabytes_of_headers_are_not_read(api: Api, raw: Raw, star
     assert len(connections) <= 1
 
 
-async def test_trailers_do_not_become_headers(api: Api, raw: Raw) -> None:
-    """They would come after the token was checked."""
+async def test_trailers_are_not_headers(api: Api, raw: Raw) -> None:
+    """They would arrive after the token was checked."""
     await raw.send(CHUNKED + b"0\r\nAuthorization: nonsense\r\n\r\n")
     assert await raw.response() == (200, b'{"data":{"__typename":"Query"}}')
 
 
 async def test_bad_requests_are_not_logged(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Anybody can send millions."""
+    """Clients could fill the log."""
     for sent in (b"nonsense\r\n\r\n", START.replace(b"GET", b"GET /"), b"GET / HTTP/1.1\r\n:\r\n\r\n"):
         raw = await Raw.open(api)
         await raw.send(sent)
@@ -76,8 +76,8 @@ async def test_bad_requests_are_not_logged(api: Api, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("protocol", ["h2c", "foo", "h2c, websocket"])
-async def test_an_upgrade_to_something_else_is_ignored(raw: Raw, protocol: str) -> None:
-    """The request is answered as it would be without, its body included: Java's client always asks for h2c."""
+async def test_upgrades_to_other_protocols_are_ignored(raw: Raw, protocol: str) -> None:
+    """The request and its body are served as usual: Java's client always requests h2c."""
     request = post("{ __typename }", "Connection: keep-alive, Upgrade, HTTP2-Settings", f"Upgrade: {protocol}")
     for _ in range(2):
         await raw.send(request[:-5])
@@ -104,28 +104,27 @@ async def test_an_upgrade_to_something_else_is_ignored(raw: Raw, protocol: str) 
         (b"/graphql", b"/nowhere", 403),
     ],
 )
-async def test_odd_handshakes_are_answered(raw: Raw, old: bytes, new: bytes, status: int) -> None:
-    """None of them hangs."""
+async def test_invalid_handshakes_get_a_response(raw: Raw, old: bytes, new: bytes, status: int) -> None:
     await raw.send(HANDSHAKE.replace(old, new, 1))
     assert int((await raw.until(b"\r\n\r\n")).split()[1]) == status
 
 
-async def test_frames_that_come_with_the_handshake_are_kept(raw: Raw) -> None:
-    """Until it is complete."""
+async def test_frames_sent_with_the_handshake_are_processed(raw: Raw) -> None:
+    """After the handshake."""
     init = b'{"type":"connection_init"}'
     await raw.send(HANDSHAKE + bytes([0x81, 0x80 | len(init), 0, 0, 0, 0]) + init)
     await raw.until(b"\r\n\r\n")
     assert (await raw.frame())[1] == b'{"type":"connection_ack"}'
 
 
-async def test_a_handshake_behind_a_request_is_refused(raw: Raw) -> None:
-    """The request is answered."""
+async def test_a_pipelined_handshake_is_refused(raw: Raw) -> None:
+    """The request before it is served."""
     await raw.send(post() + HANDSHAKE)
     assert (await raw.rest()).endswith(b'{"data":{"__typename":"Query"}}')
 
 
-async def test_every_response_forbids_guessing_its_type(api: Api, raw: Raw) -> None:
-    """Pages tell browsers to send no referrer."""
+async def test_every_response_forbids_content_sniffing(api: Api, raw: Raw) -> None:
+    """Pages also forbid referrers."""
     for path in ("/graphql", "/health/live", "/nowhere", "/metrics", "/playground"):
         response = await api.client.get(path)
         assert response.headers.get_list("x-content-type-options") == ["nosniff"]
@@ -136,7 +135,7 @@ async def test_every_response_forbids_guessing_its_type(api: Api, raw: Raw) -> N
 
 @pytest.mark.parametrize("path", ["/graphql/", "/health/live/", "/metrics/", "//evil.example/graphql/"])
 async def test_no_path_redirects_to_another_host(raw: Raw, path: str) -> None:
-    """`Host` is the client's own choice."""
+    """The `Host` header is chosen by the client."""
     await raw.send(b"GET %b HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n" % path.encode())
     answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 404")

@@ -1,4 +1,4 @@
-"""Pipelined requests: answered in order, bounded, and gone with their connection."""
+"""Pipelined requests: in order, bounded, and dropped with their connection."""
 
 import asyncio
 
@@ -11,29 +11,28 @@ ALIVE = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def stream(api: Api, raw: Raw, after: bytes = b"") -> None:
-    """Open an event stream, with more sent behind its request, and wait for the first event."""
+    """Open an event stream, send more data after its request, and wait for the first event."""
     token = await api.token("alice")
     await raw.send(post(LIVE, "Accept: text/event-stream", f"Authorization: Bearer {token}") + after)
     await raw.until(b"event: next")
 
 
-async def test_a_few_are_answered_in_order(raw: Raw) -> None:
-    """Each as if it were alone."""
+async def test_pipelined_requests_are_served_in_order(raw: Raw) -> None:
     await raw.send(b"".join(post(f"{{ a{number}: __typename }}") for number in range(MAX_PIPELINED)))
     for number in range(MAX_PIPELINED):
         assert await raw.response() == (200, b'{"data":{"a%d":"Query"}}' % number)
 
 
-async def test_too_many_are_answered_as_far_as_they_are_kept(api: Api, raw: Raw) -> None:
-    """Then the connection ends, so that the client knows which to send again."""
+async def test_excess_requests_are_dropped(api: Api, raw: Raw) -> None:
+    """The queued requests are served, then the connection closes."""
     await raw.send(post() * 3000)
     answers = (await raw.rest()).count(b"HTTP/1.1 200 OK")
     assert answers == MAX_PIPELINED + 1
     assert refused(api) == {"pipeline": 1}
 
 
-async def test_nothing_stays_of_a_stream_with_requests_behind_it(api: Api, raw: Raw) -> None:
-    """When the client leaves, the stream ends at once, and the requests are not answered."""
+async def test_a_disconnect_ends_a_stream_with_requests_behind_it(api: Api, raw: Raw) -> None:
+    """The stream ends at once, and the requests are not served."""
     await stream(api, raw, ALIVE * MAX_PIPELINED)
     assert len(api.app.state.graph.feed) == 1
     raw.close()
@@ -43,8 +42,7 @@ async def test_nothing_stays_of_a_stream_with_requests_behind_it(api: Api, raw: 
     assert not any(name.startswith(("RequestResponseCycle", "EventStream")) for name in names)
 
 
-async def test_nothing_stays_of_a_stream_with_thousands_behind_it(api: Api, raw: Raw) -> None:
-    """They are never kept."""
+async def test_excess_requests_behind_a_stream_are_not_queued(api: Api, raw: Raw) -> None:
     await stream(api, raw, ALIVE * 5000)
     [connection] = api.server.server_state.connections
     assert isinstance(connection, HttpProtocol)
@@ -53,8 +51,8 @@ async def test_nothing_stays_of_a_stream_with_thousands_behind_it(api: Api, raw:
     await until(lambda: not len(api.app.state.graph.feed) and not api.server.server_state.tasks)
 
 
-async def test_a_client_that_goes_on_sending_is_cut_off(api: Api, raw: Raw) -> None:
-    """What comes after too many requests is thrown away for a while only."""
+async def test_a_client_that_continues_to_send_is_aborted(api: Api, raw: Raw) -> None:
+    """Data after too many requests is discarded up to a limit."""
     await stream(api, raw, ALIVE * 1000)
     await raw.send(*[b"x" * 65536] * 200)
     await raw.rest()
@@ -62,7 +60,7 @@ async def test_a_client_that_goes_on_sending_is_cut_off(api: Api, raw: Raw) -> N
 
 
 async def test_bodies_of_waiting_requests_are_bounded(api: Api, raw: Raw) -> None:
-    """The one that is too much is never answered, and nothing after it."""
+    """The request beyond the limit and those after it are not served."""
     await stream(api, raw, post("{ __typename } #" + "x" * (MAX_PIPELINED_BODIES // 2)) * 3)
     await until(lambda: refused(api) == {"pipeline": 1})
     [connection] = api.server.server_state.connections
@@ -70,8 +68,8 @@ async def test_bodies_of_waiting_requests_are_bounded(api: Api, raw: Raw) -> Non
     assert len(connection.pipeline) == 1
 
 
-async def test_what_is_wrong_behind_a_request_does_not_spoil_its_answer(api: Api, raw: Raw) -> None:
-    """The answer is whole, and the connection ends."""
+async def test_an_invalid_request_does_not_affect_earlier_responses(api: Api, raw: Raw) -> None:
+    """The earlier response is complete; then the connection closes."""
     await raw.send(post() + b"nonsense\r\n\r\n")
     assert (await raw.rest()).endswith(b'{"data":{"__typename":"Query"}}')
     assert refused(api) == {"malformed": 1}

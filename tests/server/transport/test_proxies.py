@@ -1,4 +1,4 @@
-"""Headers of proxies: believed if the proxy is trusted, and only as far as they name addresses."""
+"""Trusted proxies: their headers determine the client and the scheme."""
 
 import logging
 from typing import Any
@@ -19,7 +19,7 @@ PROXIES = ("127.0.0.1", "10.0.0.0/8", "2001:db8:ffff::/48")
 
 
 def resolved(*forwarded: str, proto: str | None = None, kind: str = "http") -> tuple[str, str]:
-    """Resolve headers as they came from a trusted proxy: the client's address and the scheme."""
+    """Return the client address and scheme for headers from a trusted proxy."""
     headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in forwarded]
     if proto is not None:
         headers.append((b"x-forwarded-proto", proto.encode()))
@@ -52,20 +52,20 @@ def resolved(*forwarded: str, proto: str | None = None, kind: str = "http") -> t
         (["," * 8000], "127.0.0.1"),
     ],
 )
-def test_the_client_is_the_last_address_that_is_no_proxy(forwarded: list[str], client: str) -> None:
-    """What is no address never becomes one."""
+def test_the_client_is_the_last_untrusted_address(forwarded: list[str], client: str) -> None:
+    """Invalid addresses are never used."""
     assert resolved(*forwarded)[0] == client
 
 
-def test_the_scheme_is_believed_too() -> None:
-    """The one that the last proxy saw, if it is one."""
+def test_the_scheme_of_a_trusted_proxy_is_used() -> None:
+    """The last valid one."""
     assert resolved(proto="https")[1] == "https"
     assert resolved(proto="https, http")[1] == "http"
     assert resolved(proto="https", kind="websocket")[1] == "wss"
     assert resolved(proto="gopher")[1] == "http"
 
 
-def test_unix_sockets_are_trusted_by_name_only() -> None:
+def test_unix_sockets_are_trusted_only_with_the_entry_unix() -> None:
     """They have no address."""
     assert TrustedProxies(("unix",)).trusts(None)
     assert not TrustedProxies(parse_proxies(PROXIES)).trusts(None)
@@ -89,7 +89,7 @@ async def show_socket(socket: WebSocket) -> None:
 
 
 def tell_clients(api: Api) -> None:
-    """Add routes that tell who the client is."""
+    """Add routes that return the client."""
     api.app.router.routes += [Route("/client", show), WebSocketRoute("/client", show_socket)]
 
 
@@ -97,10 +97,10 @@ HEADERS = {"x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https"}
 
 
 @pytest.mark.parametrize(("trusted", "expected"), [((), ("127.0.0.1", "http")), (PROXIES, ("192.0.2.7", "https"))])
-async def test_only_trusted_proxies_are_believed(
+async def test_headers_of_untrusted_proxies_are_ignored(
     settings: Settings, graph: Graph, trusted: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
-    """By default nobody, not even this machine; over WebSocket as over HTTP."""
+    """By default all proxies are untrusted, even on this machine, over HTTP and WebSocket."""
     client, scheme = expected
     async with serving(settings.model_copy(update={"trusted_proxies": trusted}), graph) as api:
         tell_clients(api)
@@ -119,10 +119,10 @@ async def test_only_trusted_proxies_are_believed(
         assert scheme.replace("http", "ws") in told
 
 
-async def test_production_warns_of_headers_that_are_not_believed(
+async def test_production_warns_about_ignored_headers(
     settings: Settings, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once: the clients of a proxy that is not trusted share its limits."""
+    """Once: the clients of an untrusted proxy share its limits."""
     production = Settings.model_validate(settings.model_dump() | {"env": "production"})
     async with serving(production, graph) as api:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Silent and slow connections: each has its time, and then it ends."""
+"""Timeouts of silent and slow connections."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Allow responses that no buffer holds."""
+    """Allow responses larger than all buffers."""
     return settings.model_copy(
         update={"max_response": 100_000_000, "max_cost": 1_000_000, "deadline": timedelta(minutes=1)}
     )
 
 
-async def test_a_silent_connection_ends(api: Api) -> None:
-    """Without an answer: browsers open connections in advance."""
+async def test_a_silent_connection_is_closed(api: Api) -> None:
+    """Without a response: browsers open connections in advance."""
     limit_times(api, head=FAST)
     raw = await Raw.open(api)
     assert await raw.rest() == b""
@@ -36,8 +36,8 @@ async def test_a_silent_connection_ends(api: Api) -> None:
 
 
 @pytest.mark.parametrize("request_", [post(), HANDSHAKE])
-async def test_headers_that_come_byte_by_byte_are_cut_off(api: Api, request_: bytes) -> None:
-    """The time counts from the first moment, however much comes; a handshake has no more."""
+async def test_slow_headers_time_out(api: Api, request_: bytes) -> None:
+    """The timeout starts with the request and is not extended by data, for handshakes as well."""
     limit_times(api, head=FAST)
     raw = await Raw.open(api)
     sent = 0
@@ -50,8 +50,8 @@ async def test_headers_that_come_byte_by_byte_are_cut_off(api: Api, request_: by
     assert refused(api) == {"header_timeout": 1}
 
 
-async def test_the_next_request_has_the_same_time(api: Api) -> None:
-    """Between requests the connection may be idle for longer."""
+async def test_each_request_has_its_own_timeout(api: Api) -> None:
+    """Between requests, a longer timeout applies."""
     limit_times(api, head=FAST)
     raw = await Raw.open(api)
     await raw.send(post())
@@ -74,8 +74,8 @@ async def test_an_idle_connection_is_closed(api: Api) -> None:
     assert refused(api) == {}
 
 
-async def test_a_body_has_its_time(api: Api) -> None:
-    """However much of it comes; the application learns that the client has gone."""
+async def test_a_slow_body_times_out(api: Api) -> None:
+    """Data does not extend the timeout. The application is notified of the disconnect."""
     limit_times(api, body=FAST)
     raw = await Raw.open(api)
     await raw.send(post()[:-10])
@@ -84,8 +84,8 @@ async def test_a_body_has_its_time(api: Api) -> None:
     await until(lambda: not api.server.server_state.tasks)
 
 
-async def test_a_late_request_does_not_cut_off_the_answer_before_it(api: Api) -> None:
-    """A stream goes on though half a request came behind it."""
+async def test_an_incomplete_request_does_not_abort_an_earlier_response(api: Api) -> None:
+    """A stream continues although half a request has followed it."""
     limit_times(api, head=FAST, linger=FAST)
     token = await api.token("alice")
     raw = await Raw.open(api)
@@ -100,7 +100,7 @@ async def test_a_late_request_does_not_cut_off_the_answer_before_it(api: Api) ->
 
 
 async def ask_for_much(api: Api, connection: sockets.socket, *headers: str) -> None:
-    """Send a request for more than all buffers hold."""
+    """Send a request whose response is larger than all buffers."""
     session = await api.session("alice")
     await api.graph.commit([PostPublished(session.user, "好" * 1000) for _ in range(100)])
     connection.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
@@ -112,8 +112,8 @@ async def ask_for_much(api: Api, connection: sockets.socket, *headers: str) -> N
 
 
 @pytest.mark.parametrize("connection_header", ["keep-alive", "close"])
-async def test_a_client_that_does_not_read_is_dropped(api: Api, connection_header: str) -> None:
-    """Whether the connection would have been kept or closed after the response."""
+async def test_a_client_that_does_not_read_is_aborted(api: Api, connection_header: str) -> None:
+    """Whether the connection would be kept or closed after the response."""
     limit_times(api, write=FAST)
     with closing(sockets.socket()) as connection:
         await ask_for_much(api, connection, f"Connection: {connection_header}")
@@ -121,8 +121,8 @@ async def test_a_client_that_does_not_read_is_dropped(api: Api, connection_heade
         await until(lambda: not api.server.server_state.connections)
 
 
-async def test_a_client_that_reads_slowly_gets_everything(api: Api) -> None:
-    """As long as it takes something at all in the time that there is."""
+async def test_a_slow_reader_gets_the_whole_response(api: Api) -> None:
+    """If it makes progress within the timeout."""
     limit_times(api, write=0.3, idle=FAST)
     with closing(sockets.socket()) as connection:
         await ask_for_much(api, connection)
@@ -134,8 +134,7 @@ async def test_a_client_that_reads_slowly_gets_everything(api: Api) -> None:
     assert refused(api) == {}
 
 
-async def test_a_socket_that_does_not_read_is_dropped(api: Api) -> None:
-    """Nothing more of it is read, and then it ends."""
+async def test_a_socket_that_does_not_read_is_aborted(api: Api) -> None:
     limit_times(api, write=FAST)
     session = await api.session("alice")
     await api.graph.commit([PostPublished(session.user, "好" * 1000) for _ in range(100)])
