@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import orjson
 from graphql import GraphQLError
@@ -27,12 +27,10 @@ from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
 from server.errors import RATE_LIMITED, Refused, with_codes
 from server.operations.caller import Caller
-from server.operations.execution import was_executed
+from server.operations.execution import Execution, was_executed
 from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
-
-if TYPE_CHECKING:
-    from server.endpoint.websocket_endpoint import WebSocketEndpoint
+from server.operations.trusted_documents import TrustedDocuments
 
 PING_SECONDS = 20.0
 ANSWER_SECONDS = 1.0  # between the end of a session and the close of its socket, for operations under way
@@ -43,6 +41,17 @@ NOT_UNIQUE = 4409
 TOO_MANY_INITS = 4429
 TRY_AGAIN_LATER = 1013  # clients reconnect later; after 4429 they would not
 MAX_REASON = 123  # bytes, as the WebSocket protocol allows
+
+
+class Endpoint(Protocol):
+    """What a socket uses of its endpoint."""
+
+    execution: Execution
+    trusted: TrustedDocuments
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Parse a message. Raises ValueError."""
+        ...
 
 
 class SocketAdapter(ASGIWebSocketAdapter):
@@ -90,7 +99,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     A single timer serves `connection_init`, then pings and the expiry of the token.
     """
 
-    view: "WebSocketEndpoint"
+    view: Endpoint  # type: ignore[assignment] # the base class has Strawberry's own view here
     websocket: SocketAdapter
     operations: dict[str, SocketOperation]  # type: ignore[assignment] # the base class only stores and cancels them
     _timer: asyncio.TimerHandle | None = None

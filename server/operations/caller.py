@@ -11,8 +11,9 @@ from executor.futures import retrieve_exception
 from graph import Graph
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
-from server.operations.quotas import Quotas, network_of
+from server.operations.quotas import Quotas
 from server.operations.rates import Meter, RateLimits
+from server.transport.networks import network_of
 
 EVENTS_AT_ONCE = 4
 SESSION_ENDED = "The session has ended. Log in again."

@@ -1,17 +1,15 @@
 """Quotas: how much a user, or the network of an anonymous address, may have open in one process."""
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from graphql import GraphQLError
 
 from server.errors import RATE_LIMITED
 from server.settings import Settings
 
-CLIENT_PREFIX = 64  # bits: a client with IPv6 usually has a /64 network of its own
 ANONYMOUS_SHARE = 100  # an anonymous address may hold a hundredth of the filter terms of a user
 
 Release = Callable[[], None]
@@ -97,15 +95,3 @@ class Quotas:
                 "End a subscription first, or use a smaller filter."
             )
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
-
-
-@lru_cache(maxsize=10_000)
-def network_of(host: str) -> str:
-    """Return the network that stands for an anonymous client: an IPv4 address, or a /64 network of IPv6."""
-    try:
-        address = ipaddress.IPv6Address(host)
-    except ValueError:
-        return host
-    if address.ipv4_mapped:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address), CLIENT_PREFIX), strict=False))

@@ -15,8 +15,8 @@ from graph.rates import Charge, Decision, PendingCharge, Rate, Rates
 from resolvers.rates import RateLimit
 from server.errors import RateLimited
 from server.operations.cost import MAX_WRITES, OperationCost
-from server.operations.quotas import network_of
 from server.settings import Settings
+from server.transport.networks import network_of
 
 MINUTE = 60
 HOUR = 3600

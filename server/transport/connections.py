@@ -5,9 +5,9 @@ import logging
 from collections import Counter
 from typing import Any, Protocol
 
-from server.operations.quotas import network_of
 from server.transport.descriptors import ceiling
 from server.transport.limits import Timeouts
+from server.transport.networks import network_of
 from server.transport.proxies import TrustedProxies
 
 CONNECTIONS = "connections"  # the name in the lifespan state, which every connection receives

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from server.operations.quotas import Quota, QuotaExceeded, network_of
+from server.operations.quotas import Quota, QuotaExceeded
 from server.settings import Settings
+from server.transport.networks import network_of
 from tests.server.conftest import Api, Socket, Streamed, events, serving, until
 
 LIVE = "subscription { homeTimeline { cursor } }"
