@@ -70,7 +70,7 @@ class Caller:
 
     def charge_refused_request(self, meter: Meter, points: int) -> None:
         """Charge a refused request in the background, after the session check, which determines the holder."""
-        checking = self.ask_session()
+        checking = self.start_session_check()
         if checking is None:
             meter.charge_points(self.holder, points)
         else:
@@ -83,11 +83,11 @@ class Caller:
 
     async def check_session(self) -> None:
         """Raise BadToken if the viewer's session has ended. One round trip, shared with other reads of its tick."""
-        checking = self.ask_session()
+        checking = self.start_session_check()
         if checking and not await checking:
             raise BadToken(SESSION_ENDED)
 
-    def ask_session(self) -> "asyncio.Future[bool] | None":
+    def start_session_check(self) -> "asyncio.Future[bool] | None":
         """Start the session check; None without a viewer."""
         viewer = self.viewer
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None

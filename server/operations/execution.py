@@ -132,7 +132,7 @@ class Execution:
         try:
             if meter:
                 meter.charge(prepared.cost, prepared.preparation)
-            checking = caller.ask_session()
+            checking = caller.start_session_check()
             if prepared.kind is core.OperationType.MUTATION:
                 await _await_checks(checking, meter)
                 context = caller.context(meter)
