@@ -6,10 +6,10 @@ The script runs in an environment that has the distribution `strawberry-breadth-
 import asyncio
 from typing import Any
 
-import breadth_first
+import breadth_first  # type: ignore[import-not-found]  # only in the environment of test_distribution.py
 import strawberry
 from breadth_first import Batches, BreadthFirst, Executor, batched, single
-from breadth_first.loader import DataLoader
+from breadth_first.loader import DataLoader  # type: ignore[import-not-found]  # as above
 from graphql import execute, parse
 
 AUTHORS = {1: "Jane Austen", 2: "George Eliot"}
@@ -45,7 +45,8 @@ class Reference:
 
 
 async def authors(books: list["Book"], context: Context) -> list["Author | None"]:
-    return await context.authors.load_many([book.author_id for book in books])
+    found: list[Author | None] = await context.authors.load_many([book.author_id for book in books])
+    return found
 
 
 def author_references(books: list["Book"], context: Context) -> list[Reference]:

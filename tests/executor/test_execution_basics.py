@@ -36,7 +36,7 @@ async def test_the_default_resolver_reads_mappings_and_attributes_and_calls_meth
             self.name = "Ada"
             self.friend = {"name": "Bob", "friend": None, "greeting": lambda info, to: f"{info.field_name} {to}"}
 
-        def greeting(self, info: GraphQLResolveInfo, to: str) -> str:
+        def greeting(self, info: GraphQLResolveInfo[Any], to: str) -> str:
             return f"Hello, {to}"
 
     document = '{ person { name greeting friends { name } friend { name friend { name } greeting(to: "me") } } count }'
@@ -99,9 +99,9 @@ async def test_typename_can_be_selected_anywhere() -> None:
 
 async def test_a_resolver_receives_info() -> None:
     """`info` has names, types, nodes, path, operation, fragments, variables, root value and context."""
-    infos: list[GraphQLResolveInfo] = []
+    infos: list[GraphQLResolveInfo[Any]] = []
 
-    def look(source: Any, info: GraphQLResolveInfo, **_: Any) -> str:
+    def look(source: Any, info: GraphQLResolveInfo[Any], **_: Any) -> str:
         infos.append(info)
         return "seen"
 

@@ -1,8 +1,9 @@
 """Generated documents over a Strawberry schema with records, batches and references, with faulty data."""
 
 import random
+from typing import Any
 
-from graphql import execute, parse, validate
+from graphql import ExecutionResult, execute, parse, validate
 
 from executor import Executor
 from tests.executor.differential.comparison import differences
@@ -25,10 +26,15 @@ async def test_generated_queries_over_records(long_profile: bool) -> None:
         assert validate(plain, document) == [], written.text
         for faults in FAULTS:
             stock = Stock(seed, faults)
-            options = {"context_value": stock, "variable_values": written.variables}
-            expected = execute(plain, document, operation_name=written.operation_name, **options)
+            options: dict[str, Any] = {
+                "context_value": stock,
+                "variable_values": written.variables,
+                "operation_name": written.operation_name,
+            }
+            expected = execute(plain, document, **options)
+            assert isinstance(expected, ExecutionResult)
             for executor in executors:
-                actual = await executor.execute(document, operation_name=written.operation_name, **options)
+                actual = await executor.execute(document, **options)
                 found = differences(expected, actual)
                 assert not found, "\n".join([*found, f"seed {seed}, {faults}% faults", written.text])
     for executor in executors:

@@ -21,7 +21,7 @@ from executor import Executor
 from tests.executor.tiny import ask_both, messages, schema_of
 
 SHADE = GraphQLEnumType("Shade", {"DARK": 1, "PALE": (2, 3)})
-FILTER = GraphQLInputObjectType(
+FILTER: GraphQLInputObjectType = GraphQLInputObjectType(
     "Filter",
     lambda: {
         "text": GraphQLInputField(GraphQLNonNull(GraphQLString), out_name="words"),

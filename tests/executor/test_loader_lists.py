@@ -90,7 +90,7 @@ async def test_pending_keys_are_not_requested_again(store: ManualStore, loader: 
     assert store.requests == [[1, 2], [3]]
     store.finish(0)
     store.finish(1)
-    assert await asyncio.gather(first, second) == [[10, 20], [20, 30]]
+    assert list(await asyncio.gather(first, second)) == [[10, 20], [20, 30]]
 
 
 async def test_single_keys_and_lists_share_look_ups(store: ManualStore, loader: DataLoader[int, int]) -> None:
@@ -101,7 +101,7 @@ async def test_single_keys_and_lists_share_look_ups(store: ManualStore, loader: 
     assert store.requests == [[1], [2, 3]]
     store.finish(0)
     store.finish(1)
-    assert await asyncio.gather(listed, single, queued, later) == [[10], 10, 20, [20, 30]]
+    assert list(await asyncio.gather(listed, single, queued, later)) == [[10], 10, 20, [20, 30]]
 
 
 async def test_callers_wait_for_their_own_keys_only(store: ManualStore, loader: DataLoader[int, int]) -> None:

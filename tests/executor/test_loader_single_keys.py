@@ -30,7 +30,7 @@ async def test_keys_of_one_iteration_share_a_call() -> None:
     """Keys requested in one event-loop iteration are sent in one call, each key once."""
     double = Doubler()
     loader = DataLoader(double)
-    assert await asyncio.gather(loader.load(1), loader.load(2), loader.load(1)) == [2, 4, 2]
+    assert list(await asyncio.gather(loader.load(1), loader.load(2), loader.load(1))) == [2, 4, 2]
     assert double.requests == [[1, 2]]
 
 
@@ -156,7 +156,7 @@ async def test_a_key_queued_twice_around_a_clear_is_answered_twice() -> None:
     before = loader.load(1)
     loader.clear(1)
     after = loader.load(1)
-    assert await asyncio.gather(before, after) == [2, 2]
+    assert list(await asyncio.gather(before, after)) == [2, 2]
 
 
 async def test_a_wrong_number_of_values_fails_all_callers() -> None:

@@ -162,7 +162,9 @@ class World:
         roll = Roll(f"{self.salt} all {plan.name} {arguments!r}")
         return ValueError(f"{plan.name} fails for all") if plan.shared_failure and roll.below(3) == 0 else None
 
-    def _answer(self, plan: FieldPlan, seed: str, arguments: Mapping[str, Any], info: GraphQLResolveInfo | None) -> Any:
+    def _answer(
+        self, plan: FieldPlan, seed: str, arguments: Mapping[str, Any], info: GraphQLResolveInfo[Any] | None
+    ) -> Any:
         failure = self.fails_for_all(plan, arguments)
         if failure is not None:
             return failure
@@ -200,7 +202,7 @@ class World:
         return self.thing(Identity(kind, roll.below(NUMBERS), claim))
 
 
-def description_of(info: GraphQLResolveInfo) -> str:
+def description_of(info: GraphQLResolveInfo[Any]) -> str:
     """Return everything that a resolver receives, as text."""
     nodes = [node.loc.start for node in info.field_nodes if node.loc]
     return (

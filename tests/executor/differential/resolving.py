@@ -96,7 +96,7 @@ def resolver(plan: FieldPlan) -> Callable[..., Any]:
     """Return an ordinary resolver, which uses `info`."""
     lists = is_list(plan)
 
-    def resolve(source: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
+    def resolve(source: Any, info: GraphQLResolveInfo[Any], **arguments: Any) -> Any:
         world: World = info.context
         answer = world.answer(plan, source, arguments, info)
         if not world.live:
@@ -110,7 +110,7 @@ def resolver(plan: FieldPlan) -> Callable[..., Any]:
 def batch_equivalent(plan: FieldPlan) -> Callable[..., Any]:
     """Return the resolver for graphql-core, which the executor must not call."""
 
-    def resolve(source: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
+    def resolve(source: Any, info: GraphQLResolveInfo[Any], **arguments: Any) -> Any:
         world: World = info.context
         if world.live:
             raise AssertionError(f"{plan.name} has a batch resolver")
@@ -181,7 +181,7 @@ def make_field(plan: FieldPlan, arguments: Mapping[str, GraphQLArgument]) -> Gra
     return GraphQLField(plan.type, args, resolve=batch_equivalent(plan), extensions=extensions)
 
 
-def claimed_type(value: Any, info: GraphQLResolveInfo, abstract_type: Any) -> Any:
+def claimed_type(value: Any, info: GraphQLResolveInfo[Any], abstract_type: Any) -> Any:
     """Return the type that an object claims to be."""
     identity = identity_of(value)
     if identity is None:
@@ -191,10 +191,10 @@ def claimed_type(value: Any, info: GraphQLResolveInfo, abstract_type: Any) -> An
     return identity.claim
 
 
-def same_kind(name: str) -> Callable[[Any, GraphQLResolveInfo], bool]:
+def same_kind(name: str) -> Callable[[Any, GraphQLResolveInfo[Any]], bool]:
     """Return an `is_type_of` function for this type."""
 
-    def is_type_of(value: Any, info: GraphQLResolveInfo) -> bool:
+    def is_type_of(value: Any, info: GraphQLResolveInfo[Any]) -> bool:
         identity = identity_of(value)
         if identity is not None and identity.claim == "raise" and identity.number == 0:
             raise ValueError(f"cannot tell at {info.path.as_list()} of {info.parent_type}.{info.field_name}")

@@ -18,7 +18,6 @@ from graphql import (
     GraphQLInt,
     GraphQLInterfaceType,
     GraphQLList,
-    GraphQLNamedType,
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLOutputType,
@@ -40,6 +39,7 @@ FAULTS = ("none", "none", "none", "none", "null", "error", "wrong", "failing_ite
 REALISATIONS = ("each", "attribute", "batch", "async batch", "method", "references")
 BATCHES = ("batch", "async batch", "references")
 FIELDS = 9
+Leaf = GraphQLScalarType | GraphQLEnumType
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class SchemaWriter:
         change = GraphQLObjectType("Mutation", {name: self._fields[name] for name in changing})
         schema = GraphQLSchema(root, change if tape.chance(40) else None, types=[*self._objects, *self._interfaces])
         forms = {type_.name: tape.pick(tuple(FORMS)) for type_ in self._objects}
+        abstract: list[GraphQLInterfaceType | GraphQLUnionType] = [*self._interfaces, *self._unions]
         members = {
-            type_.name: sorted(each.name for each in schema.get_possible_types(type_)) or ["Query"]
-            for type_ in (*self._interfaces, *self._unions)
+            each.name: sorted(type_.name for type_ in schema.get_possible_types(each)) or ["Query"] for each in abstract
         }
         return GeneratedSchema(schema, Layout(self._plans, forms, members))
 
     @staticmethod
-    def _leaf_types() -> list[GraphQLNamedType]:
+    def _leaf_types() -> list[Leaf]:
         shade = GraphQLEnumType(
             "Shade", {"DARK": GraphQLEnumValue(1), "DIM": GraphQLEnumValue("dim"), "PALE": GraphQLEnumValue((2, 3))}
         )
