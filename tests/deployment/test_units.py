@@ -96,7 +96,10 @@ def test_no_memory_is_both_written_and_executed(tmp_path: Path) -> None:
         "FANLINE_SECRET": secrets.token_hex(32),
         "FANLINE_DATA_DIR": str(tmp_path / "data"),
     }
-    with serving("serve", log=tmp_path / "log", preexec_fn=refuse_writable_code, **environment) as (process, port):
+    with serving("serve", log=tmp_path / "log", environment=environment, preexec_fn=refuse_writable_code) as (
+        process,
+        port,
+    ):
         sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { session { token } } }'
         token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}

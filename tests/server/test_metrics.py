@@ -10,7 +10,8 @@ from graph import Graph
 from graph.log.events import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
-from server.settings import Env, Settings
+from server.setting_values import Env
+from server.settings import Settings
 from tests.server.conftest import Api, serving, until
 from tests.server.endpoint.test_endpoint import error_of
 

@@ -235,17 +235,24 @@ async def test_the_store_holds_no_secret_but_hashes(canary_api: Api, store_url: 
     await canary_api.graph.worker().drain()
     session = Tokens([KEY]).verify(token).session
 
-    stored = []
     async with Redis.from_url(store_url, decode_responses=True) as raw:
         log = repr(await raw.xrange("{log}"))
-        async for key in raw.scan_iter():
-            kind = await raw.type(key)
-            read = {"hash": raw.hgetall, "string": raw.get, "stream": raw.xrange}.get(kind)
-            value = await (read(key) if read else raw.zrange(key, 0, -1, withscores=True))
-            stored.append(f"{key}: {value}")
+        stored = [f"{key}: {await value_of(raw, key)}" async for key in raw.scan_iter()]
 
     assert found_in("\n".join(stored), token, token.rpartition(".")[2], "127.0.0.1") == []
     assert session not in log
+
+
+async def value_of(raw: Redis, key: str) -> Any:
+    match await raw.type(key):
+        case "hash":
+            return await raw.hgetall(key)
+        case "string":
+            return await raw.get(key)
+        case "stream":
+            return await raw.xrange(key)
+        case _:
+            return await raw.zrange(key, 0, -1, withscores=True)
 
 
 def test_settings_do_not_show_their_secrets() -> None:
@@ -295,7 +302,9 @@ def arguments_of(pid: int) -> str:
 async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[Served, TcpProxy]]:
     """Serve as in production: a store with a password behind a proxy, and an archive that is not there."""
     async with Redis.from_url(store.url) as raw:
-        await raw.execute_command("ACL", "SETUSER", "fanline", "on", f">{STORE_WORD}", "~*", "&*", "+@all")
+        await raw.acl_setuser(
+            "fanline", enabled=True, passwords=f"+{STORE_WORD}", keys=["*"], channels=["*"], categories=["+@all"]
+        )
         try:
             async with proxy_to(store.socket) as proxy:
                 api = Served(folder, f"valkey://fanline:{STORE_WORD}@127.0.0.1:{proxy.port}")
@@ -312,7 +321,7 @@ async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[
                     with suppress(ProcessLookupError):
                         os.killpg(api.process.pid, signal.SIGKILL)
         finally:
-            await raw.execute_command("ACL", "DELUSER", "fanline")
+            await raw.acl_deluser("fanline")
 
 
 @pytest.mark.parametrize(

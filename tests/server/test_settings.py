@@ -11,7 +11,8 @@ import pytest
 
 from graph.archive.archive import Archive
 from server.embedded import Durability
-from server.settings import Env, Settings, SettingsError, TimelineMode
+from server.setting_values import Env, TimelineMode
+from server.settings import Settings, SettingsError
 
 KEY = "0123456789abcdefghijklmnopqrstuv"
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -55,14 +55,17 @@ def ask(port: int, query: str, token: str = "") -> Any:
 
 @contextmanager
 def serving(
-    *arguments: str, log: Path, preexec_fn: Callable[[], None] | None = None, **environment: str
+    *arguments: str,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    preexec_fn: Callable[[], None] | None = None,
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a command that serves, until it is ready; kill it in the end if it still runs."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*FANLINE, *arguments, "--port", str(port)],
-            env=CLEAN | environment | {"COLUMNS": "500"},
+            env={**CLEAN, **(environment or {}), "COLUMNS": "500"},
             stdout=output,
             stderr=output,
             preexec_fn=preexec_fn,
@@ -191,7 +194,7 @@ def test_the_demo_from_its_start_over_a_crash_to_its_end(tmp_path: Path) -> None
 def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> None:
     """Three processes on one data folder: whoever comes later joins, and leaves the store running."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
-    with serving("serve", log=tmp_path / "log", **environment) as (process, port):
+    with serving("serve", log=tmp_path / "log", environment=environment) as (process, port):
         sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { userErrors { code } } }'
         assert ask(port, sign_up)["data"]["signUp"] == {"userErrors": []}
         token = fanline("token", "alice", **environment).stdout.strip()
@@ -308,7 +311,7 @@ def test_help_imports_neither_the_graph_nor_a_framework() -> None:
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:
     """They share the store and the keys; ending the parent ends them all."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
-    with serving("serve", "--workers", "2", log=tmp_path / "log", **environment) as (process, port):
+    with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
         sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { session { token } } }'
         token = ask(port, sign_up)["data"]["signUp"]["session"]["token"]
         for _ in range(8):
@@ -320,7 +323,8 @@ def test_several_processes_serve_one_port(tmp_path: Path) -> None:
 
 def test_whichever_process_answers_the_metrics_are_those_of_all(tmp_path: Path) -> None:
     """Each process publishes its counts every five seconds, and a process that was killed keeps its counters."""
-    with serving("serve", "--workers", "2", log=tmp_path / "log", FANLINE_DATA_DIR=str(tmp_path)) as (process, port):
+    environment = {"FANLINE_DATA_DIR": str(tmp_path)}
+    with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
         for _ in range(20):
             ask(port, "{ __typename }")
         planned = [0.0]

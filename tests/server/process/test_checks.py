@@ -236,7 +236,7 @@ def test_serve_prints_each_warning_once_however_many_processes_serve(tmp_path: P
     """One line each, before it serves; no core dumps in any process."""
     tmp_path.chmod(0o700)
     environment = PRODUCTION | {"FANLINE_DATA_DIR": str(tmp_path / "data"), "FANLINE_PLAYGROUND": "true"}
-    with serving("serve", "--workers", "2", log=tmp_path / "log", **environment) as (process, _):
+    with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, _):
         lines = (tmp_path / "log").read_text().splitlines()
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         kept = [Path(f"/proc/{pid}/limits").read_text() for pid in (process.pid, *children)]
