@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
 
 from tests.conftest import need
 from tests.server.cli.test_commands import free_port
@@ -61,7 +62,7 @@ class Proxy:
             port=self.ports.https,
             ssl=self.trust,
             local_addr=(address, 0),
-            subprotocols=["graphql-transport-ws"],  # type: ignore[list-item] # a NewType of str
+            subprotocols=[Subprotocol("graphql-transport-ws")],
             **options,
         ) as connection:
             yield Socket(connection)

@@ -114,7 +114,9 @@ async def test_a_resolver_receives_info() -> None:
     info = infos[1]
     assert (info.field_name, str(info.return_type), str(info.parent_type)) == ("seen", "String", "Item")
     assert info.path.as_list() == ["all", 1, "it"]
-    assert (info.path.typename, info.path.prev.prev.typename) == ("Item", "Query")  # type: ignore[union-attr]  # it has
+    assert info.path.prev
+    assert info.path.prev.prev
+    assert (info.path.typename, info.path.prev.prev.typename) == ("Item", "Query")
     assert [node.alias.value for node in info.field_nodes if node.alias] == ["it", "it"]
     assert (info.root_value, info.context, info.schema) == ("root", "context", schema)
     assert print_ast(info.operation).startswith("query Look(")

@@ -51,7 +51,7 @@ async def test_a_list_is_one_look_up(store: ManualStore, loader: DataLoader[int,
 
 
 async def test_a_list_costs_the_same_number_of_futures_whatever_its_length(
-    store: ManualStore, loader: DataLoader[int, int]
+    store: ManualStore, loader: DataLoader[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One future for the caller; the store's future is the only other one."""
     created = 0
@@ -63,11 +63,9 @@ async def test_a_list_costs_the_same_number_of_futures_whatever_its_length(
         created += 1
         return create()
 
-    loop.create_future = counted  # type: ignore[method-assign]
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "create_future", counted)
         values = loader.load_many(range(50))
-    finally:
-        loop.create_future = create  # type: ignore[method-assign]
     store.finish()
     assert len(await values) == 50
     assert created == 2

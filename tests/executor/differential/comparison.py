@@ -64,7 +64,9 @@ class Case:
 
     def run_by_graphql_core(self) -> ExecutionResult:
         """Return graphql-core's result with synchronous resolvers, which is deterministic."""
-        return execute(self.generated.schema, self.parsed, **self._options(live=False))  # type: ignore[return-value]  # nothing is awaitable
+        result = execute(self.generated.schema, self.parsed, **self._options(live=False))
+        assert isinstance(result, ExecutionResult), "a resolver is asynchronous"
+        return result
 
     async def run_by(self, executor: Executor) -> ExecutionResult:
         """Return the executor's result, with batch resolvers, and asynchronous ones unless the case may fall back.

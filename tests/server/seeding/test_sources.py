@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import pytest
 
@@ -42,9 +43,19 @@ def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write
 
 
-def world_of(**options: int | Path) -> World:
-    """Collect a source's events."""
-    return World(tuple(seed_source(**options).events(BASE)))  # type: ignore[arg-type] # a mapping of both kinds
+class Options(TypedDict, total=False):
+    """The options of `seed_source`."""
+
+    users: int
+    posts: int
+    following: int
+    follows: Path
+    texts: Path
+
+
+def world_of(**options: Unpack[Options]) -> World:
+    """Return the world of a source."""
+    return World(tuple(seed_source(**options).events(BASE)))
 
 
 def test_pairs_are_read_as_follows(edges: Path) -> None:
@@ -79,7 +90,7 @@ def test_a_generated_world_has_what_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("options", [{"users": 1, "posts": 3}, {"users": 2, "posts": 0, "following": 0}])
-def test_the_smallest_worlds(options: dict[str, int]) -> None:
+def test_the_smallest_worlds(options: Options) -> None:
     world = world_of(**options)
     assert len(world.people()) == options["users"]
     assert len(world.posts()) == options["posts"]
@@ -168,9 +179,9 @@ def test_a_truncated_gzip_file_is_refused(tmp_path: Path) -> None:
         ({"follows": Path("nowhere.txt"), "users": 5}, "cannot be combined with --follows"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, int | Path], complaint: str) -> None:
+def test_bad_options_are_refused(options: Options, complaint: str) -> None:
     with pytest.raises(SeedRefused, match=complaint):
-        seed_source(**options)  # type: ignore[arg-type] # a mapping of both kinds
+        seed_source(**options)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
