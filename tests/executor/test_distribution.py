@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command without the variables that would lead it to this repository. Return its standard output."""
+    """Run a command without environment variables of this repository, and return its standard output."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -55,8 +55,8 @@ def test_the_wheel_contains_the_whole_package(wheel: Path) -> None:
     assert (ROOT / "LICENSE").read_bytes() == (ROOT / "executor" / "LICENSE").read_bytes()
 
 
-def test_the_installed_wheel_answers_like_graphql_core(uv: str, wheel: Path, tmp_path: Path) -> None:
-    """In a new environment, with a schema that is not Fanline's; the README's example runs there unchanged."""
+def test_the_installed_wheel_returns_what_graphql_core_returns(uv: str, wheel: Path, tmp_path: Path) -> None:
+    """The test uses a new environment and another schema than Fanline's. The README's example runs there unchanged."""
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     run(uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "venv", cwd=tmp_path)
     run(uv, "pip", "install", "--quiet", "--python", python, wheel, cwd=tmp_path)

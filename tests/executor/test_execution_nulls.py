@@ -18,7 +18,7 @@ WRAPPED: dict[str, Any] = {
 
 
 def failure(*_: Any) -> Exception:
-    """Raise an error."""
+    """Return an error."""
     return LookupError("lost")
 
 

@@ -69,7 +69,7 @@ TESTS = {"Dog": lambda value, info: "barks" in value, "Cat": lambda value, info:
 @pytest.mark.parametrize("union", [False, True])
 @pytest.mark.parametrize("way", ["resolve_type", "is_type_of", "__typename"])
 async def test_object_types_are_resolved(way: str, union: bool) -> None:
-    """By `resolve_type`, by `is_type_of` of the object types, or by `__typename` of the object."""
+    """Types are resolved by `resolve_type`, by `is_type_of`, or by `__typename` of the object."""
     if way == "resolve_type":
         schema = pet_schema(resolve_type=by_kind, union=union)
     elif way == "is_type_of":

@@ -75,14 +75,14 @@ class Town:
 async def town(graph: Graph) -> Town:
     """Create four users who follow each other and publish posts, one of them logged in."""
     world = World(graph)
-    alice, bob, carol, _ = people = await world.users("alice", "bob", "carol", "dave")
+    alice, bob, carol, _ = users = await world.users("alice", "bob", "carol", "dave")
     await world.follow(alice, bob, carol)
     await world.follow(bob, alice)
     await world.follow(carol, bob, alice)
-    posts = [post for person in (bob, alice, bob, carol) for post in await world.post(person, f"by {person.login}")]
+    posts = [post for author in (bob, alice, bob, carol) for post in await world.post(author, f"by {author.login}")]
     await graph.posts.delete(bob.id, posts[0].id)
     found = [
-        *(ids.encode(ids.Kind.USER_TIMELINE, person.id) for person in people[:2]),
+        *(ids.encode(ids.Kind.USER_TIMELINE, user.id) for user in users[:2]),
         ids.encode(ids.Kind.HOME_TIMELINE, alice.id),
         ids.encode(ids.Kind.RELATIONSHIP, alice.id, bob.id),
         ids.encode(ids.Kind.USER, 10**9),
@@ -93,8 +93,8 @@ async def town(graph: Graph) -> Town:
     assert known.data is not None
     pages = known.data["node"]["timeline"]["posts"], known.data["node"]["followers"]
     cursors = [edge["cursor"] for page in pages for edge in page["edges"]]
-    everything = [*map(user_id, people), *map(post_id, posts), *found]
-    return Town(world, alice, everything, [person.login for person in people], cursors)
+    everything = [*map(user_id, users), *map(post_id, posts), *found]
+    return Town(world, alice, everything, [user.login for user in users], cursors)
 
 
 async def run_by_both(

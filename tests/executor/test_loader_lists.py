@@ -12,7 +12,7 @@ from executor.loader import DataLoader
 
 
 class ManualStore:
-    """Look-ups that finish when a test says so. `requests` holds the keys of each."""
+    """A store whose look-ups a test finishes by hand. `requests` has the keys of each look-up."""
 
     def __init__(self) -> None:
         self.requests: list[list[Any]] = []
@@ -92,7 +92,7 @@ async def test_pending_keys_are_not_requested_again(store: ManualStore, loader: 
 
 
 async def test_single_keys_and_lists_share_look_ups(store: ManualStore, loader: DataLoader[int, int]) -> None:
-    """Whichever comes first: a pending list serves a single key, and a queued single key is not requested twice."""
+    """A single key uses a pending list look-up, and a list uses a queued single key."""
     listed, single = loader.load_many([1]), loader.load(1)
     queued, later = loader.load(2), loader.load_many([2, 3])
     await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def test_a_batch_function_that_raises_fails_its_callers() -> None:
 
 
 async def test_cleared_keys_are_requested_again(store: ManualStore, loader: DataLoader[int, int]) -> None:
-    """Whether they were cached or pending."""
+    """Cached keys and pending keys are both requested again."""
     cached = loader.load_many([1, 2])
     store.finish()
     await cached

@@ -19,7 +19,7 @@ def example_and_output() -> tuple[str, str]:
 
 
 def test_the_example_prints_what_the_readme_shows() -> None:
-    """In a separate process, with warnings as errors. In this repository the package is called `executor`."""
+    """The example runs in a separate process, with warnings as errors. Here the package is called `executor`."""
     example, output = example_and_output()
     command = [sys.executable, "-W", "error", "-c", example.replace("from breadth_first ", "from executor ")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
