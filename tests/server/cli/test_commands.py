@@ -1,4 +1,4 @@
-"""The command line, run as people run it: what it prints, what it leaves behind, and what it says when it fails."""
+"""The command line in real processes: output, exit codes, side effects and error messages."""
 
 import asyncio
 import contextlib
@@ -34,13 +34,13 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 
 
 def fanline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command and return its output and exit code."""
     environ = CLEAN | environment | {"COLUMNS": "200"}
     return subprocess.run([*FANLINE, *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 def free_port() -> int:
-    """Return a port that nobody uses, and that no outgoing connection takes meanwhile: the system takes higher ones."""
+    """Return a free port, below the range that the system uses for outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(10_240, 32_000)
         with contextlib.suppress(OSError), closing(socket.create_server(("127.0.0.1", port))):
@@ -48,7 +48,7 @@ def free_port() -> int:
 
 
 def ask(port: int, query: str, token: str = "") -> Any:
-    """Ask a served API."""
+    """Return the response of a served API to a query."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     return httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": query}, headers=headers).json()
 
@@ -60,7 +60,7 @@ def serving(
     environment: Mapping[str, str] | None = None,
     preexec_fn: Callable[[], None] | None = None,
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a command that serves, until it is ready; kill it in the end if it still runs."""
+    """Run a serving command. Yield its process and port when the server is ready, and kill it at the end."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -86,7 +86,7 @@ def serving(
 
 
 def store_answers(folder: Path) -> bool:
-    """Tell whether the embedded store of a folder runs."""
+    """Return True if the embedded store of a folder runs."""
     try:
         with redis.Redis.from_url(EmbeddedStore(folder).url) as client:
             return bool(client.ping())
@@ -94,21 +94,15 @@ def store_answers(folder: Path) -> bool:
         return False
 
 
-def end_store(folder: Path) -> None:
-    """End the orphan of a killed process."""
-    with EmbeddedStore(folder):
-        pass
-
-
-def test_help_tells_it_all() -> None:
-    """Every command is listed with what it does."""
+def test_help_lists_all_commands() -> None:
+    """Each command is listed with a description."""
     text = fanline("--help").stdout
     for command in ("demo", "serve", "worker", "seed", "schema", "token", "grant", "revoke"):
         assert re.search(rf"{command}\s+\w", text), command
 
 
 def test_the_schema_is_printed() -> None:
-    """Exactly, so that it can be put into a file."""
+    """The output is exactly the schema, so that it can be written to a file."""
     assert fanline("schema").stdout == sdl()
 
 
@@ -131,10 +125,10 @@ def test_the_schema_is_printed() -> None:
         (("serve", "--host", "192.0.2.1"), {}, "Cannot listen on 192.0.2.1"),
     ],
 )
-def test_what_can_be_expected_to_fail_is_one_sentence(
+def test_an_expected_error_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], environment: dict[str, str], sentence: str
 ) -> None:
-    """No traceback, exit code 1, nothing on standard output."""
+    """The exit code is 1, standard output is empty, and there is no traceback."""
     done = fanline(*arguments, **{"FANLINE_DATA_DIR": str(tmp_path)} | environment)
     assert done.returncode == 1
     assert sentence in done.stderr.replace("\n", " ")
@@ -142,8 +136,8 @@ def test_what_can_be_expected_to_fail_is_one_sentence(
     assert done.stdout == ""
 
 
-def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
-    """The message says what to do; the data folder is not even made."""
+def test_a_port_in_use_is_reported_before_anything_starts(tmp_path: Path) -> None:
+    """The message names the option to use, and the data folder is not created."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         port = listening.getsockname()[1]
         done = fanline("demo", "--port", str(port), "--data", str(tmp_path / "new"))
@@ -152,16 +146,15 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    """Whatever the reason."""
+def test_an_unusable_data_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = fanline("demo", "--port", str(free_port()), "--data", str(tmp_path / "file"))
     assert done.returncode == 1
     assert str(tmp_path / "file") in done.stderr.replace("\n", "")
 
 
-def test_the_demo_from_its_start_over_a_crash_to_its_end(tmp_path: Path) -> None:
-    """The printed curl works; kill -9 loses nothing and the next start adopts the orphan; SIGTERM leaves nothing."""
+def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
+    """The printed curl command works. After SIGKILL the next start uses the running store; SIGTERM stops the store."""
     with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
         printed = (tmp_path / "log").read_text()
         assert f"http://localhost:{port}/playground" in printed
@@ -178,10 +171,10 @@ def test_the_demo_from_its_start_over_a_crash_to_its_end(tmp_path: Path) -> None
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert store_answers(tmp_path)
-    orphan = EmbeddedStore(tmp_path).pid
+    store_pid = EmbeddedStore(tmp_path).pid
 
     with serving("demo", "--data", str(tmp_path), log=tmp_path / "log") as (process, port):
-        assert EmbeddedStore(tmp_path).pid == orphan
+        assert EmbeddedStore(tmp_path).pid == store_pid
         found = ask(port, f'{{ post(id: "{post}") {{ text }} }}', token[1])
         assert found["data"]["post"]["text"] == "before the crash"
         assert ask(port, '{ user(by: {login: "alice"}) { login } }')["data"]["user"]
@@ -191,8 +184,8 @@ def test_the_demo_from_its_start_over_a_crash_to_its_end(tmp_path: Path) -> None
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> None:
-    """Three processes on one data folder: whoever comes later joins, and leaves the store running."""
+def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
+    """Later processes use the running store of the data folder, and leave it running when they end."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
     with serving("serve", log=tmp_path / "log", environment=environment) as (process, port):
         sign_up = 'mutation { signUp(input: {login: "alice", password: "correct horse"}) { userErrors { code } } }'
@@ -210,8 +203,8 @@ def test_a_served_api_a_token_and_a_worker_share_one_store(tmp_path: Path) -> No
     assert not store_answers(tmp_path)
 
 
-async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_url: str, tmp_path: Path) -> None:
-    """It holds at once, saying it twice is no error, and who or what is not known is said."""
+async def test_the_firehose_permission_is_granted_and_revoked(store_url: str, tmp_path: Path) -> None:
+    """Changes apply immediately, repeating one is not an error, and unknown users and permissions are reported."""
     environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
     graph = await Graph.open(store_url, CHEAP)
     alice = (await graph.users.sign_up("alice", "correct horse")).id
@@ -252,7 +245,7 @@ async def test_the_firehose_is_granted_and_revoked_while_fanline_serves(store_ur
     ids=" ".join,
 )
 def test_a_command_for_an_existing_store_creates_none(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """In the wrong folder it fails, says where it looked, and leaves nothing behind."""
+    """In a folder without a store the command fails, names the folder, and does not create it."""
     nowhere = tmp_path / "nowhere"
     done = fanline(*command, FANLINE_DATA_DIR=str(nowhere))
     assert done.returncode == 1
@@ -261,14 +254,14 @@ def test_a_command_for_an_existing_store_creates_none(tmp_path: Path, command: t
 
 
 def test_a_store_is_named_without_its_password() -> None:
-    """Messages are copied into reports."""
+    """Messages are copied into bug reports."""
     for url in ("valkey://user:se@cret@db.example:6379/1", "redis://db.example:6379/1?password=se@cret"):
         named = describe(Settings.load(store_url=url))
         assert named.removeprefix("the store ").partition("://")[2] == "db.example:6379/1"
 
 
-def test_wrong_trusted_documents_are_reported_once_before_serving(tmp_path: Path) -> None:
-    """Processes that cannot start would be replaced again and again."""
+def test_invalid_trusted_documents_are_reported_once_before_serving(tmp_path: Path) -> None:
+    """Worker processes that cannot start would be replaced again and again."""
     (tmp_path / "a.json").write_text('{"one": "{ nobody }"}')
     environment = {"FANLINE_DATA_DIR": str(tmp_path / "data"), "FANLINE_TRUSTED_DOCUMENTS": str(tmp_path / "a.json")}
 
@@ -300,7 +293,7 @@ HEAVY = (
 
 
 def test_help_imports_neither_the_graph_nor_a_framework() -> None:
-    """`fanline --help` answers at once: each command imports what it runs when it runs."""
+    """`fanline --help` is fast because each command imports its dependencies when it runs."""
     code = "import sys; import server.cli.main; print(*sorted({name.split('.')[0] for name in sys.modules}))"
 
     imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -309,7 +302,7 @@ def test_help_imports_neither_the_graph_nor_a_framework() -> None:
 
 
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:
-    """They share the store and the keys; ending the parent ends them all."""
+    """The processes share the store and the keys, and end with their parent."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
     with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
         sign_up = 'mutation { signUp(input: {login: "bob", password: "correct horse"}) { session { token } } }'
@@ -321,8 +314,8 @@ def test_several_processes_serve_one_port(tmp_path: Path) -> None:
     assert not store_answers(tmp_path)
 
 
-def test_whichever_process_answers_the_metrics_are_those_of_all(tmp_path: Path) -> None:
-    """Each process publishes its counts every five seconds, and a process that was killed keeps its counters."""
+def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
+    """Each process publishes its counters every five seconds. Counters of a killed process are kept."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
     with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, port):
         for _ in range(20):
@@ -340,7 +333,7 @@ def test_whichever_process_answers_the_metrics_are_those_of_all(tmp_path: Path) 
 
 
 def metric(port: int, name: str) -> float:
-    """Read one metric over a connection of its own."""
+    """Return one metric, read over a new connection."""
     while True:
         with contextlib.suppress(httpx.TransportError):
             text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
@@ -348,13 +341,13 @@ def metric(port: int, name: str) -> float:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the server processes of a parent."""
+    """Return the process ids of a parent's server processes."""
     found = [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
     return [child for child in found if b"--multiprocessing-fork" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_seeding_is_done_once(tmp_path: Path) -> None:
-    """The same again changes nothing; anything else is refused, since the store is not empty."""
+    """Repeating the command changes nothing. Other sizes are refused, because the store is not empty."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
     sizes = ("--users", "30", "--posts", "50", "--following", "3")
     assert "Seeded 30 users" in fanline("seed", *sizes, **environment).stderr
@@ -364,8 +357,8 @@ def test_seeding_is_done_once(tmp_path: Path) -> None:
     assert "only an empty one can be seeded" in refused.stderr.replace("\n", " ")
 
 
-async def test_a_worker_of_its_own_projects_what_an_api_without_one_wrote(store_url: str, tmp_path: Path) -> None:
-    """It waits for the log to grow, and ends on SIGTERM."""
+async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: Path) -> None:
+    """The worker waits for new events, and ends on SIGTERM."""
     environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
     process = await asyncio.create_subprocess_exec(
         *FANLINE, "worker", env=CLEAN | environment, stderr=asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""`fanline repair`, run as people run it: what it prints, changes and answers."""
+"""`fanline repair` in a real process: output, changes and exit codes."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.support.graph_worlds import befriend, cached, people, posts, state
 
 @pytest.fixture
 async def broken(store_url: str) -> AsyncIterator[dict[str, str]]:
-    """Make a small world in which carol has lost a follower, bob's cache a post and a post of bob's its place."""
+    """Create a store in which carol lacks a follower, bob's home cache a post, and bob's timeline another post."""
     graph = await Graph.open(store_url, CHEAP)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob, carol)
@@ -76,8 +76,8 @@ async def test_a_repair_without_its_archive_says_so(broken: dict[str, str], tmp_
     assert "Traceback" not in done.stderr
 
 
-async def test_what_is_not_yet_projected_is_said(store_url: str, tmp_path: Path) -> None:
-    """With no worker running, the newest events are not compared, and people are told what to do."""
+async def test_unprojected_events_are_reported(store_url: str, tmp_path: Path) -> None:
+    """Without a worker, the newest events are not compared, and the message says what to do."""
     graph = await Graph.open(store_url, CHEAP)
     await people(graph, "alice")
     await graph.close()
@@ -104,7 +104,7 @@ async def test_a_check_neither_creates_nor_migrates_an_archive(store_url: str, t
 
 
 async def test_a_check_refuses_an_archive_of_another_version(store_url: str, tmp_path: Path) -> None:
-    """It says so, and changes nothing."""
+    """The message says so, and nothing is changed."""
     file = tmp_path / "archive.sqlite"
     archive = Archive(f"sqlite:///{file}")
     await archive.migrate()
