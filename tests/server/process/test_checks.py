@@ -1,4 +1,4 @@
-"""What `serve` and `worker` warn about at their start, and what they refuse."""
+"""Warnings and refusals of `serve` and `worker` at start-up."""
 
 import base64
 import os
@@ -33,27 +33,26 @@ FACTS = Facts(uid=1000, open_files=65536, modes={}, keys=(KEY,), host="127.0.0.1
 
 
 def settings_of(**changed: Any) -> Settings:
-    """Make the settings of a safe production, changed; None removes one."""
+    """Return safe production settings with changes; None removes a setting."""
     return Settings(**{name: value for name, value in (SAFE | changed).items() if value is not None})
 
 
 def found(facts: Facts = FACTS, **changed: Any) -> list[tuple[str, str]]:
-    """List what the checks say: severity and text."""
+    """Return the severity and text of each finding."""
     return [(finding.severity.value, finding.text) for finding in check(settings_of(**changed), facts)]
 
 
 def with_facts(**changed: Any) -> Facts:
-    """Give the facts of a safe process, except for what is changed."""
+    """Return the facts of a safe process with changes."""
     return Facts(**{name: getattr(FACTS, name) for name in Facts.__slots__} | changed)
 
 
 def test_a_safe_production_has_no_findings() -> None:
-    """So that a warning means something."""
     assert found() == []
 
 
 def test_a_development_server_on_this_machine_has_no_findings() -> None:
-    """With nothing set, as root, with few descriptors."""
+    """The defaults have no findings, even for root with a low limit of open files."""
     assert check(Settings(), Facts(uid=0, open_files=256, modes={}, host="127.0.0.1")) == []
 
 
@@ -74,7 +73,7 @@ def test_a_development_server_on_this_machine_has_no_findings() -> None:
     ],
 )
 def test_an_unsafe_setting_is_one_warning(changed: dict[str, Any], said: str) -> None:
-    """It names the setting or the host, and never shows a password."""
+    """The warning names the setting or the host, and never a password."""
     [(severity, text)] = found(**changed)
     assert severity == "warn"
     assert said in text
@@ -92,8 +91,8 @@ def test_an_unsafe_setting_is_one_warning(changed: dict[str, Any], said: str) ->
         "valkey+cluster://localhost:1,127.0.0.1:2",
     ],
 )
-def test_a_store_on_this_machine_or_over_tls_is_no_finding(url: str) -> None:
-    """Nobody else can listen."""
+def test_a_store_on_this_machine_or_over_tls_has_no_findings(url: str) -> None:
+    """Nobody else can read the traffic."""
     assert found(store_url=url) == []
 
 
@@ -105,29 +104,29 @@ def test_a_store_on_this_machine_or_over_tls_is_no_finding(url: str) -> None:
     ],
 )
 def test_an_unsafe_process_is_one_warning(facts: dict[str, Any], said: str) -> None:
-    """It is not refused: in a container, root is usual."""
+    """The process is not refused, because containers often run as root."""
     [(severity, text)] = found(with_facts(**facts))
     assert severity == "warn"
     assert said in text
 
 
 def test_a_server_without_a_proxy_is_a_warning() -> None:
-    """Clear text on a public address."""
-    [(severity, text)] = found(with_facts(host="0.0.0.0"), trusted_proxies=None)  # noqa: S104 - what is warned about
+    """The server sends clear text on a public address."""
+    [(severity, text)] = found(with_facts(host="0.0.0.0"), trusted_proxies=None)  # noqa: S104 - the warning is about this address
     assert severity == "warn"
     assert "listens on 0.0.0.0 without TLS" in text
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "api.example"])  # noqa: S104 - what is warned about
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "api.example"])  # noqa: S104 - the warning is about this address
 def test_a_development_server_that_others_can_reach_is_a_warning(host: str) -> None:
-    """It has an open playground."""
+    """A development server has an open playground."""
     [finding] = check(Settings(), Facts(uid=1, open_files=1024, modes={}, host=host))
     assert finding.severity is Severity.WARN
     assert f"listens on {host} in development mode" in finding.text
 
 
-def test_a_worker_is_not_checked_for_what_only_serving_needs() -> None:
-    """It does not listen."""
+def test_a_worker_is_not_checked_for_settings_of_the_server() -> None:
+    """A worker does not listen on a port."""
     assert found(with_facts(host=None), trusted_proxies=None, playground=True, introspection=True) == []
 
 
@@ -142,7 +141,7 @@ def test_a_worker_is_not_checked_for_what_only_serving_needs() -> None:
     ],
 )
 def test_a_key_that_can_be_guessed_is_refused(key: str) -> None:
-    """Though it is long enough; the message does not repeat it."""
+    """Long keys are refused too if they contain a common word. The message does not repeat the key."""
     [(severity, text)] = found(with_facts(keys=(KEY, key)))
     assert severity == "refuse"
     assert "A key of FANLINE_SECRET contains" in text
@@ -151,7 +150,7 @@ def test_a_key_that_can_be_guessed_is_refused(key: str) -> None:
 
 @pytest.mark.parametrize("make", [secrets.token_hex, secrets.token_urlsafe], ids=["hex", "base64"])
 def test_random_keys_are_never_refused(make: Callable[[int], str]) -> None:
-    """As `openssl rand` makes them."""
+    """`openssl rand` creates such keys."""
     assert found(with_facts(keys=tuple(make(48) for _ in range(2000)))) == []
 
 
@@ -171,7 +170,7 @@ def test_random_keys_are_never_refused(make: Callable[[int], str]) -> None:
     ],
 )
 def test_files_that_others_can_open(tmp_path: Path, name: str, mode: int, severity: str | None) -> None:
-    """Production refuses what can be replaced, or read without a reason; development warns."""
+    """Production refuses files that others can write, and archives that others can read; development only warns."""
     changed = {"data_dir": tmp_path / "data", "secret": None, "secret_file": tmp_path / "keys"}
     facts = with_facts(modes={tmp_path / name: mode})
     said = found(facts, **changed)
@@ -182,13 +181,13 @@ def test_files_that_others_can_open(tmp_path: Path, name: str, mode: int, severi
 
 
 def test_refusals_come_first_and_none_is_lost() -> None:
-    """Whoever mends one learns of the others at the same time."""
+    """All refusals are listed, so that they can be fixed together."""
     facts = with_facts(uid=0, keys=(GUESSABLE, GUESSABLE), modes={Settings().data_dir: 0o777})
     assert [severity for severity, _ in found(facts)] == ["refuse", "refuse", "refuse", "warn"]
 
 
-def test_data_files_are_withdrawn_from_others_but_not_from_a_group(tmp_path: Path) -> None:
-    """Older versions left the archive readable; links to files elsewhere are left alone."""
+def test_data_files_become_private_except_for_their_group(tmp_path: Path) -> None:
+    """Older versions left the archive readable. Files outside the data folder are not changed through links."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.touch(0o644)
     data = tmp_path / "data"
@@ -209,7 +208,7 @@ def test_data_files_are_withdrawn_from_others_but_not_from_a_group(tmp_path: Pat
 
 @pytest.fixture
 def limits() -> Iterator[None]:
-    """Put the limits of this process back."""
+    """Restore the limits of this process after the test."""
     before = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_CORE)}
     yield
     for kind, limit in before.items():
@@ -218,7 +217,7 @@ def limits() -> Iterator[None]:
 
 @pytest.mark.usefixtures("limits")
 def test_files_are_allowed_up_to_the_hard_limit_and_production_dumps_no_core() -> None:
-    """A core dump contains the keys; development keeps it."""
+    """A core dump would contain the keys. Development allows core dumps."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     core = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, hard), hard))
@@ -233,7 +232,7 @@ PRODUCTION = {"FANLINE_ENV": "production", "FANLINE_SECRET": KEY}
 
 
 def test_serve_prints_each_warning_once_however_many_processes_serve(tmp_path: Path) -> None:
-    """One line each, before it serves; no core dumps in any process."""
+    """Each warning is one line before the server is ready. No process dumps core."""
     tmp_path.chmod(0o700)
     environment = PRODUCTION | {"FANLINE_DATA_DIR": str(tmp_path / "data"), "FANLINE_PLAYGROUND": "true"}
     with serving("serve", "--workers", "2", log=tmp_path / "log", environment=environment) as (process, _):
@@ -253,7 +252,7 @@ def test_serve_prints_each_warning_once_however_many_processes_serve(tmp_path: P
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_refusal_is_exit_code_1_and_nothing_is_created(tmp_path: Path, command: str) -> None:
-    """Every reason has a line."""
+    """Each reason has its own line."""
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o777)
@@ -267,7 +266,7 @@ def test_a_refusal_is_exit_code_1_and_nothing_is_created(tmp_path: Path, command
 
 
 async def test_production_does_not_serve_the_users_of_the_demo(store_url: str, graph: Graph, tmp_path: Path) -> None:
-    """Their password is in the README; other seeds have no passwords."""
+    """The password of the demo's users is in the README; other seeds have no passwords."""
     await load(graph, demo_source(people=10, posts=10))
     environment = PRODUCTION | {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
     done = fanline("serve", "--port", str(free_port()), **environment)
@@ -277,12 +276,12 @@ async def test_production_does_not_serve_the_users_of_the_demo(store_url: str, g
 
 
 def modes_below(folder: Path) -> dict[str, int]:
-    """List the permission bits of everything in a folder, the folder itself included."""
+    """Return the permission bits of a folder and of everything in it."""
     return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in (folder, *folder.rglob("*"))}
 
 
 def test_everything_that_fanline_creates_is_private(tmp_path: Path) -> None:
-    """Folders, key, archive, socket, log and append-only files, with the umask of any ordinary shell."""
+    """Folders, key, archive, socket, log and append-only files are private with an ordinary umask."""
     data = tmp_path / "new" / "data"
     before = os.umask(0o022)
     try:
@@ -300,7 +299,7 @@ def test_everything_that_fanline_creates_is_private(tmp_path: Path) -> None:
 
 
 def test_an_archive_of_an_older_version_becomes_private(tmp_path: Path) -> None:
-    """Which is said, and only then is the archive used."""
+    """The worker reports the change, and uses the archive."""
     archive = tmp_path / "archive.sqlite"
     archive.touch()
     archive.chmod(0o644)

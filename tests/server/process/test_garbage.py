@@ -1,4 +1,4 @@
-"""Memory: what refused requests leave behind is little, and is collected when the process has grown."""
+"""Memory: refused requests keep little memory, and garbage is collected when the process has grown."""
 
 import asyncio
 import gc
@@ -16,14 +16,14 @@ from server.process.garbage import collect_when_grown, resident
 
 
 class Knot:
-    """An object that only a collection frees."""
+    """An object that only the garbage collector frees."""
 
     def __init__(self) -> None:
         self.own = self
 
 
 async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Garbage in cycles goes, though the collector would not have run by itself."""
+    """Reference cycles are freed, although automatic collection is disabled."""
     monkeypatch.setattr("server.process.garbage.BLOCKS", 1_000)
     monkeypatch.setattr("server.process.garbage.BLOCK_SHARE", 10**9)
     gc.collect()
@@ -35,7 +35,7 @@ async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.Monkey
         watched = [weakref.ref(knot) for knot in knots]
         del knots
         async with asyncio.timeout(10):
-            while any(watch() is not None for watch in watched):  # noqa: ASYNC110 - what is freed tells nobody
+            while any(watch() is not None for watch in watched):  # noqa: ASYNC110 - nothing signals that an object was freed
                 await asyncio.sleep(0.01)
     finally:
         gc.enable()
@@ -43,7 +43,7 @@ async def test_the_process_collects_when_it_has_grown(monkeypatch: pytest.Monkey
 
 
 def test_the_size_of_the_process_is_known() -> None:
-    """It is that of the system's accounting, in bytes."""
+    """The size is the operating system's, in bytes."""
     assert 10 * 2**20 < resident() < 100 * 2**30
 
 
@@ -60,8 +60,8 @@ def test_a_parsed_document_leaves_no_cycles() -> None:
         gc.enable()
 
 
-def test_what_is_kept_of_refused_documents_is_little() -> None:
-    """The last ones are remembered with their messages only."""
+def test_refused_documents_keep_little_memory() -> None:
+    """Only the messages of the last ones are kept."""
     documents = DocumentCache(schema._schema, DocumentLimits(), introspection=True)
     for number in range(1000):
         with pytest.raises(DocumentRefused):

@@ -1,4 +1,4 @@
-"""The log: whatever clients do, it stays small, and it says what it leaves out."""
+"""The log: clients cannot make it large, and it reports how many lines it omits."""
 
 import logging
 
@@ -9,8 +9,8 @@ def record(level: int = logging.WARNING, line: int = 1, message: str = "the stor
     return logging.LogRecord("fanline.test", level, "file.py", line, message, ("x",), None)
 
 
-def test_a_kind_of_warning_is_written_a_few_times_a_minute() -> None:
-    """Others are not affected, and the next minute says how many were left out."""
+def test_each_warning_is_written_a_few_times_a_minute() -> None:
+    """Other warnings are not affected. After a minute, the number of omitted lines is logged."""
     now = 0.0
     throttle = Throttle(lines=3, clock=lambda: now)
     assert [throttle.filter(record()) for _ in range(10)] == [True] * 3 + [False] * 7
@@ -23,13 +23,13 @@ def test_a_kind_of_warning_is_written_a_few_times_a_minute() -> None:
     assert plain.getMessage() == "the store is away: x"
 
 
-def test_what_is_no_warning_is_always_written() -> None:
-    """It is not for clients to cause."""
+def test_lines_below_warning_are_always_written() -> None:
+    """Clients cannot cause such lines."""
     throttle = Throttle(lines=1)
     assert all(throttle.filter(record(logging.INFO)) for _ in range(100))
 
 
-def test_a_line_is_cut_in_its_middle() -> None:
+def test_a_long_line_is_cut_in_the_middle() -> None:
     """A traceback keeps its beginning and its end."""
     formatted = Line("%(message)s").format(record(message="%s" + "a" * 100_000 + "z"))
     assert len(formatted) < LONGEST + 10

@@ -1,4 +1,4 @@
-"""Restarts of real processes: clients are told to come back, do so with their cursor, and miss nothing."""
+"""Restarts of real processes: clients reconnect with their cursor, and miss no event."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ PUBLISH = "mutation ($input: PublishPostInput!) { publishPost(input: $input) { p
 
 
 class Served:
-    """A served API, which can be ended and started again on the same port."""
+    """A server process that can be ended and started again on the same port."""
 
     def __init__(self, folder: Path, store_url: str, *options: str) -> None:
         port = free_port()
@@ -46,7 +46,7 @@ class Served:
         }
 
     async def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start the server and wait until it is ready."""
         with self.log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *self._command, env=self._environment, stderr=log, start_new_session=True
@@ -60,7 +60,7 @@ class Served:
         raise AssertionError(self.log.read_text())
 
     async def end(self, by: signal.Signals) -> int:
-        """End it; give its exit code."""
+        """Send a signal to the server and return its exit code."""
         self.process.send_signal(by)
         async with asyncio.timeout(6 * PATIENCE):
             return await self.process.wait()
@@ -68,7 +68,7 @@ class Served:
 
 @asynccontextmanager
 async def served(folder: Path, store_url: str, *options: str) -> AsyncIterator[Served]:
-    """Serve; in the end nothing runs any more, and the log holds no traceback."""
+    """Run a server. Check at the end that it stops with exit code 0, and that its log has no traceback."""
     api = Served(folder, store_url, *options)
     try:
         await api.start()
@@ -81,7 +81,7 @@ async def served(folder: Path, store_url: str, *options: str) -> AsyncIterator[S
 
 
 class Listener:
-    """A client that comes back with the cursor of the last event whenever it is cut off, and writes all down."""
+    """A client that reconnects with the cursor of the last event, and records posts and disconnects."""
 
     def __init__(self, api: Served, token: str) -> None:
         self.url = f"{api.url}/graphql"
@@ -91,18 +91,18 @@ class Listener:
         self.cuts: list[object] = []
 
     async def listen(self) -> None:
-        """Listen for ever."""
+        """Listen until cancelled, and reconnect after each disconnect."""
         while True:
             with suppress(OSError, InvalidHandshake, ConnectionClosed, httpx.TransportError):
                 await self._listen()
             await asyncio.sleep(0.05)
 
     async def _listen(self) -> None:
-        """Listen until cut off, and say how that was."""
+        """Listen until disconnected, and record how the connection ended."""
         raise NotImplementedError
 
     def take(self, result: Any) -> None:
-        """Write an event down."""
+        """Record an event."""
         event = result["data"]["homeTimeline"]
         self.after = event["cursor"]
         assert event["__typename"] in ("Checkpoint", "PostAdded")
@@ -111,7 +111,7 @@ class Listener:
 
 
 class SocketListener(Listener):
-    """Listens over WebSockets, and passes its cursor as `after`."""
+    """A client that subscribes over WebSocket, with its cursor as `after`."""
 
     async def _listen(self) -> None:
         url = self.url.replace("http", "ws", 1)
@@ -128,7 +128,7 @@ class SocketListener(Listener):
 
 
 class StreamListener(Listener):
-    """Listens to server-sent events, and passes its cursor as the last event's id."""
+    """A client that subscribes over server-sent events, with its cursor as `Last-Event-ID`."""
 
     async def _listen(self) -> None:
         headers = {"accept": "text/event-stream", "authorization": self.authorization}
@@ -149,16 +149,16 @@ class StreamListener(Listener):
 
 @pytest.fixture
 async def alice(graph: Graph) -> tuple[int, str]:
-    """Sign alice up; give her id and a token."""
+    """Sign alice up and return her id and a token."""
     user = await graph.users.sign_up("alice", "correct horse", "Alice")
     return user.id, Tokens([SECRET]).issue(await graph.sessions.start(user.id))
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
-async def test_who_comes_back_after_a_restart_has_missed_nothing(
+async def test_clients_miss_nothing_in_a_restart(
     graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str], by: signal.Signals
 ) -> None:
-    """Ended in order, sockets close with 1012 and streams without `complete`; killed, they break. No post is missed."""
+    """On SIGTERM, sockets close with 1012 and streams end without `complete`; on SIGKILL, connections break."""
     author, token = alice
     async with served(tmp_path, store_url) as api, AsyncExitStack() as stack:
         listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(2)]
@@ -178,7 +178,7 @@ async def test_who_comes_back_after_a_restart_has_missed_nothing(
         await api.start()
         await graph.posts.publish(author, "after")
         async with asyncio.timeout(3 * PATIENCE):
-            while not all(len(listener.texts) >= 3 for listener in listeners):  # noqa: ASYNC110 - they tell nobody
+            while not all(len(listener.texts) >= 3 for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert [listener.texts for listener in listeners] == [["before", "meanwhile", "after"]] * 4
 
@@ -186,7 +186,7 @@ async def test_who_comes_back_after_a_restart_has_missed_nothing(
 async def test_several_processes_are_replaced_one_by_one(
     graph: Graph, store_url: str, tmp_path: Path, alice: tuple[int, str]
 ) -> None:
-    """On SIGHUP; meanwhile the API serves, and whoever listens is told to come back and misses nothing."""
+    """On SIGHUP. Meanwhile the API serves, and subscribers are told to reconnect and miss nothing."""
     _, token = alice
     async with served(tmp_path, store_url, "--workers", "2") as api, AsyncExitStack() as stack:
         listeners = [kind(api, token) for kind in (SocketListener, StreamListener) for _ in range(3)]
@@ -200,13 +200,13 @@ async def test_several_processes_are_replaced_one_by_one(
                 published.append(f"post {len(published)}")
                 await publish(api, token, published[-1])
         async with asyncio.timeout(3 * PATIENCE):
-            while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - they tell nobody
+            while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
 
 
 async def publish(api: Served, token: str, text: str) -> None:
-    """Publish through the API; again with the same key, should the connection go down before the answer."""
+    """Publish through the API. Retry with the same idempotency key if the connection breaks before the response."""
     body = {"query": PUBLISH, "variables": {"input": {"text": text, "idempotencyKey": text}}}
     async with asyncio.timeout(PATIENCE):
         while True:

@@ -1,4 +1,4 @@
-"""What clients see when the server goes down in order: each transport in its own way, none has to wait for another."""
+"""Graceful shutdown as clients see it: each transport ends in its own way, and no client delays another."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tests.support.graph_worlds import PATIENCE
 
 LIVE = "subscription { homeTimeline { cursor } }"
 PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
-MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(40))} }}"  # 12 MB
+LARGE = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(40))} }}"  # 12 MB
 Ask = Callable[[sockets.socket, str], Awaitable[None]]
 HANDSHAKE = (
     b"GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -33,7 +33,7 @@ HANDSHAKE = (
 
 @pytest.fixture
 async def patient(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve an application whose shutdown waits for ever for what does not end by itself."""
+    """Serve an application whose graceful shutdown has no time limit."""
     unbounded = settings.model_copy(update={"max_response": 100_000_000, "max_cost": 1_000_000})
     async with serving(unbounded, graph) as api:
         short, api.server.config.timeout_graceful_shutdown = api.server.config.timeout_graceful_shutdown, None
@@ -42,20 +42,20 @@ async def patient(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
 
 
 def request(token: str, query: str, accept: str) -> bytes:
-    """Write a request as it is sent."""
+    """Return a request as bytes."""
     body = json.dumps({"query": query})
     head = f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     return f"POST /graphql HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n{head}\r\n\r\n{body}".encode()
 
 
 async def listen(api: Api, token: str) -> list[str]:
-    """Subscribe by server-sent events until the stream ends; give the names of all events."""
+    """Subscribe over server-sent events, and return the names of all events when the stream ends."""
     async with api.stream(LIVE, token) as response, aclosing(events(response)) as streamed:
         return [event.name async for event in streamed]
 
 
 async def shut_down(api: Api) -> None:
-    """Let the server go down, which it does as soon as nothing is left that it waits for."""
+    """Shut the server down. Raises TimeoutError if it waits for a client."""
     async with asyncio.timeout(PATIENCE):
         await api.server.shutdown()
 
@@ -63,7 +63,7 @@ async def shut_down(api: Api) -> None:
 async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
     patient: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Sockets close with 1012; streams end without `complete`, so that clients come back; nothing is logged."""
+    """Sockets close with 1012, streams end without `complete` so that clients reconnect, and nothing is logged."""
     api, token = patient, await patient.token("alice")
     reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(api.url).port)
     async with api.socket(token) as idle, api.socket(token) as socket, api.open_socket() as silent:
@@ -84,8 +84,7 @@ async def test_sockets_and_streams_end_at_once_and_requests_are_answered(
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_nothing_more_is_served(patient: Api) -> None:
-    """Who comes now finds nobody listening."""
+async def test_new_connections_are_refused_after_a_shutdown(patient: Api) -> None:
     await shut_down(patient)
     with pytest.raises(OSError, match="Connect call failed"):
         async with patient.open_socket():
@@ -93,25 +92,25 @@ async def test_nothing_more_is_served(patient: Api) -> None:
 
 
 async def by_socket(connection: sockets.socket, token: str) -> None:
-    """Ask for much over a WebSocket."""
+    """Request a large response over a WebSocket."""
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(connection, HANDSHAKE)
     assert await loop.sock_recv(connection, 1000)
     for message in (
         {"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}},
-        {"type": "subscribe", "id": "1", "payload": {"query": MUCH}},
+        {"type": "subscribe", "id": "1", "payload": {"query": LARGE}},
     ):
         frame = Frame(Opcode.TEXT, json.dumps(message).encode())
         await loop.sock_sendall(connection, frame.serialize(mask=True))
 
 
 async def by_stream(connection: sockets.socket, token: str) -> None:
-    """Ask for much as an event."""
-    await asyncio.get_running_loop().sock_sendall(connection, request(token, MUCH, "text/event-stream"))
+    """Request a large response as an event stream."""
+    await asyncio.get_running_loop().sock_sendall(connection, request(token, LARGE, "text/event-stream"))
 
 
 def stalled(api: Api) -> bool:
-    """Tell whether the server waits for somebody to read."""
+    """Return True if the server waits for a client to read."""
     return any(
         (isinstance(connection, SocketProtocol) and not connection.writable.is_set())
         or (isinstance(connection, HttpProtocol) and connection.flow.write_paused)
@@ -121,7 +120,7 @@ def stalled(api: Api) -> bool:
 
 @asynccontextmanager
 async def not_reading(api: Api, ask: Ask) -> AsyncIterator[None]:
-    """Ask for much, and read nothing of it; begins when the server notices."""
+    """Request a large response and do not read it. The block starts when the server cannot write more."""
     session = await api.session("alice")
     await api.graph.commit([PostPublished(session.user, "好" * 1000) for _ in range(100)])
     with closing(sockets.socket()) as connection:
@@ -134,15 +133,15 @@ async def not_reading(api: Api, ask: Ask) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("ask", [by_socket, by_stream])
-async def test_a_client_that_does_not_read_holds_nobody_up(patient: Api, ask: Ask) -> None:
-    """It is dropped: what waits for it cannot be delivered any more."""
+async def test_a_client_that_does_not_read_does_not_delay_the_shutdown(patient: Api, ask: Ask) -> None:
+    """The connection is dropped, because the response cannot be delivered."""
     async with not_reading(patient, ask):
         await shut_down(patient)
         assert not patient.server.server_state.connections
 
 
 async def test_a_socket_whose_client_answers_no_pings_is_dropped(patient: Api) -> None:
-    """Even if what waits for it cannot be sent."""
+    """The connection is dropped even if the server cannot write to it."""
     async with not_reading(patient, by_socket):
         [connection] = patient.server.server_state.connections
         assert isinstance(connection, SocketProtocol)
