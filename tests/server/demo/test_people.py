@@ -1,4 +1,4 @@
-"""The demo world: repeatable, within the API's rules, in order of time, and worth looking at."""
+"""The demo world: reproducible, valid for the API, in order of time, and varied."""
 
 import re
 import statistics
@@ -19,7 +19,7 @@ BASE = datetime(2025, 6, 1, 9, 41, 12, 345678, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """Make the world that the demo shows."""
+    """Return the demo's world."""
     return demo_world(BASE)
 
 
@@ -28,65 +28,65 @@ def test_the_same_seed_and_base_time_give_the_same_world(world: World) -> None:
     assert demo_world(BASE, seed=8).events != world.events
 
 
-def test_another_base_time_gives_the_same_people_and_texts(world: World) -> None:
+def test_another_base_time_gives_the_same_users_and_texts(world: World) -> None:
     later = demo_world(BASE + timedelta(days=100))
     assert set(later.people()) == set(world.people())
     assert sorted(post.text for post in texts_of(later)) == sorted(post.text for post in texts_of(world))
 
 
-def test_a_small_cut_has_the_first_of_the_same_people(world: World) -> None:
-    cut = demo_world(BASE, people=20, posts=50)
-    assert len(cut.people()) == 20
-    assert set(cut.people()) < set(world.people())
-    assert {role.person.login for role in SEVEN} <= set(cut.people())
+def test_a_smaller_world_has_a_subset_of_the_users(world: World) -> None:
+    smaller = demo_world(BASE, people=20, posts=50)
+    assert len(smaller.people()) == 20
+    assert set(smaller.people()) < set(world.people())
+    assert {role.person.login for role in SEVEN} <= set(smaller.people())
 
 
-def test_fewer_people_than_the_seven_are_refused() -> None:
+def test_fewer_than_seven_users_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 7 users"):
         demo_world(BASE, people=6)
 
 
-def test_every_event_has_a_millisecond_of_its_own_before_the_base_time(world: World) -> None:
-    """So the log gives each of them exactly the number that it was made with."""
+def test_every_event_has_its_own_millisecond_before_the_base_time(world: World) -> None:
+    """The log can therefore assign each event the number that the world has for it."""
     numbers = [event.number for event in world.events]
     assert all(before < after for before, after in pairwise(numbers))
     assert all(number == number_at(time_of(number)) for number in numbers)
     assert time_of(numbers[-1]) < BASE
 
 
-def test_nothing_happens_before_it_can(world: World) -> None:
-    """People act only after joining; only what exists is deleted, by its author, and only who follows unfollows."""
-    people: set[int] = set()
+def test_events_come_after_the_events_that_they_need(world: World) -> None:
+    """Users act after they join. Only existing posts are deleted, by their author, and only existing follows end."""
+    users: set[int] = set()
     posts: dict[int, int] = {}
     follows: set[tuple[int, int]] = set()
     for event in world.events:
         match event.body:
             case UserCreated():
-                people.add(event.number)
+                users.add(event.number)
             case Followed(follower, followee):
-                assert {follower, followee} <= people
+                assert {follower, followee} <= users
                 assert follower != followee
                 assert (follower, followee) not in follows
                 follows.add((follower, followee))
             case Unfollowed(follower, followee):
                 follows.remove((follower, followee))
             case PostPublished(author=author):
-                assert author in people
+                assert author in users
                 posts[event.number] = author
             case PostDeleted(author, post):
                 assert posts.pop(post) == author
 
 
-def test_everything_keeps_the_rules_of_the_api(world: World) -> None:
-    """What the demo says could have been typed: nothing is refused, trimmed or normalised."""
+def test_all_values_are_valid_for_the_api(world: World) -> None:
+    """The API would refuse, trim or normalise none of the values."""
     for event in world.events:
-        keep_the_rules(event)
+        check_values(event)
     check = Check()
     check.password(PASSWORD)
     check.done()
 
 
-def keep_the_rules(event: Event) -> None:
+def check_values(event: Event) -> None:
     check = Check()
     match event.body:
         case UserCreated(login, name, _, bio):
@@ -106,7 +106,7 @@ def test_only_the_seven_have_a_password(world: World) -> None:
 
 @pytest.mark.parametrize("people", [7, 20, 300])
 def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
-    """The README's second query shows it: SELF, MUTUAL, FOLLOWING, FOLLOWED_BY and NONE, in this order."""
+    """The README's second query shows SELF, MUTUAL, FOLLOWING, FOLLOWED_BY and NONE, in this order."""
     world = demo_world(BASE, people=people, posts=0)
     ids, follows = world.people(), world.follows()
     alice, bob = ids["alice"], ids["bob"]
@@ -124,8 +124,8 @@ def test_bobs_newest_followers_show_alice_every_state(people: int) -> None:
     ]
 
 
-def test_a_few_are_followed_by_very_many(world: World) -> None:
-    """Popularity has a long tail, and everybody has somebody to read."""
+def test_few_users_have_very_many_followers(world: World) -> None:
+    """The numbers of followers have a long tail, and nearly all users follow somebody."""
     followers = Counter(followee for _, followee in world.follows())
     following = Counter(follower for follower, _ in world.follows())
     most = max(followers.values())
@@ -149,7 +149,7 @@ def test_posts_are_in_two_languages_and_varied(world: World) -> None:
     assert sum(post.latitude is not None for post in texts_of(world)) > 300
 
 
-def test_the_last_day_is_lively(world: World) -> None:
+def test_the_last_day_has_many_posts(world: World) -> None:
     recent = [post for post in world.posts() if time_of(post) > BASE - timedelta(days=1)]
     assert len(recent) > 100
 
