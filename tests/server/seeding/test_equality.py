@@ -1,4 +1,4 @@
-"""Seeding in bulk leaves the very store that the same events leave one after the other."""
+"""Seeding in bulk leaves the same store as the same events one by one."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ DEMO, LARGE = demo_source(people=24, posts=300), seed_source(60, 240, 8)
 
 @pytest.fixture
 async def graphs(store_url: str, tmp_path: Path) -> AsyncIterator[tuple[Graph, Graph]]:
-    """Open two graphs in stores of their own, where an author soon has posts for the archive, or is in pull mode."""
+    """Open two graphs in separate stores, where few posts or followers suffice for the archive or pull mode."""
     tuning = replace(CHEAP, push_limit=12, hot_posts=3, archive_batch=3)
     opened = [
         await Graph.open(f"{store_url}?db={n}", tuning, archive=Archive(f"sqlite+aiosqlite:///{tmp_path}/{n}.sqlite"))
@@ -41,15 +41,15 @@ async def graphs(store_url: str, tmp_path: Path) -> AsyncIterator[tuple[Graph, G
 async def test_the_store_is_the_same_as_after_one_event_at_a_time(
     graphs: tuple[Graph, Graph], monkeypatch: pytest.MonkeyPatch, source: Source, base: datetime
 ) -> None:
-    """Key by key, with the log, its marks, the delivery modes and who has posts for the archive.
+    """All keys are equal, including the log, its positions, the delivery modes and the authors with posts to archive.
 
-    The last two may differ where follows and deletions come between an author's posts: a batch has its follows first
-    and its deletions last.
+    The last two may differ if follows or deletions come between an author's posts, because a batch applies its follows
+    first and its deletions last.
     """
     monkeypatch.setattr("server.seeding.load.BATCH", 70)
     bulk, single = graphs
     await load(bulk, source, now=base)
-    await bring_one_by_one(single, source, base)
+    await append_one_by_one(single, source, base)
 
     found, expected = await everything(bulk), await everything(single)
 
@@ -68,12 +68,12 @@ async def test_the_store_is_the_same_as_after_one_event_at_a_time(
 
 
 def without(keys: dict[str, Any], *prefixes: str) -> dict[str, Any]:
-    """Leave some keys out."""
+    """Return the keys that do not begin with these prefixes."""
     return {key: value for key, value in keys.items() if not key.startswith(prefixes)}
 
 
-async def bring_one_by_one(graph: Graph, source: Source, base: datetime) -> None:
-    """Append and project events singly, as the API does but at times of the past, and let retention do its work."""
+async def append_one_by_one(graph: Graph, source: Source, base: datetime) -> None:
+    """Append and project events one by one, as the API does but with their own times, then trim the log."""
     for event in source.events(base):
         if isinstance(event.body, UserCreated):
             await graph.users.claim_many([(event.body.login, event.body.nonce, None)])
@@ -85,7 +85,7 @@ async def bring_one_by_one(graph: Graph, source: Source, base: datetime) -> None
 
 
 async def everything(graph: Graph) -> dict[str, Any]:
-    """Read all keys but the log's note and once-keys; passwords are not compared."""
+    """Return all keys except the note of the seeding, idempotency keys and passwords."""
     found: dict[str, Any] = {}
     async with Redis.from_url(graph.store.url, decode_responses=True) as raw:
         async for key in raw.scan_iter(count=1000):
@@ -94,7 +94,7 @@ async def everything(graph: Graph) -> dict[str, Any]:
                 continue
             assert await raw.ttl(key) == -1, key
             if key == "{log}:archivable":
-                found[key] = set(await raw.zrange(key, 0, -1))  # which of an author's posts showed it is no difference
+                found[key] = set(await raw.zrange(key, 0, -1))  # the scores may name different posts
             elif kind == "zset":
                 found[key] = await raw.zrange(key, 0, -1, withscores=True)
             elif kind == "hash":

@@ -1,4 +1,4 @@
-"""Seeding: the store ends as if the API had been used, once, whatever breaks off in between."""
+"""Seeding: the store ends in the state that the API would create, whatever fails in between."""
 
 import asyncio
 import sys
@@ -24,17 +24,17 @@ from tests.support.worlds import BASE, as_it_is, as_it_should_be, settle_small_w
 SMALL = demo_source(people=16, posts=40)
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = pytest.mark.parametrize("base", [BASE, NOW], ids=["of long ago", "up to now"])
-"""Events of long ago are only counted in the log; those of the last day are in it."""
+"""Old events are only counted in the log; events of the last day are in it."""
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut a small world into many batches."""
+    """Split a small world into many batches."""
     monkeypatch.setattr("server.seeding.load.BATCH", 60)
 
 
 async def test_the_store_holds_the_world(graph: Graph) -> None:
-    """People, counts, lists with their times, relations and home timelines equal plain sets over the events."""
+    """Users, counts, lists with their times, relationships and home timelines equal plain sets over the events."""
     world = await settle_small_world(graph)
     assert await as_it_is(graph, list(world.people())) == as_it_should_be(world)
 
@@ -45,7 +45,7 @@ async def test_deleted_posts_stay_deleted(graph: Graph) -> None:
     assert not any(await graph.posts.get_many(gone))
 
 
-async def test_the_seven_can_log_in_and_nobody_else(graph: Graph) -> None:
+async def test_only_the_seven_can_log_in(graph: Graph) -> None:
     world = await settle_small_world(graph)
     for role in SEVEN:
         assert (await graph.users.check_password(role.person.login, PASSWORD)).name == role.person.name
@@ -56,7 +56,7 @@ async def test_the_seven_can_log_in_and_nobody_else(graph: Graph) -> None:
 
 
 async def test_nothing_is_seeded_twice(graph: Graph) -> None:
-    """A second start finds the mark of the first and writes nothing; the base time stays the first one's."""
+    """A second seeding finds the note of the first and writes nothing. The base time stays the first one."""
     assert await load(graph, SMALL, now=BASE)
     last = await graph.log.last()
     assert not await load(graph, SMALL)
@@ -73,12 +73,12 @@ async def test_progress_begins_at_zero_and_ends_at_a_total_that_never_changes(
     assert {total for _, total in steps} == {steps[-1][0]} == {SMALL.count()}
 
 
-async def test_progress_of_a_second_start_begins_where_the_first_broke_off(graph: Graph, small_batches: None) -> None:
-    """What was there beforehand took no time, so that the time left is estimated well."""
-    dying = await mortal(graph.store.url, 30, tells=True)
+async def test_progress_of_a_second_seeding_begins_where_the_first_failed(graph: Graph, small_batches: None) -> None:
+    """Otherwise the estimate of the remaining time would be wrong."""
+    failing = await failing_graph(graph.store.url, 30, before=True)
     with pytest.raises(StoreUnavailable):
-        await load(dying, SMALL, now=BASE)
-    await dying.close()
+        await load(failing, SMALL, now=BASE)
+    await failing.close()
     steps: list[tuple[int, int]] = []
 
     await load(graph, SMALL, lambda done, total: steps.append((done, total)))
@@ -88,8 +88,8 @@ async def test_progress_of_a_second_start_begins_where_the_first_broke_off(graph
 
 
 @AGES
-async def test_seeded_events_are_drained(graph: Graph, base: datetime) -> None:
-    """A worker finds nothing to do: what was seeded is projected, whether its group existed before or not."""
+async def test_seeded_events_are_projected(graph: Graph, base: datetime) -> None:
+    """A worker finds nothing to do, although its consumer group existed before."""
     await graph.worker().drain()
     await load(graph, SMALL, now=base)
     assert await graph.log.watermark() == await graph.log.last()
@@ -99,8 +99,8 @@ async def test_seeded_events_are_drained(graph: Graph, base: datetime) -> None:
 
 
 @AGES
-async def test_a_worker_may_run_beside(graph: Graph, small_batches: None, base: datetime) -> None:
-    """It takes what it finds in the log, and the world is the same."""
+async def test_a_worker_can_run_during_a_seeding(graph: Graph, small_batches: None, base: datetime) -> None:
+    """The worker projects the events that it finds in the log, and the world is the same."""
     expected = as_it_should_be(demo_world(base, people=16, posts=40))
     async with background(graph.worker().run()):
         await load(graph, SMALL, now=base)
@@ -110,25 +110,25 @@ async def test_a_worker_may_run_beside(graph: Graph, small_batches: None, base: 
 
 
 @AGES
-async def test_readers_may_come_before_the_end(graph: Graph, small_batches: None, base: datetime) -> None:
-    """The home timelines that they leave cached lack what comes later, and are forgotten at the end."""
+async def test_clients_can_read_during_a_seeding(graph: Graph, small_batches: None, base: datetime) -> None:
+    """Home caches that are filled meanwhile lack later posts, and are deleted at the end."""
     world = demo_world(base, people=16, posts=40)
     for calls in range(20, 400, 40):
-        dying = await mortal(graph.store.url, calls, tells=True)
+        failing = await failing_graph(graph.store.url, calls, before=True)
         try:
-            await load(dying, SMALL, now=base)
+            await load(failing, SMALL, now=base)
         except StoreUnavailable:
             await cached(graph, *world.people().values())
         finally:
-            await dying.close()
+            await failing.close()
     assert await graph.log.last() == world.events[-1].number
 
     expected = as_it_should_be(world)
     assert await as_it_is(graph, list(expected.users)) == expected
 
 
-async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
-    """New events come after all seeded ones, and the worker projects them."""
+async def test_events_after_a_seeding_have_higher_numbers(graph: Graph) -> None:
+    """The worker projects events after the seeding."""
     world = await settle_small_world(graph)
     post = await graph.posts.publish(world.people()["bob"], "hello")
     assert post.id > world.events[-1].number
@@ -136,44 +136,44 @@ async def test_writing_goes_on_after_the_seed(graph: Graph) -> None:
     assert (await as_it_is(graph, ["alice"])).homes["alice"][0] == post.id
 
 
-class Mortal(InterceptedStore):
-    """A store that dies at its n-th call: before the call, or after it without telling."""
+class FailingStore(InterceptedStore):
+    """A store that fails from its n-th call on. The n-th call is applied or, with `before`, not sent."""
 
     calls_left = 10**9
-    tells = True
+    before = True
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         self.calls_left -= 1
         if self.calls_left > 0:
             return await super()._exchange(commands)
-        if self.calls_left == 0 and not self.tells:
+        if self.calls_left == 0 and not self.before:
             await super()._exchange(commands)
-        raise StoreUnavailable("The process is dead.")
+        raise StoreUnavailable("a fault injected by the test")
 
 
-async def mortal(url: str, calls: int, *, tells: bool) -> Graph:
-    graph = await Graph.open(url, CHEAP, partial(Mortal, single_slot=True))
-    assert isinstance(graph.store, Mortal)
-    graph.store.calls_left, graph.store.tells = calls, tells
+async def failing_graph(url: str, calls: int, *, before: bool) -> Graph:
+    graph = await Graph.open(url, CHEAP, partial(FailingStore, single_slot=True))
+    assert isinstance(graph.store, FailingStore)
+    graph.store.calls_left, graph.store.before = calls, before
     return graph
 
 
 @AGES
-@pytest.mark.parametrize("tells", [True, False], ids=["before", "after"])
-async def test_a_seeding_that_dies_at_any_call_is_finished_by_the_next(
-    store_url: str, small_batches: None, base: datetime, *, tells: bool
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+async def test_a_seeding_that_fails_at_any_call_is_completed_by_the_next(
+    store_url: str, small_batches: None, base: datetime, *, before: bool
 ) -> None:
-    """Step through the calls: each time the seeding dies one call later, and the next start carries on from there."""
+    """Each seeding fails one call later than the previous one, and continues it."""
     calls = 1
     while True:
-        dying = await mortal(store_url, calls, tells=tells)
+        failing = await failing_graph(store_url, calls, before=before)
         try:
-            await load(dying, SMALL, now=base)
+            await load(failing, SMALL, now=base)
             break
         except StoreUnavailable:
             calls += 1
         finally:
-            await dying.close()
+            await failing.close()
     assert calls > 10
     graph = await Graph.open(store_url, CHEAP)
     expected = as_it_should_be(demo_world(base, people=16, posts=40))
@@ -185,15 +185,15 @@ async def test_a_seeding_that_dies_at_any_call_is_finished_by_the_next(
 
 @AGES
 @pytest.mark.parametrize("calls", range(3, 49, 5))
-async def test_a_seeding_that_died_once_gives_the_same_world(
+async def test_a_seeding_that_failed_once_gives_the_same_world(
     graph: Graph, small_batches: None, calls: int, base: datetime
 ) -> None:
-    """A worker that drains in between does not wait; the next start keeps the base time, and ends in the same state."""
+    """A worker that drains in between does not wait. The next seeding keeps the base time and is complete."""
     expected = as_it_should_be(demo_world(base, people=16, posts=40))
-    dying = await mortal(graph.store.url, calls, tells=calls % 2 == 0)
+    failing = await failing_graph(graph.store.url, calls, before=calls % 2 == 0)
     with pytest.raises(StoreUnavailable):
-        await load(dying, SMALL, now=base)
-    await dying.close()
+        await load(failing, SMALL, now=base)
+    await failing.close()
     async with asyncio.timeout(5):
         await graph.worker().drain()
     assert await load(graph, SMALL)
@@ -214,8 +214,8 @@ asyncio.run(main())
 """
 
 
-async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
-    """SIGKILL in the middle, and the same once more: everybody and everything is there once."""
+async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph) -> None:
+    """After SIGKILL and a second seeding, each user, post and follow exists once."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, graph.store.url)
     await reached(graph.log.last, 1)
     process.kill()
@@ -225,15 +225,15 @@ async def test_a_killed_process_is_finished_by_the_next(graph: Graph) -> None:
 
     assert await load(graph, source)
 
-    people = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
-    counts = await counts_of(graph, people)
-    assert (len(people), sum(count.posts for count in counts)) == (2000, 6000)
+    users = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
+    counts = await counts_of(graph, users)
+    assert (len(users), sum(count.posts for count in counts)) == (2000, 6000)
     follows = source.count() - 8000
     assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
 
 
-async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: None) -> None:
-    """Two processes that seed the same store at the same time append every event once."""
+async def test_two_concurrent_seedings_make_one_world(store_url: str, small_batches: None) -> None:
+    """Two clients that seed one store at the same time append each event once."""
     graphs = [await Graph.open(store_url, CHEAP) for _ in range(2)]
     try:
         await asyncio.gather(*(load(graph, SMALL, now=BASE) for graph in graphs))
@@ -244,7 +244,7 @@ async def test_two_starts_at_once_make_one_world(store_url: str, small_batches: 
             await graph.close()
 
 
-async def test_a_store_with_people_of_its_own_is_left_alone(graph: Graph) -> None:
+async def test_a_store_with_other_users_is_refused(graph: Graph) -> None:
     await graph.users.sign_up("somebody", "correct horse")
     last = await graph.log.last()
     with pytest.raises(SeedRefused, match="already holds users"):
@@ -252,21 +252,21 @@ async def test_a_store_with_people_of_its_own_is_left_alone(graph: Graph) -> Non
     assert await graph.log.last() == last
 
 
-async def test_a_store_with_another_seeding_is_left_alone(graph: Graph) -> None:
+async def test_a_store_with_another_seeding_is_refused(graph: Graph) -> None:
     await load(graph, SMALL, now=BASE)
     with pytest.raises(SeedRefused, match="holds the demo world of 16 users and 40 posts; only"):
         await load(graph, demo_source(people=17, posts=40))
 
 
 @pytest.mark.parametrize("calls", [12, 25])
-async def test_a_half_seeded_store_that_was_written_to_is_left_alone(
+async def test_a_partly_seeded_store_with_other_events_is_refused(
     graph: Graph, small_batches: None, calls: int
 ) -> None:
-    """What was made up could no longer get its numbers: the sentence says to begin again."""
-    dying = await mortal(graph.store.url, calls, tells=True)
+    """The remaining events could no longer have the numbers that the source gives them."""
+    failing = await failing_graph(graph.store.url, calls, before=True)
     with pytest.raises(StoreUnavailable):
-        await load(dying, SMALL, now=BASE)
-    await dying.close()
+        await load(failing, SMALL, now=BASE)
+    await failing.close()
     await graph.users.sign_up("somebody", "correct horse")
     with pytest.raises(SeedRefused, match="Another client wrote"):
         await load(graph, SMALL)

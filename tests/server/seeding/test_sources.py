@@ -1,4 +1,4 @@
-"""Large worlds to seed: generated or from files, checked whole before anything is written."""
+"""Sources of large worlds: generated or from files, validated completely before anything is written."""
 
 import gzip
 from collections import Counter
@@ -25,7 +25,7 @@ FOLLOWS = {(0, 1), (0, 2), (1, 2), (4, 5), (2, 4)}
 
 @pytest.fixture
 def edges(tmp_path: Path) -> Path:
-    """Write a small graph."""
+    """Write a small edge list and return its path."""
     path = tmp_path / "edges.txt"
     path.write_text(EDGES)
     return path
@@ -33,7 +33,7 @@ def edges(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
-    """Write any file."""
+    """Return a function that writes a file and returns its path."""
 
     def write(content: str | bytes) -> Path:
         path = tmp_path / "file.txt"
@@ -59,26 +59,26 @@ def world_of(**options: Unpack[Options]) -> World:
 
 
 def test_pairs_are_read_as_follows(edges: Path) -> None:
-    """A pair is one follow, and its numbers become logins."""
+    """Each pair is one follow, and its numbers become logins."""
     world = world_of(follows=edges)
     numbers = {id: int(login.removeprefix("p")) for login, id in world.people().items()}
     assert {(numbers[a], numbers[b]) for a, b in world.follows()} == FOLLOWS
     assert sorted(numbers.values()) == list(range(6))
 
 
-def test_gzipped_files_are_read_alike(edges: Path, tmp_path: Path) -> None:
+def test_gzipped_files_are_read_like_plain_ones(edges: Path, tmp_path: Path) -> None:
     packed = tmp_path / "edges.txt.gz"
     packed.write_bytes(gzip.compress(edges.read_bytes()))
     assert world_of(follows=packed) == world_of(follows=edges)
 
 
-def test_texts_are_posted_in_order_again_and_again(write: Callable[[str], Path]) -> None:
-    """Lines without text are left out; the others are trimmed as the API does."""
+def test_texts_are_posted_in_order_and_repeated(write: Callable[[str], Path]) -> None:
+    """Lines without text are skipped; the others are trimmed as by the API."""
     world = world_of(users=3, posts=5, texts=write("one\n\n  二  \nthree 🎉\n"))
     assert [post.text for post in world.posts().values()] == ["one", "二", "three 🎉", "one", "二"]
 
 
-def test_a_generated_world_has_what_was_asked_for() -> None:
+def test_a_generated_world_has_the_requested_sizes() -> None:
     world = world_of(users=400, posts=300, following=10)
     follows = world.follows()
     assert len(world.people()) == 400
@@ -96,7 +96,7 @@ def test_the_smallest_worlds(options: Options) -> None:
     assert len(world.posts()) == options["posts"]
 
 
-def test_every_event_has_a_millisecond_of_its_own_before_the_base_time() -> None:
+def test_every_event_has_its_own_millisecond_before_the_base_time() -> None:
     numbers = [event.number for event in world_of(users=500, posts=700, following=30).events]
     assert all(before < after for before, after in pairwise(numbers))
     assert all(number == number_at(time_of(number)) for number in numbers)
@@ -104,21 +104,21 @@ def test_every_event_has_a_millisecond_of_its_own_before_the_base_time() -> None
 
 
 def test_a_source_is_a_stream() -> None:
-    """The first events of a world of ten million people come at once."""
+    """The first events of a world with ten million users are available immediately."""
     events = seed_source(users=10_000_000, posts=10).events(datetime(2025, 1, 1, tzinfo=UTC))
     assert all(isinstance(event.body, UserCreated) for event in islice(events, 5))
 
 
 async def test_a_seeded_store_holds_the_file(graph: Graph, edges: Path) -> None:
-    """People, sets, relations and timelines equal plain sets; the limit on following does not hold back a seed."""
+    """Users, lists, relationships and timelines equal plain sets. The limit on follows does not apply."""
     source = seed_source(follows=edges, posts=40)
     await load(graph, source, now=BASE)
     expected = as_it_should_be(World(tuple(source.events(BASE))))
     assert await as_it_is(graph, list(expected.users)) == expected
 
 
-async def test_another_file_is_not_taken_for_the_same_seeding(graph: Graph, write: Callable[[str], Path]) -> None:
-    """A file's content counts, not its name."""
+async def test_another_file_is_another_seeding(graph: Graph, write: Callable[[str], Path]) -> None:
+    """Files are compared by content, not by name."""
     await load(graph, seed_source(follows=write(EDGES), posts=4), now=BASE)
     with pytest.raises(SeedRefused, match=r"holds 6 users, 5 follows and 4 posts from file\.txt; only"):
         await load(graph, seed_source(follows=write(EDGES.replace("4 5", "0 3")), posts=4))
@@ -140,7 +140,7 @@ async def test_another_file_is_not_taken_for_the_same_seeding(graph: Graph, writ
     ],
 )
 def test_a_bad_edge_list_is_refused(write: Callable[[str | bytes], Path], content: str | bytes, complaint: str) -> None:
-    """The sentence names the file and the line."""
+    """The message names the file and the line."""
     with pytest.raises(SeedRefused, match=rf"file\.txt.*{complaint}"):
         seed_source(follows=write(content))
 
@@ -192,17 +192,17 @@ def test_the_real_files_can_be_seeded() -> None:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the real graph and texts are not in {DATA}")
-def test_real_texts_come_through_unchanged() -> None:
-    """Chinese, emoji, reposts and links are posted as they are."""
+def test_real_texts_are_posted_unchanged() -> None:
+    """Chinese, emoji, reposts and links are not changed."""
     with gzip.open(DATA / "weibo-texts.txt.gz", "rt", encoding="utf-8") as lines:
         expected = [line.strip() for line in lines][:300]
     events = seed_source(users=10, posts=300, following=0, texts=DATA / "weibo-texts.txt.gz").events(BASE)
     assert [event.body.text for event in events if isinstance(event.body, PostPublished)] == expected
 
 
-def test_follows_name_people_who_have_joined() -> None:
+def test_follows_name_users_who_have_joined() -> None:
     world = world_of(users=50, posts=10)
-    people = set(world.people().values())
+    users = set(world.people().values())
     for event in world.events:
         if isinstance(event.body, Followed):
-            assert {event.body.follower, event.body.followee} <= people
+            assert {event.body.follower, event.body.followee} <= users
