@@ -354,7 +354,7 @@ def test_seeding_is_done_once(tmp_path: Path) -> None:
     assert "already holds 30 users" in fanline("seed", *sizes, **environment).stderr
     refused = fanline("seed", "--users", "31", **environment)
     assert refused.returncode == 1
-    assert "only an empty one can be seeded" in refused.stderr.replace("\n", " ")
+    assert "only an empty store can be seeded" in refused.stderr.replace("\n", " ")
 
 
 async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: Path) -> None:
