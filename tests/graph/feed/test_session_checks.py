@@ -8,7 +8,7 @@ import pytest
 from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.updates import Checkpoint, GapReason, HomeUpdate
-from graph.log.log import entry_id
+from graph.log.numbers import entry_id
 from graph.store.commands import Command
 from tests.graph.feed.watching import Watcher, feed_of
 from tests.support.graph_worlds import PATIENCE, Open, people, posts
