@@ -77,8 +77,8 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
     """Batch, deduplicate and cache look-ups.
 
     `batch_load_fn(keys)` takes distinct keys and returns an awaitable of their values in the same order; a value that
-    is an exception fails its key only. `load_many` calls the function immediately. `load` calls it in the next
-    event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not requested
+    is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
+    next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not requested
     again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
@@ -107,6 +107,19 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
             if cache_key in look_up.keys:
                 return derive(look_up.values, partial(look_up.pick, cache_key))
         return derive(super().load(key), _same)
+
+    def load_now(self, key: K) -> "asyncio.Future[V]":
+        """Return what `load` returns, but start the look-up immediately, without waiting for other keys.
+
+        Cheaper than `load`, for callers that know that no other key follows: a field without parents.
+        """
+        self._cache_finished()
+        cache_key = self.get_cache_key(key)
+        if cache_key in self._values:
+            return self._done(self._values[cache_key])
+        look_up = next((each for each in self._pending if cache_key in each.keys), None)
+        look_up = look_up or self._start({cache_key: key})
+        return derive(look_up.values, partial(look_up.pick, cache_key))
 
     def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
         """Return one future of the values of all keys, in their order.

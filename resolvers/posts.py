@@ -19,7 +19,7 @@ async def post(
 ) -> Post | None:
     """Return the post with a global id; None if there is none. One round trip. Raises BadInput for a malformed id."""
     number = ids.number(ids.Kind.POST, id)
-    return None if number is None else await context.loaders.posts.load(number)
+    return None if number is None else await context.loaders.posts.load_now(number)
 
 
 def global_ids(posts: Sequence[Post], context: Context) -> list[str]:

@@ -22,7 +22,7 @@ By = Annotated[UserBy, strawberry.argument(description="The id or login to look 
 
 def viewer(context: Context) -> Awaitable[User | None] | None:
     """Return the viewer; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.users.load(context.viewer.user)
+    return None if context.viewer is None else context.loaders.users.load_now(context.viewer.user)
 
 
 def viewer_reference(context: Context) -> Reference | None:
@@ -37,8 +37,8 @@ async def user(context: Context, *, by: By) -> User | None:
     """
     number = known_id(context, by)
     if number is None and by.id is None:
-        number = await context.loaders.logins.load(by.login or "")
-    return None if number is None else await context.loaders.users.load(number)
+        number = await context.loaders.logins.load_now(by.login or "")
+    return None if number is None else await context.loaders.users.load_now(number)
 
 
 def user_reference(context: Context, *, by: By) -> Reference | None:

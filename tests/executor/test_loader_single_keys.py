@@ -43,6 +43,26 @@ async def test_values_are_cached() -> None:
     assert double.requests == [[1], [2]]
 
 
+async def test_load_now_starts_at_once_and_shares_the_cache() -> None:
+    """A key that is cached or being looked up is not requested again, by whichever method."""
+    double = Doubler()
+    loader = DataLoader(double)
+    first, again = loader.load_now(1), loader.load_now(1)
+    assert (await first, await again, await loader.load(1)) == (2, 2, 2)
+    assert await loader.load_many([1, 2]) == [2, 4]
+    assert await loader.load_now(2) == 4
+    assert double.requests == [[1], [2]]
+
+
+async def test_load_now_fails_with_the_exception_of_its_key_and_is_repeated() -> None:
+    double = Doubler()
+    loader = DataLoader(double)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="negative"):
+            await loader.load_now(-1)
+    assert double.requests == [[-1], [-1]]
+
+
 async def test_an_exception_fails_its_key_only() -> None:
     loader = DataLoader(Doubler())
     good, bad = await asyncio.gather(loader.load(1), loader.load(-1), return_exceptions=True)
