@@ -31,6 +31,8 @@ from tests.graph.feed.watching import feed_of
 from tests.support.graph_worlds import PATIENCE, people, posts
 from tests.support.stores import HookedStore, Stop, runs, sends
 
+pytestmark = pytest.mark.slow
+
 SECRET = "The password of the vault is rosebud 北京下雨"
 PLACE = Location(52.51631, 13.37771)
 RIGHT_WORDS = ("password", "vault", "rosebud", "PASSWORD vault", "the rosebud", "北京", "下雨", "京下雨", "of 北京下雨")

@@ -10,6 +10,8 @@ from tests.attacks.crowds import OPENINGS, read, stalled, still_open
 from tests.attacks.victim import MEGABYTE, Victim
 from tests.attacks.world import World
 
+pytestmark = pytest.mark.slow
+
 ATTACKER = "127.0.0.2"
 OTHERS = tuple(f"127.0.0.{at}" for at in range(3, 23))
 STALLED, LONG_STALLED = 300, 3_000

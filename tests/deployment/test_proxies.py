@@ -19,6 +19,8 @@ from tests.deployment.proxies import HOST, KINDS, Proxy, running
 from tests.server.conftest import KEY, Api, Socket, events, serving, settings
 from tests.support.graph_worlds import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["settings"]
 
 TOKEN = "a-token-of-prometheus"

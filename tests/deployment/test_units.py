@@ -16,6 +16,8 @@ from tests.conftest import need
 from tests.deployment.proxies import FOLDER, replaced
 from tests.server.cli.test_commands import ask, serving
 
+pytestmark = pytest.mark.slow
+
 UNITS = ("fanline.service", "fanline-worker.service")
 PROGRAM = "/opt/fanline/.venv/bin/fanline"
 MOST_EXPOSURE = 15  # in tenths; systemd calls less than 20 "OK", and most services have more than 90

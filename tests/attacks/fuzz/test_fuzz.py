@@ -17,6 +17,8 @@ from tests.attacks.fuzz.requests import Requests
 from tests.attacks.victim import MEGABYTE, Victim
 from tests.executor.differential.tapes import Tape, tapes
 
+pytestmark = pytest.mark.slow
+
 C = TypeVar("C")
 
 REQUESTS, LONG_REQUESTS = 1_700, 100_000

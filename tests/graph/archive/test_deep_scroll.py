@@ -14,6 +14,8 @@ from graph.paging import Window
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import counts_of, crowd
 
+pytestmark = pytest.mark.slow
+
 HOT = 100
 EVENTS_AT_ONCE = 2000
 
