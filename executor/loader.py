@@ -78,8 +78,8 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
 
     `batch_load_fn(keys)` takes distinct keys and returns an awaitable of their values in the same order; a value that
     is an exception fails its key only. `load_many` and `load_now` call the function immediately. `load` calls it in the
-    next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not requested
-    again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
+    next event-loop iteration, with all keys requested until then. Keys that are cached or being looked up are not
+    requested again. Failures are not cached. Cancelling one caller affects neither the look-up nor other callers.
 
     Pass `loop` if the running loop is known: `asyncio.get_running_loop` can cost a system call.
     """
