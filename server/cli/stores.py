@@ -50,14 +50,27 @@ def describe(settings: Settings) -> str:
 def run(
     settings: Settings, task: Callable[[Graph], Awaitable[T]], archive: ArchiveUse = ArchiveUse.READ_AND_WRITE
 ) -> T:
-    """Run a task with the graph in an event loop of its own, and return its result."""
+    """Run a task with the graph in an event loop of its own, and return its result.
+
+    SIGTERM cancels the task, closes the graph, and exits. (An exit in the middle could interrupt the closing.)
+    """
 
     async def main() -> T:
+        running = asyncio.current_task()
+        if running is not None:
+            with contextlib.suppress(NotImplementedError):  # on Windows
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
         async with open_graph(settings, archive=archive) as graph:
             await graph.store.ping()
             return await task(graph)
 
-    return asyncio.run(main())
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        sys.exit(0)
+    finally:
+        signal.signal(signal.SIGTERM, handler)  # the event loop has reset it
 
 
 async def user_with_login(graph: Graph, settings: Settings, login: str) -> int:
