@@ -297,6 +297,7 @@ async def test_nothing_is_moved_to_an_archive_with_missing_posts(world: ArchiveW
     assert await world.rows_of(world.bob) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("cold", [False, True], ids=["first", "later"])
 async def test_a_move_that_crashes_at_any_step_is_finished_by_another_process(
@@ -353,6 +354,7 @@ async def delete_the_batch_and_move_the_next(world: ArchiveWorld) -> None:
     await move(world.process())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action",
     [
