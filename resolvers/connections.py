@@ -15,7 +15,7 @@ from resolvers.context import Context
 
 First: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="Return this many of the newest entries, 1 to 100. Give either `first` or `last`."),
+    strawberry.argument(description="The number of newest entries to return, 1 to 100. Specify `first` or `last`."),
 ]
 After: TypeAlias = Annotated[
     str | None,
@@ -23,7 +23,7 @@ After: TypeAlias = Annotated[
 ]
 Last: TypeAlias = Annotated[
     int | None,
-    strawberry.argument(description="Return this many of the oldest entries, 1 to 100. Give either `first` or `last`."),
+    strawberry.argument(description="The number of oldest entries to return, 1 to 100. Specify `first` or `last`."),
 ]
 Before: TypeAlias = Annotated[
     str | None,
@@ -91,7 +91,7 @@ class FollowPage:
 
 
 def page_ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
-    """Return the ends of a page whose first and last entries have these numbers. `numbers` is empty if the page is."""
+    """Return the ends of a page from the numbers of its first and last entries, which are empty for an empty page."""
     cursors = encode_cursors(kind, numbers)
     start, end = cursors if cursors else (None, None)
     return PageEnds(page.has_next, page.has_previous, start, end)

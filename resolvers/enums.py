@@ -53,14 +53,14 @@ describe(
         FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the user. Nothing changed.",
         FollowOutcome.NOT_FOUND: "The id does not identify a user.",
         FollowOutcome.SELF: "The id is the viewer's own. Users cannot follow themselves.",
-        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many users, so none of the request was followed.",
+        FollowOutcome.LIMIT_REACHED: "The viewer would follow too many users. No user in the request was followed.",
     },
 )
 describe(
     ProblemCode,
     "The code of a `UserError`. Codes are stable.",
     {
-        ProblemCode.INVALID: "The value is invalid. The message names the rule.",
+        ProblemCode.INVALID: "The value is invalid. The message states the rule.",
         ProblemCode.LOGIN_TAKEN: "The login belongs to another user.",
         ProblemCode.LOGIN_INVALID: "The login does not have 2 to 30 characters from `a-z`, `0-9` and `_`.",
         ProblemCode.PASSWORD_TOO_WEAK: "The password is too short or too easy to guess. The message gives the reason.",

@@ -1,4 +1,4 @@
-"""The input types of the API. The graph enforces the limits that the descriptions name."""
+"""The input types of the API. The graph enforces the limits stated in the descriptions."""
 
 import strawberry
 
@@ -26,7 +26,7 @@ class SignUpInput:
     """The values are not validated yet."""
 
     login: str = strawberry.field(
-        description="The handle: 2 to 30 characters from `a-z`, `0-9` and `_`. Capitals become lower case."
+        description="The handle: 2 to 30 characters from `a-z`, `0-9` and `_`. Upper case becomes lower case."
     )
     password: str = strawberry.field(
         description="8 to 128 characters. It must not be the login, the name or a common password."
@@ -89,7 +89,7 @@ class FollowInput:
     """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
-        description="The global ids of the users to follow, 1 to 100. Duplicates get one result."
+        description="The global ids of the users to follow, 1 to 100. Duplicate ids produce one result."
     )
 
 
@@ -98,7 +98,7 @@ class UnfollowInput:
     """The ids are not decoded yet."""
 
     user_ids: list[strawberry.ID] = strawberry.field(
-        description="The global ids of the users to unfollow, 1 to 100. Duplicates get one result."
+        description="The global ids of the users to unfollow, 1 to 100. Duplicate ids produce one result."
     )
 
 
@@ -122,7 +122,8 @@ class EventFilter:
     """The values are not validated yet and the ids not decoded. None means any."""
 
     users: list[strawberry.ID] | None = strawberry.field(
-        description="Match posts of these users, and follows with one of them on either side. 1 to 3,000 global ids."
+        description="Match posts by these users, and follows where one of them is the follower or the followed user. "
+        "1 to 3,000 global ids."
     )
     keywords: list[str] | None = strawberry.field(
         description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "

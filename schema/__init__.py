@@ -1,4 +1,4 @@
-"""The GraphQL schema: types, names and descriptions. What the fields answer is in `resolvers`."""
+"""The GraphQL schema: types, names and descriptions. The resolvers of the fields are in `resolvers`."""
 
 from datetime import datetime
 
@@ -52,5 +52,5 @@ schema = strawberry.Schema(
 
 
 def sdl() -> str:
-    """Print the schema as SDL: what `schema.graphql` holds."""
+    """Return the schema as SDL, the content of `schema.graphql`."""
     return print_schema(schema) + "\n"

@@ -14,7 +14,7 @@ from schema.connections import PostEdge
 from schema.post import Post
 from schema.user import User
 
-ERRORS = "What is wrong with the input. Empty if the mutation succeeded; otherwise nothing was written."
+ERRORS = "The problems with the input. Empty if the mutation succeeded; otherwise nothing was written."
 
 
 @strawberry.type(
@@ -169,7 +169,7 @@ class Mutation:
     log_in: LogInPayload | None = single(mutations.log_in, description="Start a session with a login and password.")
     log_out: LogOutPayload | None = single(
         mutations.log_out,
-        description="End the current session or all sessions of the viewer. Their tokens stop working immediately.",
+        description="End the current session or all of the viewer's sessions. Their tokens stop working immediately.",
     )
     update_profile: UpdateProfilePayload | None = single(
         mutations.update_profile, description="Update the viewer's name or bio."

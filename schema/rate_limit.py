@@ -20,6 +20,6 @@ class RateLimit:
     limit: int = strawberry.field(description="The maximum number of available points.")
     remaining: int = strawberry.field(description="The number of points left after this operation.")
     reset_at: datetime = strawberry.field(
-        description="When `remaining` is back at `limit` if no more points are spent."
+        description="When `remaining` will be back at `limit` if no more points are spent."
     )
     cost: int = strawberry.field(description="The number of points that this operation cost.")

@@ -25,7 +25,7 @@ class TimelineEvent(OfRecord):
     at: datetime = strawberry.field(description="The time of the event.")
 
 
-@strawberry.interface(description="An event of a stream with a filter.")
+@strawberry.interface(description="An event of a filtered stream.")
 class StreamEvent(OfRecord):
     """The values are the updates of event streams in `graph.feed.updates`."""
 
@@ -45,7 +45,7 @@ class PostAdded(TimelineEvent):
     edge: PostEdge = batched(subscriptions.posts, description="The edge of the post, to prepend to the connection.")
 
 
-@strawberry.type(description="A post of the home timeline was deleted. Remove it.")
+@strawberry.type(description="A post of the home timeline was deleted. Remove it from the timeline.")
 class PostRemoved(TimelineEvent):
     """The values are `graph.feed.updates.PostRemoved`."""
 
@@ -56,7 +56,7 @@ class PostRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="The viewer followed a user, whose earlier posts are now in the home timeline. Refetch the timeline."
+    description="The viewer followed a user. Refetch the home timeline, which now includes the user's earlier posts."
 )
 class AuthorAdded(TimelineEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
@@ -66,7 +66,7 @@ class AuthorAdded(TimelineEvent):
     user: User = batched(subscriptions.users, description="The user whom the viewer followed.")
 
 
-@strawberry.type(description="The viewer unfollowed a user. Remove the posts of this user.")
+@strawberry.type(description="The viewer unfollowed a user. Remove this user's posts from the home timeline.")
 class AuthorRemoved(TimelineEvent):
     """The values are `graph.feed.updates.AuthorRemoved`."""
 
@@ -85,8 +85,8 @@ class PostPublished(StreamEvent):
 
 
 @strawberry.type(
-    description="A post was deleted. Remove it. Sent to every subscriber whose filter matched the post, and sometimes "
-    "to others."
+    description="A post was deleted. Remove it from caches and lists. Sent to every subscriber whose filter matched "
+    "the post, and sometimes to others."
 )
 class PostDeleted(StreamEvent):
     """The values are `graph.feed.updates.PostDeleted`."""
@@ -119,7 +119,7 @@ class UserUnfollowed(StreamEvent):
 
 @strawberry.type(
     description="All events up to this cursor have been sent. It is the first event of a subscription, and is sent "
-    "regularly while there are no other events."
+    "periodically while there are no other events."
 )
 class Checkpoint(TimelineEvent, StreamEvent):
     """The values are `graph.feed.updates.Checkpoint`."""
@@ -127,7 +127,7 @@ class Checkpoint(TimelineEvent, StreamEvent):
     record: ClassVar[type] = updates.Checkpoint
 
 
-@strawberry.type(description="Events are missing here. Refetch the data that must be complete.")
+@strawberry.type(description="Events are missing at this point. Refetch any data that must be complete.")
 class Gap(TimelineEvent, StreamEvent):
     """The values are `graph.feed.updates.Gap`."""
 
@@ -148,5 +148,5 @@ class Subscription:
     events: StreamEvent = live(
         subscriptions.events,
         description="Stream all events that match a filter in order, each exactly once. A `Gap` reports missing "
-        "events. Posts that are deleted before they are sent are left out.",
+        "events. Posts that are deleted before they are sent are omitted.",
     )

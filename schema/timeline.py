@@ -25,5 +25,5 @@ class Timeline(Node):
     posts: PostConnection | None = batched(
         timelines.posts,
         description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "
-        "requested only at the end of the timeline. Null if the page cannot be read; `errors` has the reason.",
+        "requested only at the end of the timeline. Null if the page cannot be read; `errors` gives the reason.",
     )

@@ -44,14 +44,14 @@ class User(Node):
     followers: FollowConnection | None = batched(
         users.followers,
         needs_only_reference=True,
-        description="The followers, newest first. Requires `first` or `last`. Null if the page cannot be read; "
-        "`errors` has the reason.",
+        description="The followers, most recent first. Requires `first` or `last`. Null if the page cannot be read; "
+        "`errors` gives the reason.",
     )
     following: FollowConnection | None = batched(
         users.following,
         needs_only_reference=True,
-        description="The followed users, newest first. Requires `first` or `last`. Null if the page cannot be read; "
-        "`errors` has the reason.",
+        description="The followed users, most recent follow first. Requires `first` or `last`. Null if the page cannot "
+        "be read; `errors` gives the reason.",
     )
     timeline: Timeline = batched(
         timelines.user_timelines, needs_only_reference=True, description="The user's own posts."
