@@ -44,7 +44,7 @@ __all__ = ["Graph", "Tuning"]
 class Graph:
     """The social graph in one store. Older posts move to the archive, if there is one.
 
-    Connections are opened at the first use.
+    Connections are opened on first use.
     """
 
     def __init__(self, store: Store, tuning: Tuning | None = None, archive: "Archive | None" = None) -> None:
@@ -90,7 +90,7 @@ class Graph:
         store: Callable[[str], Store] = Store,
         archive: "Archive | None" = None,
     ) -> "Graph":
-        """Return the graph in the store at this URL. Raises ValueError for a URL that names no store.
+        """Return the graph in the store at this URL. Raises ValueError if the URL does not name a store.
 
         `close` also closes the archive.
         """

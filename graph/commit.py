@@ -1,4 +1,4 @@
-"""The commit of a change: one append to the log, and the projection of what the next read must show."""
+"""The commit of a change: one append to the log, and the projection that the next read depends on."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class Commit:
 
         Return the events with their numbers. The append is the commit: if the process ends before the projection, a
         worker projects the events. Raises Rejected (IDEMPOTENCY_MISMATCH) and StoreUnavailable. One round trip for the
-        append and those of `Projections.project`.
+        append, plus those of `Projections.project`.
         """
         events = await self._log.append(bodies, idempotency_key)
         await self._projections.project(events, Mode.REQUEST)

@@ -52,7 +52,7 @@ class Rejected(GraphError):
 
 
 class BadPaging(GraphError):
-    """The arguments of a connection are invalid: first or last out of range, or a cursor that is not of this list."""
+    """The arguments of a connection are invalid: first or last out of range, or a cursor of another list."""
 
 
 class BadFilter(GraphError):

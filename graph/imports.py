@@ -1,4 +1,4 @@
-"""Imports: append and project events of the past in bulk.
+"""Imports: append and project past events in bulk.
 
 An import records a note about its source in the store. An interrupted import is recognised by its note and continues
 where the log ends. Its events are projected without fan-out, and all home caches are deleted at its end. Until then
@@ -46,7 +46,7 @@ class Imports:
         return note
 
     async def begin(self, note: str) -> str:
-        """Record a note unless there is one, and return the recorded note. Two round trips."""
+        """Record a note unless one exists, and return the recorded note. Two round trips."""
         await self._store.run("SET", keys.IMPORT, note, "NX")
         return await self.note() or note
 
@@ -54,8 +54,8 @@ class Imports:
         """Append and project a batch of events, in order of their numbers, and advance the watermark.
 
         The newest batch may be repeated, which completes it after a crash. The logins of new users must be claimed
-        before. Events older than the log's retention are counted in the log but not stored. Raises OutOfStep if the log
-        already has newer events.
+        beforehand. Events older than the log's retention are counted in the log but not stored. Raises OutOfStep if the
+        log already has newer events.
         """
         first, last, end = events[0].number, await self._log.last(), events[-1].number
         if last >= first and last != end:
@@ -99,7 +99,7 @@ class Imports:
         await self._store.send([advance])
 
     async def end(self, note: str) -> None:
-        """Delete all home caches, tidy the log and replace the note, after the last batch.
+        """Delete all home caches, clean up the log and replace the note, after the last batch.
 
         One round trip for about every 1,000 keys in the store.
         """

@@ -1,4 +1,4 @@
-"""The keys of the store. Only this module spells them.
+"""The keys of the store. Only this module builds them.
 
 A cluster hashes the part in `{…}`: all keys of one user share a slot, and so do all keys of the log.
 
@@ -82,7 +82,7 @@ def networks(login: str) -> str:
 
 
 def rate(holder: str) -> str:
-    """Return the key of the rates of a holder: a viewer or an address."""
+    """Return the key of a holder's rates. A holder is a viewer or an address."""
     return f"rate:{{{holder}}}"
 
 
@@ -122,12 +122,12 @@ def gone(versioned_set: str) -> str:
 
 
 def cold(author: int) -> str:
-    """Return the key of the number of an author's archived posts."""
+    """Return the key of the count of an author's archived posts."""
     return f"cold:{{{author}}}"
 
 
 def delivery(author: int) -> str:
-    """Name the delivery mode of an author."""
+    """Return the key of an author's delivery mode."""
     return f"delivery:{{{author}}}"
 
 

@@ -3,7 +3,7 @@
 The id of a user or post is the number of the event that created it, and contains the time: 41 bits of milliseconds
 since 2020 and 12 bits of sequence (`graph.log.numbers`).
 
-Records of which a page holds many are named tuples, which are built twice as fast as frozen dataclasses.
+The records that fill pages are named tuples, which are built twice as fast as frozen dataclasses.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class User(NamedTuple):
 
 
 class Permission(StrEnum):
-    """What only some users may do. The names are part of the log and of the command line."""
+    """An action that only some users may perform. The names are part of the log and of the command line."""
 
     FIREHOSE = "firehose"
     """Subscribe to the events of all users at once."""
@@ -181,4 +181,4 @@ new_relationship: Callable[[tuple[int, int, int | None, int | None]], Relationsh
     tuple.__new__,
     Relationship,
 )
-"""Build a record from the tuple of its fields, without running Python code per record."""
+"""Builds a record from a tuple of its fields without running Python code per record."""

@@ -17,7 +17,7 @@ from graph.model import MAX_NUMBER, Page
 T = TypeVar("T")
 
 MAX_PAGE = 100
-LOG_CURSOR_HINT = "a subscription takes a log cursor: a page's `liveCursor` or an event's `cursor`"
+LOG_CURSOR_HINT = "a subscription requires a log cursor: a page's `liveCursor` or an event's `cursor`"
 
 
 class CursorKind(Enum):
@@ -56,7 +56,7 @@ def encode_texts(texts: Sequence[str]) -> list[str]:
 
 
 def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int:
-    """Return the number in a cursor. Raises BadPaging for anything else than a cursor of this kind of list."""
+    """Return the number in a cursor. Raises BadPaging for anything other than a cursor of this kind of list."""
     live = kind is CursorKind.LOG
     message = f"'{argument}' is not a cursor of this API{f'; {LOG_CURSOR_HINT}' if live else ''}."
     try:
@@ -69,7 +69,7 @@ def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int
     if not valid or encode_cursor(kinds[name], int(digits)) != cursor:
         raise BadPaging(message)
     if name != kind.value:
-        wanted = LOG_CURSOR_HINT if live else f"this list takes a {kind.value} cursor"
+        wanted = LOG_CURSOR_HINT if live else f"this list requires a {kind.value} cursor"
         raise BadPaging(f"'{argument}' is a {name} cursor; {wanted}.")
     return int(digits)
 
@@ -78,7 +78,7 @@ def decode_cursor(kind: CursorKind, cursor: str, argument: str = "after") -> int
 class Window:
     """The entries that a page asks for: `count` of those with a number between `low` and `high`, both exclusive.
 
-    A `forward` page (first) has the newest of them, the others (last) the oldest. Both are ordered newest first.
+    A `forward` page (first) has the newest of them, a backward page (last) the oldest. Both are ordered newest first.
     """
 
     count: int
@@ -101,9 +101,9 @@ class Window:
         Raises BadPaging unless exactly one of first and last is given, from 1 to 100, with cursors of this kind.
         """
         if first is None and last is None:
-            raise BadPaging(f"Give 'first' or 'last', from 1 to {MAX_PAGE}: the number of entries to return.")
+            raise BadPaging(f"Specify 'first' or 'last', from 1 to {MAX_PAGE}: the number of entries to return.")
         if first is not None and last is not None:
-            raise BadPaging("Give either 'first' or 'last', not both.")
+            raise BadPaging("Specify either 'first' or 'last', not both.")
         name, count = ("first", first) if first is not None else ("last", last)
         if count is None or not 1 <= count <= MAX_PAGE:
             raise BadPaging(f"'{name}' must be from 1 to {MAX_PAGE}, not {count}.")

@@ -62,7 +62,7 @@ class Posts:
         location: Location | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
-        """Publish and return a post. The first followers have it then; workers push it to the others.
+        """Publish and return a post. The first followers have it on return; workers push it to the others.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post of a
         repeated key was deleted. Four round trips, and one more per 1,000 of the first followers.
@@ -78,7 +78,9 @@ class Posts:
         [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
         if key is not None and (await self.get_many([event.number]))[0] is None:
             raise Rejected.because(
-                ProblemCode.NOT_FOUND, "The post of this idempotency key was deleted. Use a new key.", "idempotencyKey"
+                ProblemCode.NOT_FOUND,
+                "The post with this idempotency key was deleted. Use a new key.",
+                "idempotencyKey",
             )
         return published_post(event.number, body)
 

@@ -3,7 +3,7 @@
 The algorithm is GCRA, the generic cell rate algorithm of ITU-T I.371: a bucket holds `burst` units and refills evenly.
 The store keeps one number for each rate of a holder, the time at which the bucket will be full. A script charges all
 rates of a holder, or none. The charge is sent together with the first reads of a request (`Store.ask`), without a round
-trip of its own. While the store does not answer, each process counts alone.
+trip of its own. While the store does not answer, each process counts on its own.
 
 With an `advance`, a process takes that many units more than it needs, and spends them on later requests without asking
 the store. Units that are not spent within the rate's period are lost. All processes together admit at most what one
@@ -74,7 +74,7 @@ class Decision(NamedTuple):
 
 
 class Bucket:
-    """What a process knows of one bucket: when it will be full, and the units taken in advance with their expiry."""
+    """What a process knows about one bucket: when it will be full, and the units taken in advance with their expiry."""
 
     __slots__ = ("advance", "advance_expires_at", "full_at")
 
@@ -112,7 +112,7 @@ class PendingCharge:
         return self._decisions
 
     def forget(self) -> None:
-        """Do not wait for the decisions. The charge is applied all the same."""
+        """Discard the decisions. The charge is still applied."""
         self._reply.add_done_callback(_retrieve)
 
 
@@ -136,7 +136,7 @@ class Rates:
         return _decision((rate, cost), bucket.full_at - now, bucket.advance, charged=True)
 
     def charge(self, holder: str, charges: Sequence[Charge]) -> PendingCharge:
-        """Send a charge of the rates of a holder: all, or none if one of them would be exceeded.
+        """Charge several rates of a holder: all of them, or none if one would be exceeded.
 
         The charge shares the round trip of reads in the same event-loop ticks. No round trip if this process already
         knows that the charge is refused.
@@ -239,7 +239,7 @@ def _decision(charge: Charge, wait: float, advance: float, *, charged: bool) -> 
 
 
 def _missing(rate: Rate, cost: int, wait: float, advance: float) -> float:
-    """Return the seconds until a charge succeeds, 0 if it succeeds now."""
+    """Return the seconds until a charge would succeed, 0 if it would succeed now."""
     missing = max(0.0, wait) + (min(cost, rate.burst) - advance) * rate.unit_seconds - rate.full_seconds
     return missing if missing > 1e-6 else 0.0
 

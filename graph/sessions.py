@@ -30,7 +30,7 @@ class Sessions:
         self._ended: LRUCache[tuple[int, str], None] = LRUCache(MAX_REMEMBERED_ENDED)
 
     async def start(self, user: int) -> Session:
-        """Start and return a session. Beyond `MAX_SESSIONS`, those that expire first end. One round trip."""
+        """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip."""
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
         session = secrets.token_urlsafe(16)

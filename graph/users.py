@@ -54,7 +54,7 @@ class Users:
         return self._ids.get(folded_login(login) or "")
 
     async def ids_of_logins(self, logins: Sequence[str]) -> list[int | None]:
-        """Return ids by login, whatever its case; None for unknown logins.
+        """Return ids by login, ignoring case; None for unknown logins.
 
         The id of a login never changes, so it is remembered. One round trip for the others.
         """
@@ -131,7 +131,7 @@ class Users:
         raise login_taken()
 
     async def _settle(self, login: str, body: UserCreated) -> User | None:
-        """Commit a claimed sign-up and return the user, None if another sign-up got the account."""
+        """Commit a claimed sign-up and return the user, or None if another sign-up won the login."""
         try:
             [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))
         except Rejected:
@@ -213,7 +213,7 @@ class Users:
         return await self._change_permission(PermissionRevoked(user, permission.value))
 
     async def _change_permission(self, body: PermissionGranted | PermissionRevoked) -> bool:
-        """Commit the change in any case: an opposite one may be in the log and not be projected yet."""
+        """Commit the change even if it seems redundant: the log may hold an unprojected opposite change."""
         [[id_, number]] = await self._store.read(
             [("HMGET", keys.user(body.user), "id", keys.permission(body.permission))]
         )
@@ -234,7 +234,7 @@ def sum_post_counts(replies: Sequence[Any]) -> list[int]:
 
 
 def is_granted(number: str | None) -> bool:
-    """Return True if the number of a permission's last change means that it is granted: it is negative if revoked."""
+    """Return True if a permission is granted: the number of its last change is negative if it was revoked."""
     return number is not None and int(number) > 0
 
 
@@ -249,5 +249,5 @@ def login_taken() -> Rejected:
 
 
 def wrong_credentials() -> Rejected:
-    """Return the rejection of a log-in. It does not tell whether the login exists."""
+    """Return the rejection of a log-in. It does not reveal whether the login exists."""
     return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "The login or the password is wrong.")

@@ -154,7 +154,7 @@ def _weakness(password: str, login: str, name: str) -> str | None:
     """Return the reason why a password is too weak, or None."""
     folded = password.strip().casefold()
     if len(password) < MIN_PASSWORD:
-        return f"The password has {len(password)} characters; it needs at least {MIN_PASSWORD}."
+        return f"The password has {len(password)} characters; the minimum is {MIN_PASSWORD}."
     if is_monotonous(password):
         return "The password is one repeated character or white space. Choose another one."
     if folded in (login.casefold(), name.casefold()):

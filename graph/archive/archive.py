@@ -26,9 +26,9 @@ IDS_PER_QUERY = 2000
 class Archive:
     """The archive at one URL. Connects on first use.
 
-    Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds.
-    A write may then have been committed or not; repeating it is safe. With `migrates=False`, an outdated schema
-    raises SchemaOutdated. The constructor raises ValueError if the URL is not valid.
+    Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds. A
+    write may nevertheless have been committed; repeating it is safe. With `migrates=False`, an outdated schema raises
+    SchemaOutdated. The constructor raises ValueError if the URL is not valid.
     """
 
     def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS, migrates: bool = True) -> None:
@@ -47,11 +47,11 @@ class Archive:
         await self.database.migrate()
 
     async def schema_state(self) -> SchemaState:
-        """Return whether the schema is absent, outdated or current. Create nothing. Raises SchemaTooNew."""
+        """Return whether the schema is absent, outdated or current, without creating it. Raises SchemaTooNew."""
         return await self.database.schema_state()
 
     async def identity(self) -> str:
-        """Return the random id of this archive, which was created with the tables."""
+        """Return the random id of this archive, which was generated when the tables were created."""
 
         async def work(connection: AsyncConnection) -> str:
             return str((await connection.execute(select(IDENTITY.c.id))).scalar_one())
@@ -110,7 +110,7 @@ class Archive:
         return await self._transaction(work)
 
     async def floors(self, author: int) -> Floors:
-        """Return the floors of an author; both are 0 at first. One query."""
+        """Return the floors of an author; both are initially 0. One query."""
 
         async def work(connection: AsyncConnection) -> Floors:
             row = (await connection.execute(select(FLOORS).where(FLOORS.c.author == author))).one_or_none()

@@ -65,12 +65,12 @@ class Archiver:
                 await self.work()
             except ArchiveUnavailable as outage:
                 self.failures += 1
-                logger.warning("The archive is unavailable; posts stay in the store: %s", outage.reason)
+                logger.warning("The archive is unavailable; posts remain in the store: %s", outage.reason)
             except StoreUnavailable as outage:
-                logger.warning("The store is unavailable; the archiver retries: %s", outage.reason)
+                logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
             except Exception:
                 self.failures += 1
-                logger.exception("The archiver failed; it retries")
+                logger.exception("The archiver failed and will retry")
             await asyncio.sleep(INTERVAL_SECONDS)
 
     async def work(self) -> None:
@@ -178,7 +178,7 @@ class Archiver:
         )
 
     async def _trim(self, author: int, old: int, new: int) -> bool:
-        """Remove the archived posts from the hot timeline if they equal the rows. Return whether that is done.
+        """Remove the archived posts from the hot timeline if they equal the rows. Return True if they were removed.
 
         Delete the rows of posts that were deleted in the meantime. Keep a row whose post is neither hot nor deleted:
         that is damage, and the row may be the last copy of the post.

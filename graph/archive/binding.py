@@ -25,10 +25,10 @@ class ArchiveBinding:
         self._checked = False
 
     async def check(self) -> None:
-        """Check that the store's older posts, if there are any, are in this process's archive.
+        """Check that this process's archive holds the store's older posts, if there are any.
 
-        Raises ArchiveUnavailable if the archive does not answer or none is configured, and WrongArchive. One round
-        trip and one query; nothing after the first success.
+        Raises ArchiveUnavailable if the archive does not answer or none is configured, and WrongArchive. One round trip
+        and one query until the first success, then none.
         """
         if self._checked:
             return
@@ -36,7 +36,7 @@ class ArchiveBinding:
         if identity is None:
             return
         if self._archive is None:
-            raise ArchiveUnavailable("The store's older posts are in an archive, but none is configured here.")
+            raise ArchiveUnavailable("The store's older posts are in an archive, but no archive is configured.")
         if identity != await self._archive.identity():
             raise WrongArchive
         self._checked = True
@@ -67,5 +67,5 @@ class ArchiveBinding:
         except WrongArchive as wrong:
             raise ArchiveUnavailable(wrong) from wrong
         if self._archive is None:
-            raise ArchiveUnavailable("No archive is configured here.")
+            raise ArchiveUnavailable("No archive is configured.")
         return self._archive

@@ -52,7 +52,7 @@ def read_url(text: str) -> URL:
     try:
         url = make_url(f"{DRIVERS[scheme]}://{rest}")
     except (exc.ArgumentError, ValueError):
-        raise ValueError(f"is not a URL like {scheme}://user:password@host:port/database") from None
+        raise ValueError(f"must have the form {scheme}://user:password@host:port/database") from None
     if url.port is not None and not 0 < url.port < 65536:
         raise ValueError("must have a port from 1 to 65535, or none")
     kind = url.get_backend_name()
@@ -136,8 +136,8 @@ class Database:
     async def transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in its own transaction, commit it, and return its result. Upgrade the schema first if needed.
 
-        Raises ArchiveUnavailable if the database does not answer in time; the work may then be committed or not.
-        If the caller is cancelled, the transaction continues.
+        Raises ArchiveUnavailable if the database does not answer in time; the work may nevertheless have been
+        committed. If the caller is cancelled, the transaction continues.
         """
         return await self._with_timeout(self._transact(work))
 
@@ -194,7 +194,7 @@ class Database:
         self._migration = None
 
     async def schema_state(self) -> SchemaState:
-        """Return the state of the schema. Create nothing. Raises ArchiveUnavailable and SchemaTooNew."""
+        """Return the state of the schema without creating it. Raises ArchiveUnavailable and SchemaTooNew."""
         if self.kind == "sqlite" and not await asyncio.to_thread(Path(str(self.url.database)).is_file):
             return SchemaState.ABSENT
         return await self._with_timeout(
@@ -229,7 +229,7 @@ class Database:
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an error means that the database cannot work now, and not a mistake in this program."""
+    """Return True if an error indicates an outage of the database rather than a bug in this program."""
     if isinstance(error, OUTAGES):
         return True
     if isinstance(error, exc.DBAPIError):

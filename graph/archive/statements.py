@@ -1,7 +1,7 @@
-"""The archive's tables, and the statements that need a form of their own for each database.
+"""The archive's tables, and the statements that differ between databases.
 
 The statements force a scan of the index (author, id) per author and read ids first, then the rows. Without that,
-optimizers choose a scan of the whole table even for a few authors, because `id` is the primary key and the sort order.
+optimizers choose a full table scan even for a few authors, because `id` is the primary key and the sort order.
 """
 
 from collections.abc import Collection, Sequence
@@ -77,7 +77,7 @@ def in_window() -> ColumnElement[bool]:
 
 
 def merged_by_list(authors: Collection[int], forward: bool) -> Select[Any]:
-    """Return the merge statement for SQLite: one index scan per author, each ended early.
+    """Return the merge statement for SQLite: one index scan per author, each stopped early.
 
     Without INDEXED BY, SQLite scans the table for long lists of authors.
     """

@@ -15,13 +15,13 @@ C = TypeVar("C", bound=Change)
 
 
 def size_of(update: Change) -> int:
-    """Return about how many bytes of memory an update takes."""
+    """Return the approximate memory use of an update, in bytes."""
     post = getattr(update, "post", None)
     return RECORD_BYTES + sys.getsizeof(getattr(post, "text", ""))
 
 
 class Buffer(Generic[C]):
-    """The updates that wait for one subscription: `MAX_BYTES` at most, including those it took last.
+    """The updates that wait for one subscription, at most `MAX_BYTES` including those taken last.
 
     An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
     `cut_off` is the reason. `waiting_since` is the event loop's time at which the oldest waiting update was added.
@@ -77,7 +77,7 @@ class Buffer(Generic[C]):
             raise self._error
 
     def take(self) -> list[C]:
-        """Remove and return the next updates, `TAKE_BATCH` at most; they count as buffered until the next `wait`."""
+        """Remove and return the next updates, at most `TAKE_BATCH`; they count as buffered until the next `wait`."""
         taken, self._updates = self._updates[:TAKE_BATCH], self._updates[TAKE_BATCH:]
         self._taken_at = asyncio.get_running_loop().time()
         self._taken_size = sum(map(size_of, taken))

@@ -19,7 +19,7 @@ async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
 
 
 async def withhold_deleted(posts: Posts, updates: Sequence[C], checked_at: float) -> AsyncGenerator[C]:
-    """Yield updates one by one, without the posts that are deleted before their turn comes.
+    """Yield updates one by one, omitting posts that are deleted before they are sent.
 
     `checked_at` is the event loop's time of the last check. The remaining updates are checked again, in one round trip,
     when more than `RECHECK_SECONDS` have passed because the client was slow.

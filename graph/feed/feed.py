@@ -1,7 +1,7 @@
 """The live feed: subscriptions to home timelines and to filtered events.
 
 One reader follows the log for all subscriptions of a process. The feed passes each event to the live subscriptions it
-concerns, which it finds through two indexes; `graph.feed.subscription` shows how a subscription gets there.
+concerns, which it finds through two indexes; `graph.feed.subscription` describes how a subscription becomes live.
 """
 
 import asyncio
@@ -72,8 +72,8 @@ class Feed:
         """Stream the changes of the viewer's home timeline in log order, each once. The first update is a Checkpoint.
 
         With `after`, the stream starts with the changes after that number; a Gap reports those that the log no longer
-        holds. A client that applies every update holds the home timeline. Raises SessionOver if the session has ended
-        or ends. Joining costs about five round trips.
+        holds. A client that applies every update has the current home timeline. Raises SessionOver if the session has
+        ended or ends. Joining costs about five round trips.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = HomeSource(viewer, self._follows, self._projections, self._homes)
@@ -91,8 +91,8 @@ class Feed:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
-        cannot find out what a deleted post said. A firehose requires a permission of the viewer: raises NotPermitted if
-        the viewer does not have it, or when it is revoked.
+        cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
+        does not have it, or when it is revoked.
 
         Replays of the same viewer take turns. `holder` says whose replays take turns if there is no viewer.
         """
@@ -111,7 +111,7 @@ class Feed:
     def watch(self, user: int, session: str, on_end: Callable[[], None]) -> Callable[[], None]:
         """Call `on_end` once when the session ends. Return a function that stops watching.
 
-        Log-outs are noticed at once, other ends within the time between two checkpoints.
+        Log-outs are noticed immediately, other ends within one checkpoint interval.
         """
         self._reader.start()
         return self._session_watch.watch((user, session), on_end)
@@ -122,11 +122,11 @@ class Feed:
         await self._session_watch.close()
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Look up which of the published posts are deleted already. One round trip if anything is live."""
+        """Look up which of the published posts have been deleted. One round trip if there are live subscriptions."""
         self._deleted = await deleted_posts(self._posts, events) if self._live else set()
 
     def receive(self, event: Event) -> int:
-        """Add the updates of an event to the buffers it concerns. Return their number."""
+        """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
         homes, filtered = self._homes.receivers(event), self._filters.matching(event)
         if not (homes or filtered) or event.number in self._deleted:
@@ -145,7 +145,7 @@ class Feed:
                 self._congested.add(buffer)
 
     async def throttle(self) -> None:
-        """Wait while more than half of the buffers are congested: then this process is slow, and not its clients.
+        """Wait while more than half of the buffers are congested: this process is slow then, not its clients.
 
         A few slow clients do not delay the others. The log keeps the events that are committed in the meantime.
         """
@@ -159,7 +159,7 @@ class Feed:
             await asyncio.sleep(THROTTLE_STEP_SECONDS)
 
     def lose_events(self) -> None:
-        """Cut all live subscriptions off, because the reader has skipped events: each joins again and finds its gap."""
+        """Cut off all live subscriptions after skipped events: each joins again and reports its gap."""
         self._homes.clear()
         for buffer in self._live:
             buffer.cut(GapReason.RETENTION)

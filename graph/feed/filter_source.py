@@ -31,8 +31,8 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
-    Replayed deletions match every keyword and every box. Otherwise a client could subscribe with guesses at the words
-    or the place of a post that is already deleted and learn from the answers.
+    Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
+    deleted post and confirm the guess by subscribing.
     """
 
     def __init__(self, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:

@@ -20,7 +20,8 @@ MAX_KEYWORD_TERMS = 2000  # in all keywords together
 MAX_WORDS = 25
 MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
-"""Characters of a keyword before folding: the most and longest words, decomposed, each with `#` and a space."""
+"""The limit of a keyword's characters before folding: the most and longest words, decomposed, each with `#` and a
+space."""
 BOX_TERMS = 16  # a box covers at most so many grid cells
 MAX_QUOTED = 40
 SHARE_BITS = 53  # a float holds so many bits exactly
@@ -48,7 +49,7 @@ class Box:
     east: float
 
     def contains(self, latitude: float, longitude: float) -> bool:
-        """Return True if a place is in the box. Longitudes 180 and -180 are the same meridian."""
+        """Return True if a location is in the box. Longitudes 180 and -180 are the same meridian."""
         if not self.south <= latitude <= self.north:
             return False
         return self._spans(longitude) or (abs(longitude) == 180 and self._spans(-longitude))
@@ -63,8 +64,8 @@ class Traits:
     """The properties of an event that filters look at.
 
     `users` are the author of a post, or both sides of a follow. `sample_key` is the number that decides which samples
-    the event is in. A deletion has no place and matches every box. A deletion without the digest of its post, as older
-    versions wrote it, has `unknown_terms` and matches every keyword.
+    the event is in. A deletion has no location and matches every box. A deletion without the digest of its post, as
+    older versions wrote it, has `unknown_terms` and matches every keyword.
     """
 
     __slots__ = ("_body", "_share", "_terms", "kind", "place", "sample_key", "unknown_terms", "users")
@@ -193,7 +194,7 @@ class EventFilter:
 
     @property
     def reads_posts(self) -> bool:
-        """Return True if the filter depends on the content of posts: on their words or their place."""
+        """Return True if the filter depends on the content of posts: on their words or their location."""
         return self.keywords is not None or self.within is not None
 
     def matches(self, event: Event) -> bool:
@@ -245,7 +246,7 @@ def _check_length(field: str, entries: Sequence[object] | None, limit: int | Non
     if entries is None:
         return
     if not entries:
-        raise BadFilter(f"'{field}' must not be empty. Add an entry, or leave the field out.")
+        raise BadFilter(f"'{field}' must not be empty. Add an entry, or omit the field.")
     if limit is not None and len(entries) > limit:
         raise BadFilter(f"'{field}' has {len(entries):,} entries; the limit is {limit:,}. Send fewer.")
 
@@ -276,8 +277,8 @@ def _check_terms(keywords: Collection[Keyword]) -> None:
     terms = _terms_of(keywords)
     if terms > MAX_KEYWORD_TERMS:
         raise BadFilter(
-            f"'keywords' has {terms:,} terms; the limit is {MAX_KEYWORD_TERMS:,}. Remove some. A word or hashtag has "
-            "one term; a phrase of a script without spaces has one for each pair of neighbouring characters."
+            f"'keywords' has {terms:,} terms; the limit is {MAX_KEYWORD_TERMS:,}. Remove some. A word or hashtag is "
+            "one term; a phrase in a script without spaces has one for each pair of neighbouring characters."
         )
 
 
@@ -287,4 +288,4 @@ def _check_box(box: Box) -> None:
         if not -limit <= degrees <= limit:
             raise BadFilter(f"'within.{name}' must be from -{limit} to {limit} degrees, not {degrees}.")
     if box.south > box.north:
-        raise BadFilter("'within.south' must not lie north of 'within.north'.")
+        raise BadFilter("'within.south' must not be greater than 'within.north'.")

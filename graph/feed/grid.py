@@ -16,9 +16,9 @@ Cell: TypeAlias = tuple[int, int, int]
 
 
 class Grid(Generic[V]):
-    """Values by box. A value is stored in the cells of the finest level in which its box covers `BOX_TERMS` at most.
+    """Values by box. A value is stored in the cells of the finest level in which its box covers at most `BOX_TERMS`.
 
-    Finding the values near a place costs one look-up for each level in use.
+    Finding the values near a location costs one look-up for each level in use.
     """
 
     __slots__ = ("_cells", "_levels")
@@ -42,7 +42,7 @@ class Grid(Generic[V]):
         self._cells.remove_all(cells, value)
 
     def near(self, latitude: float, longitude: float) -> Iterator[V]:
-        """Yield the values whose boxes contain a place, each once, and some whose boxes are close to it."""
+        """Yield the values whose boxes contain a location, each once, and some whose boxes are close to it."""
         for level in self._levels:
             columns = 1 << level
             yield from self._cells[level, _row(latitude, columns), _column(longitude, columns) % columns]
@@ -63,7 +63,7 @@ def _covering(box: Box) -> tuple[int, list[Cell]]:
 
 
 def _column(longitude: float, columns: int) -> int:
-    """Return the column of a longitude. Longitude 180 is in the first column again, one turn further."""
+    """Return the column of a longitude. Longitude 180 returns `columns`, which stands for the first column."""
     return int((longitude + 180) / 360 * columns)
 
 

@@ -117,15 +117,15 @@ class HomeSource(Source[HomeChange]):
         self._applied_upto = 0
 
     async def load(self) -> None:
-        """Read whom the viewer follows. One round trip."""
+        """Load the users that the viewer follows. One round trip."""
         self._followed = {*await self._follows.followed_by(self._viewer)}
         self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply the viewer's follows and unfollows.
 
-        Events may be older than what was loaded. They then restore an earlier state for a while, until the events that
-        follow have been applied too.
+        Events may be older than the loaded state. They then restore an earlier state temporarily, until the later
+        events have been applied too.
         """
         for event in events:
             match event.body:
@@ -137,7 +137,7 @@ class HomeSource(Source[HomeChange]):
                     pass
 
     def join(self, head: int) -> None:
-        """Note that follows are applied up to the event `head`."""
+        """Record that follows have been applied up to the event `head`."""
         self._applied_upto = head
 
     async def before_update(self, update: HomeChange, unprojected: Unprojected) -> None:

@@ -1,6 +1,6 @@
 """Inverted indexes of filters, one for each kind of criterion.
 
-A *value* stands for a filter. The indexes know nothing else about it.
+A *value* represents a filter and is opaque to the indexes.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -70,8 +70,8 @@ class IndexedKeyword(Generic[V]):
 class KeywordIndex(Generic[V]):
     """Values by the keywords of their filters, and by their users if they have both. Equal keywords are stored once.
 
-    A keyword is indexed under only one of its terms, the one with the fewest keywords so far. So keywords that contain
-    a common word are not looked at for each text with that word.
+    A keyword is indexed under only one of its terms, the one with the fewest keywords so far. A text with a common word
+    is therefore not compared with every keyword that contains the word.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class KeywordIndex(Generic[V]):
 
 
 class BoxIndex(Generic[V]):
-    """Values by the boxes of their filters, and all values that match deletions, which have no place."""
+    """Values by the boxes of their filters, and all values that match deletions, which have no location."""
 
     def __init__(self) -> None:
         self._grid: Grid[V] = Grid()
@@ -163,7 +163,7 @@ class BoxIndex(Generic[V]):
             self._matching_deletions = without_value(self._matching_deletions, value)
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Return the values near the place of a post; for a deletion, all values that match deletions."""
+        """Return the values near the location of a post; for a deletion, all values that match deletions."""
         if traits.kind is EventKind.POST_DELETED:
             return self._matching_deletions
         return () if traits.place is None else self._grid.near(*traits.place)

@@ -1,4 +1,4 @@
-"""Posting lists: the values under each key of an inverted index, in little memory while they are few."""
+"""Posting lists: the values under each key of an inverted index. Short lists take little memory."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
@@ -9,7 +9,7 @@ V = TypeVar("V", bound=Hashable)
 
 FEW = 32
 SPARE_ROOM = 8
-"""A dictionary is copied when it once had so many times its keys, because dictionaries do not shrink by themselves."""
+"""A dictionary is copied when it once had this many times its current keys, because dictionaries do not shrink."""
 
 Values: TypeAlias = tuple[V, ...] | set[V]
 """Distinct values: a tuple if they are few, because it takes a fifth of the memory of a set, otherwise a set."""
@@ -36,7 +36,7 @@ def without_value(values: Values[V], value: V) -> Values[V]:
 
 
 def intersection(some: Values[V], others: Values[V]) -> set[V]:
-    """Return the values that are in both, in O(n) of the smaller if one of them is a set."""
+    """Return the values that are in both. O(n) in the size of the smaller if one of them is a set."""
     if isinstance(others, set):
         return others.intersection(some)
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
@@ -56,12 +56,12 @@ class PostingLists(Generic[K, V]):
         self._most = 0
 
     def __getitem__(self, key: K) -> Values[V]:
-        """Return the values under a key, which may be none."""
+        """Return the values under a key, empty if there are none."""
         found = self._lists.get(key, ())
         return found if isinstance(found, tuple | set) else (found,)
 
     def __len__(self) -> int:
-        """Return how many keys have values."""
+        """Return the number of keys with values."""
         return len(self._lists)
 
     def __contains__(self, key: K) -> bool:

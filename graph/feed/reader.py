@@ -33,7 +33,7 @@ class Listener(Protocol):
         ...
 
     def receive(self, event: Event) -> int:
-        """Receive the next event. Return to how many subscriptions it was passed on."""
+        """Receive the next event. Return the number of subscriptions it was passed on to."""
         ...
 
     async def throttle(self) -> None:
@@ -41,13 +41,13 @@ class Listener(Protocol):
         ...
 
     def lose_events(self) -> None:
-        """Note that events were skipped: retention removed them before they were read, or a failover lost them."""
+        """Handle skipped events: retention removed them before they were read, or a failover lost them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a replay: events, up to the number `upto`. If `lost`, the log no longer holds events up to there."""
+    """A part of a replay: the events up to the number `upto`. If `lost`, the log no longer holds all of them."""
 
     events: Sequence[Event]
     upto: int
@@ -55,7 +55,7 @@ class Part:
 
 
 class Recent:
-    """The newest events, all after the number `since`, in memory: most replays need no others."""
+    """The newest events, all after the number `since`, in memory, which suffice for most replays."""
 
     def __init__(self, since: int, events: Sequence[Event] = ()) -> None:
         self.since = since
@@ -91,7 +91,7 @@ class LogReader:
         self.head = 0
 
     def start(self) -> None:
-        """Start reading, unless the reader runs already."""
+        """Start reading, unless the reader is already running."""
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -117,7 +117,7 @@ class LogReader:
     async def replay(self, after: int, limit: int | None = None) -> AsyncGenerator[Part]:
         """Yield the events after a number in parts of `limit`, until the head is reached.
 
-        When the generator ends, the caller has seen every event up to the head of that moment. A part costs one round
+        When the generator ends, the caller has seen every event up to the head at that time. A part costs one round
         trip unless its events are in memory. Other tasks run after each part.
         """
         while after < self.head:

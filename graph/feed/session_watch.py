@@ -65,7 +65,7 @@ class SessionWatch:
                 pass
 
     async def check(self, claims: Sequence[Claim]) -> None:
-        """End those of the claims that are no longer valid. At most two round trips. Raises StoreUnavailable."""
+        """End the claims that are no longer valid. At most two round trips. Raises StoreUnavailable."""
         sessions = [(user, what) for user, what in claims if not isinstance(what, Permission)]
         if sessions:
             for claim, live in zip(sessions, await self._sessions.are_live(sessions), strict=True):

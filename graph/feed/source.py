@@ -1,4 +1,4 @@
-"""What a subscription subscribes to: the interface of its source of updates."""
+"""The interface of the sources from which subscriptions get their updates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,7 +8,7 @@ from graph.feed.buffer import Buffer, C
 from graph.log.events import Event
 
 Unprojected: TypeAlias = Callable[[], AsyncGenerator[Sequence[Event]]]
-"""Yields the events that may not be projected yet, up to the reader's head, as far as they are in memory."""
+"""Yields the events that may not be projected yet, up to the reader's head, if they are in memory."""
 
 
 class Source(ABC, Generic[C]):
@@ -22,7 +22,7 @@ class Source(ABC, Generic[C]):
     """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
 
     reads_posts: bool = False
-    """Whether the selection depends on the content of posts: on their words or their place."""
+    """Whether the selection depends on the content of posts: on their words or their location."""
 
     async def load(self) -> None:
         """Read the state from the store."""
@@ -33,7 +33,7 @@ class Source(ABC, Generic[C]):
         return
 
     def join(self, head: int) -> None:
-        """Note that the state is up to date with the event `head`."""
+        """Record that the state is up to date with the event `head`."""
         return
 
     async def before_update(self, update: C, unprojected: Unprojected) -> None:
@@ -42,7 +42,7 @@ class Source(ABC, Generic[C]):
 
     @abstractmethod
     def select(self, events: Sequence[Event]) -> list[Event]:
-        """Return the replayed events that the subscriber may get, whatever the content of posts is."""
+        """Return the replayed events that the subscriber may get, regardless of the content of posts."""
 
     @abstractmethod
     def updates_of(self, events: Sequence[Event]) -> list[C]:

@@ -36,7 +36,7 @@ PROGRESS_SECONDS = 1.0  # a replay waits so long for a lagging reader before it 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all subscriptions of a process share. `live` are the buffers of those that are live."""
+    """The state shared by all subscriptions of a process. `live` are the buffers of live subscriptions."""
 
     log: Log
     posts: Posts
@@ -49,7 +49,7 @@ class Shared:
 class Subscription(Generic[C]):
     """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
 
-    It ends when one of the claims does: they are checked once, as the subscription joins, and watched from before that.
+    The subscription ends when one of its claims ends. Claims are watched, and then checked once, on joining.
     `_position` is the number up to which all updates have been sent.
     """
 
@@ -114,7 +114,7 @@ class Subscription(Generic[C]):
         return joined
 
     async def _load(self) -> None:
-        """Load what is projected, and apply the events after the watermark, which may not be projected."""
+        """Load the projected state, and apply the events after the watermark, which may not be projected."""
         watermark = await self._shared.log.watermark()
         await self._source.load()
         async with aclosing(self._shared.reader.replay(watermark)) as parts:
@@ -130,7 +130,7 @@ class Subscription(Generic[C]):
         """Yield the updates of events that are in the log already, until the position is the reader's head.
 
         `past` is the end of the log when the subscription began. If the reader is behind `past`, wait for it: live
-        events are matched by the content of posts, which must not happen to deletions that are in the past.
+        events are matched by the content of posts, and past deletions must not be.
         """
         log, reader = self._shared.log, self._shared.reader
         if self._position > joined and self._position > (last := await log.last()):
@@ -206,7 +206,7 @@ class Subscription(Generic[C]):
             self._source.unregister(buffer)
 
     async def _next(self, update: C) -> C:
-        """Return an update once everything is ready for it, and move the position."""
+        """Prepare for an update, advance the position and return the update."""
         await self._source.before_update(update, self._unprojected)
         self._buffer.raise_error()
         self._position = update.number

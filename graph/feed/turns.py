@@ -32,11 +32,11 @@ class Turns:
         self._paused_until = 0.0
 
     def __len__(self) -> int:
-        """Return how many replays run or wait."""
+        """Return the number of running and waiting replays."""
         return len(self._running) + sum(map(len, self._waiting.values()))
 
     async def enter(self, turn: "Turn") -> None:
-        """Wait until the replay may run. Return at once if it runs already."""
+        """Wait until the replay may run. Return immediately if it already runs."""
         if turn in self._running:
             return
         loop = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ class Turns:
             self._start_waiting(asyncio.get_running_loop().time())
 
     def pause(self) -> float:
-        """Return how many seconds a replay must pause before its next step."""
+        """Return the seconds that a replay must pause before its next step."""
         now = asyncio.get_running_loop().time()
         if now - self._last_step > IDLE_SECONDS:
             self._working_since = now
@@ -84,7 +84,7 @@ class Turns:
             self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS / 2, self._revoke)
 
     def _revoke(self) -> None:
-        """End the turns that have lasted long enough or are not used, while other replays wait."""
+        """End turns that have expired or are unused while other replays wait."""
         self._timer = None
         now = asyncio.get_running_loop().time()
         for turn in list(self._running):
@@ -107,7 +107,7 @@ class Turns:
 
 
 class Turn:
-    """The place of one replay among the others. Until `queue` is called, the replay only pauses with the others."""
+    """The turn of one replay. Until `queue` is called, the replay does not queue, and only pauses between steps."""
 
     __slots__ = ("_queues", "_turns", "began", "holder", "last_step")
 

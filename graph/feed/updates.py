@@ -68,7 +68,7 @@ class PostPublished(Change):
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted(Change):
-    """A post was deleted that matched the filter, or may have matched it. `post` and `author` are ids."""
+    """A post that matched the filter, or may have matched it, was deleted. `post` and `author` are ids."""
 
     post: int
     author: int

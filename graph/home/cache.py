@@ -1,6 +1,6 @@
 """The home cache: the newest posts of a home timeline, complete above its floor.
 
-A viewer who has not read for a while has no cache. Fan-out skips the viewer, and the next read merges the authors'
+A viewer who has not read recently has no cache. Fan-out skips the viewer, and the next read merges the authors'
 timelines and rebuilds the cache. A follow or unfollow deletes the cache.
 
 A rebuild puts its token into the cache before it reads any timeline, and fan-out inserts posts into the cache from then
@@ -73,7 +73,7 @@ class HomeCache:
     def insertions(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
         """Return the commands that insert a post into the caches of followers who have a cache.
 
-        A command serves up to 1,000 viewers, on a cluster those of one slot.
+        A command covers up to 1,000 viewers; on a cluster, all of one slot.
         """
         return self._insertions(author, post, viewers, "")
 

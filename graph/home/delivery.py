@@ -46,7 +46,7 @@ class DeliveryModes:
     async def _promote(self, author: int, post: int, mode: str, *, take_over: bool) -> str:
         """Mark the author in every follower's cache, then set the mode to pull.
 
-        Each attempt has its own token. Only the newest attempt can finish, also if the author returned to push in
+        Each attempt has its own token. Only the newest attempt can finish, even if the author returned to push in
         between. 2 round trips, and 2 for every 1,000 followers.
         """
         if mode and not take_over and not mode.startswith(f"promoting:{post}:"):

@@ -31,7 +31,7 @@ async def merge_hot(
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
     With `push_only`, authors whose delivery mode is pull or promoting are skipped. A command merges up to 1,000
-    authors, on a cluster those of one slot.
+    authors; on a cluster, all of one slot.
     """
     commands: list[Command] = []
     requests: list[tuple[int, list[int]]] = []

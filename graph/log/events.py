@@ -12,7 +12,7 @@ from graph.model import time_of
 
 @dataclass(frozen=True, slots=True)
 class UserCreated:
-    """A user signed up. The nonce is that of the claim of the login. The event holds no secret."""
+    """A user signed up. The nonce is that of the login's claim. The event holds no secret."""
 
     login: str
     name: str
@@ -31,7 +31,7 @@ class ProfileChanged:
 
 @dataclass(frozen=True, slots=True)
 class PermissionGranted:
-    """A user got a permission."""
+    """A user was granted a permission."""
 
     user: int
     permission: str
@@ -39,7 +39,7 @@ class PermissionGranted:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRevoked:
-    """A user lost a permission."""
+    """A user's permission was revoked."""
 
     user: int
     permission: str

@@ -50,7 +50,7 @@ class Log:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
         Without an idempotency key, a random one makes redis-py's own retries safe. `times` date the events, for
-        imports; numbers ascend whatever the times are. Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for
+        imports; numbers ascend regardless of the times. Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for
         other events, OutOfStep if the first event cannot get the number `first`, and NumbersExhausted. Nothing is
         written then.
         """

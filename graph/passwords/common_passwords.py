@@ -7,7 +7,7 @@ MAX_PASSWORD = 128
 
 
 def is_common(password: str) -> bool:
-    """Return True if a password is among the 30,000 most common ones, whatever its case."""
+    """Return True if a password is among the 30,000 most common ones, ignoring case."""
     return password.strip().casefold() in _common_passwords()
 
 
@@ -18,7 +18,7 @@ def is_monotonous(password: str) -> bool:
 
 @cache
 def _common_passwords() -> frozenset[str]:
-    """Return the list of `zxcvbn` (MIT). It is loaded at the first sign-up: 15 MB, 40 ms.
+    """Return the password list of `zxcvbn` (MIT), loaded at the first sign-up: 15 MB, 40 ms.
 
     Only the list is used: zxcvbn's estimator takes O(n²) for a password of n characters.
     """

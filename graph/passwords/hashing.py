@@ -34,7 +34,7 @@ MAX_NICE = 19
 class Hashing:
     """Hashes and verifies passwords in threads, `CONCURRENT_HASHES` at once.
 
-    `hashes` is the number of hashes started, by which tests check that unknown logins cost as much as known ones.
+    `hashes` is the number of hashes started. Tests use it to check that unknown logins cost as much as known ones.
     """
 
     def __init__(self, hasher: PasswordHasher) -> None:

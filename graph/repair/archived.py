@@ -63,7 +63,7 @@ class ArchiveFloors:
         """Return the floors that contradict each other, and the unfinished moves that are not scheduled.
 
         For every author, freed <= store's floor <= archive's floor. The store's floor is read before and after the
-        archive's floors, so that a move in between is no difference.
+        archive's floors, so that a move in between is not reported as a difference.
         """
         if self._scope.archive is None:
             return [] if self._scope.archive_unreadable else await self._without_archive(authors)

@@ -44,7 +44,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class CacheProblem:
-    """A problem of a cache: a surplus member if `surplus` is True, otherwise a missing member."""
+    """A problem with a cache: a surplus member if `surplus` is True, otherwise a missing member."""
 
     kind: Kind
     surplus: bool
@@ -157,7 +157,7 @@ class HomeCaches:
         return [row.id for row in rows]
 
     async def _live_posts(self, posts: Collection[int]) -> dict[int, Post]:
-        """Return the posts among these that are not deleted, from the store or the archive."""
+        """Return those of the posts that are not deleted, from the store or the archive."""
         wanted = sorted(posts)
         records = await self._scope.records(wanted)
         found = {id_: post for id_, record in records.items() if (post := live_post(record)) is not None}
@@ -207,7 +207,7 @@ def _malformed(member: str) -> CacheProblem:
 def wrong_post(
     cache: Cache, missing: Iterable[int], extra: Iterable[int], live: Mapping[int, Post]
 ) -> CacheProblem | None:
-    """Return a problem with a post that only the timelines or only the cache holds. Deleted posts are no problem."""
+    """Return a problem with a post that only the timelines or only the cache holds. Deleted posts are ignored."""
     for post in sorted(missing):
         if post > cache.floor and post in live and live[post].author in cache.authors:
             text = f"does not hold post {post} by user {live[post].author}"

@@ -1,8 +1,8 @@
 """Repair: compares derived data with its source and corrects the differences.
 
-A repair runs while the system serves. It compares only events up to the watermark at its start. A difference counts
-only if a second comparison finds it again, after newer events have been projected. A correction never overwrites a
-newer change: it carries an event number, or compares and sets in one script. A repair can be stopped at any time; the
+A repair can run while the server is in use. It compares only events up to the watermark at its start. A difference
+counts only if a second comparison finds it again, after newer events have been projected. A correction never overwrites
+a newer change: it carries an event number, or compares and sets in one script. A repair can be stopped at any time; the
 next one continues.
 """
 
@@ -38,12 +38,12 @@ OnProgress: TypeAlias = Callable[[Part, int, int | None], None]
 TIMEOUT_SECONDS = 2.0
 POLL_SECONDS = 0.02
 CORRECTIONS_AT_ONCE = 500
-NO_ARCHIVE = "The store's older posts are in an archive, but no archive is configured here."
+NO_ARCHIVE = "The store's older posts are in an archive, but no archive is configured."
 WRONG_ARCHIVE = "The configured archive is not the one that holds the store's older posts."
 
 
 class Comparison(Protocol[S]):
-    """One comparison of one part: yields subjects in chunks, and compares any of them, repeatedly."""
+    """One comparison of one part: yields subjects in chunks, and can compare a subject again."""
 
     @property
     def part(self) -> Part:
@@ -56,7 +56,7 @@ class Comparison(Protocol[S]):
         ...
 
     def subjects(self) -> AsyncIterator[list[S]]:
-        """Yield the subjects to compare, in chunks. A subject may come twice."""
+        """Yield the subjects to compare, in chunks. A subject may be yielded twice."""
         ...
 
     async def compare(self, subjects: Sequence[S]) -> list[Difference[S]]:
@@ -85,9 +85,9 @@ class Repair:
     async def run(self, *, correct: bool, on_progress: OnProgress | None = None) -> Report:
         """Compare all parts and return the report. Correct the differences if `correct` is True.
 
-        Each comparison scans all keys of the store, with one round trip per 1,000 keys; the comparison's class names
-        its other costs. Memory is limited to one chunk: 500 owners and about 10,000 members. Accounts and follows are
-        compared before posts, and posts before home caches, so that one run corrects everything.
+        Each comparison scans all keys of the store, with one round trip per 1,000 keys; the comparison's class
+        documents its other costs. Memory is limited to one chunk: 500 owners and about 10,000 members. Accounts and
+        follows are compared before posts, and posts before home caches, so that one run corrects everything.
         """
         self._remaining_timeout = self._timeout
         waited = await self._wait_for_projection()
@@ -149,7 +149,7 @@ class Repair:
             return await comparison.compare(subjects)
 
     async def _correct(self, scope: Scope, differences: Sequence[Difference[S]], *, correct: bool) -> list[bool]:
-        """Correct differences, 500 at once so that they share round trips. Return for each whether it is gone."""
+        """Correct differences, 500 at once so that they share round trips. Return for each whether it was resolved."""
 
         async def correct_one(difference: Difference[S]) -> bool:
             try:

@@ -107,7 +107,7 @@ class Kind(Enum):
     DELETED_POST_HAS_RECORD = (
         Part.POSTS,
         "a deleted post still has a record",
-        "replace the record by a tombstone",
+        "replace the record with a tombstone",
     )
     ARCHIVED_POST_HAS_RECORD = (Part.POSTS, "an archived post still has a record in the store", "delete the record")
     POST_NOT_APPLIED = (
@@ -190,8 +190,8 @@ class Difference(Generic[S]):
 class Report:
     """The result of a repair that compared events up to `watermark`, while the log ended at `last`.
 
-    `corrects` is False for a check. `archive_error` is the reason why the archive was not compared, if it was not.
-    `examples` holds the texts of the first differences of each kind.
+    `corrects` is False for a check. `archive_error` is the reason why the archive was not compared, if any. `examples`
+    holds the texts of the first differences of each kind.
     """
 
     watermark: int

@@ -1,4 +1,4 @@
-"""The data that all comparisons of a repair read: the store, the archive while it answers, and the watermark.
+"""The data that all comparisons of a repair read: the store, the archive while it is available, and the watermark.
 
 All reads are pipelined in chunks. Memory depends on the size of a chunk, not on the size of the store.
 """
@@ -68,7 +68,7 @@ class Scope:
         return replies
 
     async def names(self, pattern: str, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[str]]:
-        """Yield the hash tags of the keys that match a pattern, in chunks. A name may come twice.
+        """Yield the hash tags of the keys that match a pattern, in chunks. A name may be yielded twice.
 
         One round trip per 1,000 keys in the store.
         """
@@ -84,12 +84,12 @@ class Scope:
             yield waiting
 
     async def owners(self, key: Key, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[int]]:
-        """Yield the ids in the keys of one kind, in chunks. An id may come twice."""
+        """Yield the ids in the keys of one kind, in chunks. An id may be yielded twice."""
         async for names in self.names(pattern(key), size):
             yield [int(name) for name in names if name.isdecimal()]
 
     async def members(self, key: Key, owners: Iterable[int]) -> AsyncIterator[list[tuple[int, int]]]:
-        """Yield (owner, member) pairs of sorted sets, about 10,000 at a time. A pair may come twice.
+        """Yield (owner, member) pairs of sorted sets, about 10,000 at a time. A pair may be yielded twice.
 
         One round trip per chunk. It reads a part of every owner's set, at most about 1,000 members.
         """

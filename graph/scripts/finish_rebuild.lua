@@ -1,9 +1,9 @@
 #!lua
--- Finish the rebuild of a home cache: add the merged posts to those that fan-out has inserted meanwhile.
+-- Finish the rebuild of a home cache: add the merged posts to those that fan-out has inserted in the meantime.
 -- KEYS: 1 home:{v}
 -- ARGV: 1 token   2 floor: the cache is complete above it   3 seconds to live   4 size limit of a cache
 --       5 number of posts   then the posts, then the authors to mark
--- Returns 1, or 0 if the token is gone: the rebuild was invalidated, and the next read begins another.
+-- Returns 1, or 0 if the token no longer exists: the rebuild was invalidated, and the next read begins another.
 if redis.call('ZREM', KEYS[1], 'r' .. ARGV[1]) == 0 then return 0 end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[2])
 local posts = tonumber(ARGV[5])

@@ -88,7 +88,7 @@ class NodeRead(Read):
         self.resolve(replies)
 
     def fail(self, error: Exception) -> None:
-        """Have the commands sent again: the node does not answer."""
+        """Send the commands again, because the node does not answer."""
         indexes, self._indexes = self._indexes, ()
         for index in indexes:
             self._split.redirect(self._split, index, error)
@@ -96,7 +96,7 @@ class NodeRead(Read):
 
 @dataclass(slots=True)
 class RedirectedRead:
-    """One command of a split read that must be sent again, and the error of the last try, if there was a try."""
+    """One command of a split read that must be sent again, and the error of the last try, if any."""
 
     split: SplitRead
     index: int
@@ -196,7 +196,7 @@ class ClusterPipeline:
         self._dispatch([(e.split, [e.index]) for e in redirected if not isinstance(e.error, exceptions.AskError)])
 
     async def _update_slots(self, errors: Sequence[Exception | None]) -> None:
-        """Update the slot map from MOVED errors; after other errors than redirections, load the map again."""
+        """Update the slot map from MOVED errors; after errors other than redirections, reload the map."""
         nodes = self._client.nodes_manager
         if not nodes.slots_cache:
             await self._client.initialize()

@@ -32,7 +32,7 @@ class ConnectionOwner(Protocol):
         """Drop a connection, and send its reads again on another one."""
 
     def scripts_missing(self, connection: "Connection") -> None:
-        """Load the scripts, one of which the connection's oldest read needs; then do as `connection_failed` does."""
+        """Load the scripts, because the oldest read needs one. Then send the open reads again."""
 
     def send(self, reads: "Sequence[Read]") -> None:
         """Send these reads, after those that were held back."""
@@ -41,8 +41,8 @@ class ConnectionOwner(Protocol):
 class Connection(asyncio.Protocol):
     """One connection, with the reads that wait for replies, the oldest first.
 
-    `answered` tells whether any read was answered, `last_received` when data last arrived, and `paused` whether the
-    server reads more slowly than the pipeline writes.
+    `answered` is True once a read was answered, `last_received` is the time when data last arrived, and `paused` is
+    True while the server reads more slowly than the pipeline writes.
     """
 
     def __init__(self, owner: ConnectionOwner, writer: asyncio.StreamWriter) -> None:
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(b"".join([read.packed for read in reads]))
 
     def drop(self) -> None:
-        """Close the connection at once. The owner must have taken the reads back before."""
+        """Close the connection at once. The owner must take back the reads first."""
         self.reads.clear()
         self._replies.clear()
         self._transport.abort()
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
             self._owner.connection_failed(self, parse_error or exceptions.InvalidResponse("a reply without a request"))
 
     def _resolve_reads(self) -> None:
-        """Give the oldest reads their replies, as far as they have arrived."""
+        """Resolve the oldest reads whose replies have arrived."""
         reads, replies, start = self.reads, self._replies, 0
         while reads and len(replies) - start >= reads[0].size:
             read = reads[0]

@@ -121,7 +121,7 @@ class ReadPipeline:
             self._send_unsent()
 
     def scripts_missing(self, connection: Connection) -> None:
-        """Load the scripts, one of which the oldest read needs, and send all open reads again in their order."""
+        """Load the scripts, because the oldest read needs one. Then send all open reads again, in order."""
         connection.reads[0].scripts_loaded = True
         self._scripts_missing = True
         self._take_back(connection)

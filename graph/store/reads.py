@@ -12,7 +12,7 @@ from graph.store.commands import Command
 from graph.store.outages import translate_error
 
 Convert: TypeAlias = Callable[[list[Any]], Any]
-"""Turns the replies of a read into its result."""
+"""Converts the replies of a read into its result."""
 
 pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # typed for commands of one word only
 

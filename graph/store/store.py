@@ -1,9 +1,9 @@
 """The store: sends commands and scripts to Valkey or Redis, a single server or a cluster.
 
-There are two ways to the store. `Store.send` sends commands in one round trip of their own through redis-py. A read
+Commands are sent in two ways. `Store.send` sends commands in one round trip of their own through redis-py. A read
 (`Store.read`, `Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the
-read pipeline (`graph.store.read_pipeline`), at a tenth of the processor time. Reads may be repeated, so writes must be
-sent.
+read pipeline (`graph.store.read_pipeline`), at a tenth of the processor time. Reads may be repeated, so writes must use
+`Store.send`.
 
 Every write of the graph is idempotent, because redis-py repeats a write that timed out, which may have been applied.
 """
@@ -86,9 +86,10 @@ class Store:
     def ask(self, commands: Sequence[Command], convert: Callable[[list[Any]], V]) -> "asyncio.Future[V]":
         """Return a future of `convert(replies)`; the reads share a round trip with those of the same event-loop ticks.
 
-        The future fails with the first error reply, with what `convert` raises, or with StoreUnavailable: if there is
-        no answer for five seconds, or if too many reads wait already. A read may be sent more than once, so it must
-        not write, unless repeating it does little harm (`graph.rates`). Cancelling the future affects no other read.
+        The future fails with the first error reply, with the exception that `convert` raises, or with StoreUnavailable
+        if there is no answer for five seconds or too many reads are waiting. A read may be sent more than once, so it
+        must not write, unless repeating it does little harm (`graph.rates`). Cancelling the future affects no other
+        read.
         """
         loop = self.running_loop()
         future: asyncio.Future[V] = loop.create_future()
@@ -104,7 +105,7 @@ class Store:
     def ask_each(
         self, name: str, keys: Sequence[str], words: tuple[str, ...], convert: Callable[[list[Any]], V]
     ) -> "asyncio.Future[V]":
-        """Do as `ask` does for the commands `name key word…`, one per key. Packing them is cheaper."""
+        """Ask for the replies to `name key word…`, one command per key. Cheaper to pack than `ask`."""
         if self.single_slot or not self.in_order:
             return self.ask([(name, key, *words) for key in keys], convert)
         loop = self.running_loop()

@@ -30,7 +30,7 @@ def check_url(url: str) -> None:
     if scheme in CLUSTER_SCHEMES:
         for number, node in enumerate(rest.rstrip("/").split(","), 1):
             if not re.fullmatch(r"[\w.:\[\]-]*:\d{1,5}", node):
-                raise ValueError(f"node {number} of the cluster is not like host:6379")
+                raise ValueError(f"node {number} of the cluster must have the form host:6379")
     elif scheme not in SCHEMES:
         raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in (*SCHEMES, *CLUSTER_SCHEMES))}")
     elif reserved := RESERVED_OPTIONS.intersection(_options_of(f"{SCHEMES[scheme]}://{rest}")):
@@ -65,7 +65,7 @@ def _options_of(url: str) -> Mapping[str, Any]:
     try:
         return parse_url(url)
     except ValueError:
-        message = "is not a URL like valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
+        message = "must have the form valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
         raise ValueError(message) from None  # redis-py's message may contain the password
 
 

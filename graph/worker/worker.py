@@ -51,7 +51,7 @@ logger = logging.getLogger("fanline.worker")
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Work that is not done: the time of the oldest event that is not projected, or None, and numbers of open items."""
+    """Unfinished work: the time of the oldest unprojected event, or None, and the numbers of open items."""
 
     oldest: datetime | None
     tasks: int
@@ -120,7 +120,7 @@ class Worker:
                 while True:
                     await handle(await consumer.read(reader, block=True))
             except StoreUnavailable as outage:
-                logger.warning("The store is unavailable, the worker will retry: %s", outage.reason)
+                logger.warning("The store is unavailable; the worker will retry: %s", outage.reason)
                 await asyncio.sleep(RETRY_SECONDS)
             except ResponseError as error:
                 if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
@@ -138,7 +138,7 @@ class Worker:
                 await self._acknowledge()
                 await self._housekeeping.tidy()
             except StoreUnavailable as outage:
-                logger.warning("The store is unavailable, housekeeping will retry: %s", outage.reason)
+                logger.warning("The store is unavailable; housekeeping will retry: %s", outage.reason)
             except ResponseError as error:
                 logger.warning("Housekeeping failed and will be retried: %s", error)
 
@@ -215,7 +215,7 @@ class Worker:
         return done
 
     async def backlog(self) -> Backlog:
-        """Return how much work is not done. Two round trips."""
+        """Return the unfinished work. Two round trips."""
         watermark = await self._log.watermark()
         [first, *counts] = await self._store.read(
             [
@@ -235,5 +235,5 @@ async def retry_outages(work: Callable[[], Awaitable[V]]) -> V:
         try:
             return await work()
         except StoreUnavailable as outage:
-            logger.warning("The store is unavailable, the worker will retry: %s", outage.reason)
+            logger.warning("The store is unavailable; the worker will retry: %s", outage.reason)
             await asyncio.sleep(RETRY_SECONDS)

@@ -96,7 +96,7 @@ async def test_pages_concatenate_to_the_whole_timeline(another: Open, size: int,
 
 
 async def test_a_page_between_two_cursors_stays_within_both(graph: Graph) -> None:
-    """It says on which ends the timeline goes on."""
+    """It reports at which ends the timeline continues."""
     [alice] = await people(graph, "alice")
     one, two, three, four, five = await posts(graph, alice, *"12345")
 

@@ -1,6 +1,6 @@
 """The archive's schema: one migration per file in `versions`, and the functions that check and upgrade the schema.
 
-Each process holds a lock of the database while it upgrades, so that processes that start together take turns.
+Each process holds a database lock while it upgrades, so processes that start together upgrade one after another.
 Alembic is imported on first use, because most commands never check the schema.
 """
 
@@ -85,7 +85,7 @@ async def upgrade(connection: AsyncConnection) -> None:
 
 
 async def _take_turns(connection: AsyncConnection) -> None:
-    """Take a lock that ends with the transaction or the connection. On SQLite, the transaction is the lock."""
+    """Acquire a lock that ends with the transaction or the connection. On SQLite, the transaction is the lock."""
     name = f"fanline_migration_{connection.engine.url.database}"
     if connection.dialect.name == "postgresql":
         await connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))

@@ -110,7 +110,7 @@ def test_a_url_may_name_its_driver(given: str, used: str) -> None:
         ("sqlite:///x?mode=ro", "has the unknown option mode"),
         ("postgresql://u:secret@h", "must name a database"),
         ("mysql://u:secret@h/", "must name a database"),
-        ("postgres://u:secret@h:port/d", "is not a URL like postgres://"),
+        ("postgres://u:secret@h:port/d", "must have the form postgres://"),
         ("postgresql://u:secret@h:70000/d", "must have a port from 1 to 65535"),
         ("mysql://u:secret@h/d?charset=latin1", "has the unknown option charset; supported are ssl_ca"),
     ],

@@ -131,7 +131,7 @@ async def test_an_unprojected_follow_is_applied(graph: Graph, feed: Feed) -> Non
 
 
 async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
-    """Streams of other sessions of the same user go on."""
+    """Streams of other sessions of the same user continue."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
     async with (

@@ -194,7 +194,7 @@ async def test_a_permission_that_was_granted_again_is_valid(graph: Graph, feed: 
 
 
 async def test_an_event_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
-    """Anonymous streams go on."""
+    """Anonymous streams continue."""
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     chosen = EventFilter.of(users=[alice])

@@ -31,7 +31,7 @@ async def test_resuming_replays_missed_updates_and_goes_live(graph: Graph, feed:
 
 
 async def test_no_update_is_lost_or_repeated_between_replay_and_live(graph: Graph, another: Open) -> None:
-    """While one author publishes without pause, streams that resume again and again get every post once."""
+    """While one author publishes without pause, streams that resume repeatedly get every post once."""
     writer = await another()
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)

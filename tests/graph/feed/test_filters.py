@@ -230,7 +230,7 @@ def test_a_box_includes_its_edges_and_may_cross_the_antimeridian(
         ({"within": Box(0, 0, math.inf, 0)}, "'within.north'"),
         ({"within": Box(0, math.nan, 0, 0)}, "'within.west' must be from -180 to 180"),
         ({"within": Box(0, 0, 0, 180.1)}, "'within.east'"),
-        ({"within": Box(1, 0, 0, 0)}, "'within.south' must not lie north of 'within.north'"),
+        ({"within": Box(1, 0, 0, 0)}, "'within.south' must not be greater than 'within.north'"),
     ],
 )
 def test_a_bad_filter_is_rejected_with_the_name_of_the_field(asked: dict[str, Any], complaint: str) -> None:

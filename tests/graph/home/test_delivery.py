@@ -55,7 +55,7 @@ class ExpectedWorld:
         self.posts = {user: [] for user in self.ids}
 
     async def step(self, graph: Graph) -> None:
-        """Do one random thing through this process."""
+        """Perform a random action through this process."""
         viewer = self.random.choice(self.ids)
         author = self.ids[min(int(self.random.expovariate(0.5)), self.size - 1)]
         match self.random.choices(["post", "delete", "follow", "unfollow", "read"], [6, 2, 5, 2, 5])[0]:

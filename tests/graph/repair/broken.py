@@ -43,9 +43,9 @@ class Snapshot:
 class RepairWorld:
     """A world, its expected state, and direct access to its store and archive.
 
-    alice follows bob, carol and star. bob and carol follow star. dave has unfollowed everybody and has no home cache.
-    star has too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. Some of bob's posts
-    are archived. One archived post and one hot post were deleted.
+    alice follows bob, carol and star. bob and carol follow star. dave follows no one and has no home cache. star has
+    too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. Some of bob's posts are
+    archived. One archived post and one hot post were deleted.
     """
 
     graph: Graph

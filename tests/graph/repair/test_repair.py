@@ -1,4 +1,4 @@
-"""Tests of repairs: every damage is found and corrected, also while the system serves."""
+"""Tests of repairs: every damage is found and corrected, also while the system is in use."""
 
 import asyncio
 import contextlib

@@ -204,7 +204,7 @@ async def test_missing_scripts_are_loaded_and_the_order_is_kept(store: Store, ra
 
 
 async def test_an_unknown_script_fails_only_its_read(store: Store) -> None:
-    """It is not loaded again and again."""
+    """It is not loaded repeatedly."""
     bad, good = await outcomes_of(store.ask([("EVALSHA", "0" * 40, 0)], only), store.ask([get(1)], only))
 
     assert isinstance(bad, ResponseError)
