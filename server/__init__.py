@@ -1,1 +1,1 @@
-"""The process around the schema: settings, authentication, HTTP, the embedded store, the worker, commands."""
+"""The server: settings, authentication, HTTP, the embedded store, the worker and the command line."""

@@ -36,7 +36,7 @@ ENDPOINT = "/graphql"
 
 
 class Application(Starlette):
-    """Starlette's application for everything but GraphQL over HTTP, which goes to its endpoint directly."""
+    """The Starlette application. GraphQL requests over HTTP bypass its middleware and go to their endpoint."""
 
     def __init__(self, endpoint: GraphQLEndpoint, **options: Any) -> None:
         super().__init__(**options)
@@ -53,7 +53,7 @@ class Application(Starlette):
 
 
 def create_app(settings: Settings, *, demo_login: str | None = None) -> Application:
-    """Return the application. The playground logs the user `demo_login` in. Raises SettingsError."""
+    """Return the application. The playground is logged in as `demo_login`. Raises SettingsError."""
     tokens = Tokens(settings.keys())
     visitor = Visitor(tokens, demo_login) if demo_login else None
     playground = Playground(visitor) if settings.shows_playground else None
@@ -139,6 +139,6 @@ async def print_schema(request: Request) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Return the response for an unexpected error, which the server logs."""
+    """Return the response to an unexpected error, which is logged."""
     request_id = request.state.request_id
     return internal_error(request_id).response(request_id)

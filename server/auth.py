@@ -1,4 +1,4 @@
-"""Access tokens: signed JWTs that identify a user and a session. The store knows whether the session is still live.
+"""Access tokens: signed JWTs that identify a user and a session. The store records which sessions are live.
 
 Tokens are signed with HS256. The header must contain the key id (`kid`); the claims must contain the user (`sub`), the
 session (`sid`) and the expiry (`exp`).
@@ -71,8 +71,8 @@ class Tokens:
     def viewer(self, authorization: object) -> Viewer | None:
         """Return the viewer of an Authorization header, or of the same value in a WebSocket's first message.
 
-        Returns None for None: the client is anonymous. Caches verified tokens. Raises BadToken for every other value
-        than a valid bearer token.
+        Returns None for None: the client is anonymous. Caches verified tokens. Raises BadToken for any value other than
+        a valid bearer token.
         """
         if authorization is None:
             return None

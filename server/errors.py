@@ -1,6 +1,6 @@
 """Errors in responses: a message, a stable code and the request id. Unexpected errors are logged and masked.
 
-Expected failures of mutations are no errors: they are `userErrors` of the payload.
+Expected failures of mutations are not errors: they are reported in the `userErrors` of the payload.
 """
 
 import logging
@@ -65,7 +65,7 @@ class Refused(Exception):
 
 
 def internal_error(request_id: str) -> Refused:
-    """Return the refusal of a request that failed unexpectedly."""
+    """Return the response to a request that failed unexpectedly."""
     return Refused(500, _internal_message(request_id), INTERNAL)
 
 
@@ -106,7 +106,7 @@ def shortened(message: str) -> str:
 
 
 def code_for(error: GraphQLError) -> str:
-    """Return the code of an error: its own, that of the exception that caused it, or that of its kind."""
+    """Return the code of an error: its own, that of its cause, or that of its kind."""
     if given := (error.extensions or {}).get("code"):
         return str(given)
     if isinstance(error, GraphQLSyntaxError):

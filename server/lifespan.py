@@ -1,4 +1,4 @@
-"""What lives as long as the process serves: the store, the graph, the worker, garbage collection."""
+"""The resources of a serving process: the store, the graph, the worker and garbage collection."""
 
 import asyncio
 import logging
@@ -57,7 +57,7 @@ async def open_graph(
 
 @asynccontextmanager
 async def collecting() -> AsyncIterator[None]:
-    """Collect garbage whenever the process has grown."""
+    """Collect garbage when the process has grown, for the duration of the block."""
     task = asyncio.create_task(collect_when_grown())
     try:
         yield
@@ -82,7 +82,7 @@ async def _archive(settings: Settings, use: ArchiveUse) -> Archive | None:
 async def _check_archive(graph: Graph) -> None:
     """Migrate the archive, and check that it belongs to the store.
 
-    While the archive does not answer, newer posts are served without it, and its first use tries again.
+    If the archive does not answer, newer posts are served without it, and its first use tries again.
     """
     if graph.archive is not None:
         try:
@@ -100,6 +100,6 @@ async def _watch(store: EmbeddedStore) -> None:
         await asyncio.sleep(WATCH_SECONDS)
         try:
             if await asyncio.to_thread(store.ensure):
-                logger.error("The embedded store had stopped and was restarted; see %s", store.folder / "store.log")
+                logger.error("The embedded store stopped and was restarted; see %s", store.folder / "store.log")
         except (EmbeddedStoreError, OSError) as error:
             logger.error("The embedded store cannot be restarted: %s", error)

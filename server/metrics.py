@@ -1,7 +1,7 @@
-"""Metrics for Prometheus: what waits in the store, and what the processes of this server do.
+"""Metrics for Prometheus: backlogs in the store, and counters of this server's processes.
 
-With several processes, each writes its metrics to files in a shared folder (`prometheus_client.multiprocess`), and
-whichever process answers a scrape adds them up.
+With several processes, each writes its metrics to files in a shared folder (`prometheus_client.multiprocess`), and the
+process that answers a scrape adds them up.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ ReadLabelled: TypeAlias = Callable[[State], Mapping[str, float]]
 
 GAUGES: dict[str, tuple[str, Read]] = {
     "open_connections": ("Open connections, HTTP and WebSocket.", lambda state: len(state.connections)),
-    "open_sockets": ("Open WebSockets that were admitted.", lambda state: state.sockets.held),
+    "open_sockets": ("Open WebSockets with an acknowledged connection.", lambda state: state.sockets.held),
     "live_streams": ("Live subscriptions.", lambda state: len(state.graph.feed)),
 }
 COUNTERS: dict[str, tuple[str, Read]] = {
@@ -57,7 +57,7 @@ COUNTERS: dict[str, tuple[str, Read]] = {
         lambda state: state.graph.archiver.moved if state.graph.archiver else 0,
     ),
     "archive_failures": (
-        "Failures of the archiver, each of which is tried again.",
+        "Failures of the archiver, which are retried.",
         lambda state: state.graph.archiver.failures if state.graph.archiver else 0,
     ),
 }
@@ -76,7 +76,7 @@ LABELLED: dict[str, tuple[str, str, ReadLabelled]] = {
 
 
 class ProcessMetrics:
-    """The metrics of one process. `update` copies them from the objects that count."""
+    """The metrics of one process. `update` reads them from the objects that keep the counts."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # it has no types
@@ -95,7 +95,7 @@ class ProcessMetrics:
         self._counted: dict[tuple[str, str], float] = {}
 
     def update(self, state: State) -> None:
-        """Set the metrics to what the process has counted up to now."""
+        """Set the metrics to the current counts of the process."""
         for name, gauge in self._gauges.items():
             gauge.set(GAUGES[name][1](state))
         for name, counter in self._counters.items():
@@ -132,7 +132,7 @@ class Metrics:
 
     @asynccontextmanager
     async def shared(self, state: State) -> AsyncIterator[None]:
-        """Keep the metrics of this process current for the scrapes that other processes answer."""
+        """Keep the metrics of this process up to date for scrapes that other processes answer."""
         if self._folder is None:
             yield
             return
@@ -158,7 +158,7 @@ class Metrics:
         return generate_latest(registry)
 
     def _admits(self, authorization: str) -> bool:
-        """Compare tokens in constant time, so that response times tell nothing about the token."""
+        """Compare tokens in constant time, so that response times reveal nothing about the token."""
         scheme, _, token = authorization.partition(" ")
         return self._token is None or (
             scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode())
@@ -166,7 +166,7 @@ class Metrics:
 
 
 def forget_dead_processes(folder: Path) -> None:
-    """Remove the gauges of processes that were killed, and so could not remove them. Their counters stay."""
+    """Remove the gauges of killed processes, which could not remove them. Their counters are kept."""
     for file in folder.glob("gauge_live*.db"):
         if found := re.search(r"_(\d+)\.db$", file.name):
             pid = int(found[1])
@@ -190,11 +190,11 @@ async def store_metrics(graph: Graph) -> CollectorRegistry:
         waiting = (datetime.now(UTC) - backlog.oldest).total_seconds() if backlog.oldest else 0.0
         values = {
             "store_up": ("Whether the store answers.", 1),
-            "undrained_seconds": ("Age of the oldest event that is not projected.", max(0.0, waiting)),
+            "undrained_seconds": ("Age of the oldest unprojected event.", max(0.0, waiting)),
             "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", backlog.tasks),
             "dead_letters": ("Events and tasks that could not be projected.", backlog.dead),
-            "archivable_authors": ("Authors with posts that wait to be archived.", backlog.archivable),
-            "deleted_rows_waiting": ("Deleted posts whose archive rows wait to be deleted.", backlog.deleted),
+            "archivable_authors": ("Authors with posts waiting to be archived.", backlog.archivable),
+            "deleted_rows_waiting": ("Deleted posts whose archive rows have not been deleted yet.", backlog.deleted),
         }
     registry = CollectorRegistry()
     for name, (text, value) in values.items():

@@ -1,4 +1,4 @@
-"""Redaction of GraphQL's messages: they quote values, and a value may be a password.
+"""Redaction of GraphQL error messages, which quote values: a value may be a password.
 
 Responses end up in the logs and error reports of front ends. Paths and locations still identify the value.
 """
@@ -16,6 +16,6 @@ QUOTING = re.compile(
 
 
 def without_values(message: str) -> str:
-    """Return a validation message of GraphQL without the value that it quotes at its end."""
+    """Return a GraphQL validation message without the value quoted at its end."""
     found = QUOTING.search(message)
     return message if found is None else f"{message[: found.start()]}{found[found.lastgroup or 0]}."

@@ -38,7 +38,7 @@ def from_environment() -> Starlette:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on a port. Raises SettingsError if that is not possible."""
+    """Return a socket that listens on a port. Raises SettingsError if the port is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family)
@@ -53,7 +53,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> None:
-    """Serve an application in this process until it is told to stop."""
+    """Serve an application in this process until it is stopped."""
     raise_limit()
     server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
     freeze()
@@ -64,9 +64,9 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
 
 
 def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
-    """Serve in several processes until told to stop. A process that ends early is replaced.
+    """Serve in several processes until stopped. A process that ends early is replaced.
 
-    Call `create_app` first, which reports wrong settings once: a process that cannot start is replaced again and again.
+    Call `create_app` first, which reports invalid settings once: a process that cannot start is replaced repeatedly.
     The processes share a temporary folder for their metrics.
     """
     listening.set_inheritable(True)

@@ -30,7 +30,7 @@ class TimelineMode(Enum):
 
 
 class TrustedDocumentsMode(Enum):
-    """Which documents clients may execute: their own (`off`), their own and trusted ones (`allow`), or only trusted."""
+    """Whether trusted documents are ignored (`off`), may be requested (`allow`), or are required (`only`)."""
 
     OFF = "off"
     ALLOW = "allow"

@@ -1,7 +1,7 @@
 """The settings, read from environment variables with the prefix `FANLINE_` and validated at start-up.
 
-An unknown setting, or one that is unsafe in production, is an error that says what to do. `Settings.load` accepts any
-mapping, so tests need no real environment.
+An unknown setting, or one that is unsafe in production, is an error whose message names the remedy. `Settings.load`
+accepts any mapping, so tests need no real environment.
 """
 
 import difflib
@@ -41,7 +41,7 @@ CONTINUES = ("must ", "has ", "is ")  # messages that continue the name of the s
 
 
 class SettingsError(Exception):
-    """A setting is invalid. The message names the setting and what it may be."""
+    """A setting is invalid. The message names the setting and its allowed values."""
 
 
 class Settings(BaseSettings):
@@ -63,13 +63,13 @@ class Settings(BaseSettings):
     archive_url: str | None = Field(
         default=None,
         repr=False,
-        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL. If not set, a SQLite file in the "
+        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL. If not set, an SQLite file in the "
         "data folder.",
     )
     secret: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
         repr=False,
-        description="Keys of access tokens, separated by commas, each of at least 32 bytes. The first signs, all "
+        description="Keys that sign access tokens, separated by commas, each at least 32 bytes. The first signs, all "
         "verify. If not set, a key is created in the data folder; production requires the setting.",
     )
     secret_file: Path | None = Field(
@@ -84,7 +84,7 @@ class Settings(BaseSettings):
     timeline_mode: TimelineMode = Field(
         default=TimelineMode.HYBRID,
         description="Posts are pushed to followers when published (`push`), merged when timelines are read "
-        "(`pull`), or either, by the author's number of followers (`hybrid`).",
+        "(`pull`), or either, depending on the author's number of followers (`hybrid`).",
     )
     push_limit: Count = Field(default=10000, description="In `hybrid`: authors with more followers are not pushed.")
     home_size: Count = Field(default=800, description="Maximum posts in a home cache.")
@@ -121,7 +121,7 @@ class Settings(BaseSettings):
     deadline: Duration = Field(default=timedelta(seconds=10), description="Maximum duration of an operation.")
     rate_limits: bool | None = Field(
         default=None,
-        description="Whether the rates of viewers and addresses are limited. If not set: in production only.",
+        description="Whether the rates of viewers and addresses are limited. Default: only in production.",
     )
     points_per_minute: Count = Field(
         default=60_000, description="With rate limits: maximum points of a viewer or anonymous address per minute."
@@ -166,10 +166,10 @@ class Settings(BaseSettings):
         description="Other web origins whose pages may use the API; `*` for all.",
     )
     introspection: bool | None = Field(
-        default=None, description="Whether introspection is enabled. If not set: except in production."
+        default=None, description="Whether introspection is enabled. Default: enabled except in production."
     )
     playground: bool | None = Field(
-        default=None, description="Whether the playground is served. If not set: except in production."
+        default=None, description="Whether the playground is served. Default: enabled except in production."
     )
     trusted_documents: Path | None = Field(
         default=None,
@@ -177,7 +177,7 @@ class Settings(BaseSettings):
     )
     trusted_documents_mode: TrustedDocumentsMode | None = Field(
         default=None,
-        description="`only` executes trusted documents alone, `allow` executes any, `off` ignores trusted documents. "
+        description="`only` executes only trusted documents, `allow` executes any, `off` ignores trusted documents. "
         "If not set: `allow` if there are trusted documents, else `off`.",
     )
 
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Accept keywords only; `load` reads the environment."""
+        """Restrict the sources to keywords; `load` reads the environment."""
         return (init_settings,)
 
     @classmethod
@@ -318,7 +318,7 @@ class Settings(BaseSettings):
 
     @property
     def archive(self) -> str:
-        """The URL of the archive: the setting, or a SQLite file in the data folder."""
+        """The URL of the archive: the setting, or an SQLite file in the data folder."""
         if self.archive_url is not None:
             return self.archive_url
         file = str(self.data_dir / "archive.sqlite")

@@ -16,7 +16,7 @@ def key_id(key: str) -> str:
 
 
 def weakness(key: str) -> str | None:
-    """Return what makes a key too weak, or None for a strong key.
+    """Return the reason why a key is too weak, or None for a strong key.
 
     A strong key has at least 32 bytes, 8 different bytes, and 24 different sequences of three bytes. A random key of 32
     hexadecimal digits fails this less than once in a billion times. The check finds placeholders and repeated texts,

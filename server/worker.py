@@ -16,5 +16,5 @@ async def work(graph: Graph) -> None:
         try:
             await graph.worker().run()
         except Exception:
-            logger.exception("The worker failed and is restarted in a second")
+            logger.exception("The worker failed and will be restarted in a second")
         await asyncio.sleep(RESTART_SECONDS)

@@ -1,4 +1,4 @@
-"""Where commands print what is meant for people: stderr, so that stdout carries results only."""
+"""Console output of the commands. Messages go to stderr, so that stdout carries results only."""
 
 from rich.console import Console
 from rich.markup import escape

@@ -25,7 +25,7 @@ HOME_TIMELINE = (
 
 
 def serve_demo(port: int, data: Path | None) -> None:
-    """Seed the demo world unless the store holds it, and serve it. Raises SettingsError in production."""
+    """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production."""
     settings = Settings.load(data_dir=data) if data else Settings.load()
     if settings.production:
         raise SettingsError("The demo's passwords are public, so it does not run with FANLINE_ENV=production.")
@@ -44,7 +44,7 @@ async def _prepare(graph: Graph, settings: Settings) -> str:
 
 
 def introduce(port: int, access_token: str, settings: Settings) -> None:
-    """Print the URLs, the log-ins, and a request to paste."""
+    """Print the URLs, the log-ins, and a sample request."""
     url = f"http://localhost:{port}"
     table = Table.grid(padding=(0, 2))
     table.add_row("Playground", f"[bold]{url}/playground[/] (logged in as {VIEWER})")

@@ -1,4 +1,4 @@
-"""The failures of commands that have an explanation."""
+"""Expected failures of commands, and their explanations."""
 
 from rich.markup import escape
 
@@ -14,7 +14,7 @@ EXPECTED = (SettingsError, UnsafeStart, EmbeddedStoreError, SeedRefused, SchemaM
 
 
 def explain(error: Exception) -> None:
-    """Print what went wrong and what to do. Raise the error again if it was not expected."""
+    """Print what went wrong and what to do. Re-raise an unexpected error."""
     if isinstance(error, StoreUnavailable):
         text = f"The store does not answer: {error.reason}"
     elif isinstance(error, ArchiveUnavailable):

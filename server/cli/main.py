@@ -1,6 +1,6 @@
 """The command line `fanline`: its commands and options.
 
-Each command imports what it runs when it runs, so that `fanline --help` starts at once.
+Each command imports its module when it runs, so that `fanline --help` starts quickly.
 """
 
 import os
@@ -26,7 +26,7 @@ PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="The p
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and exit, if that is wanted."""
+    """Print the version and exit, if the option is given."""
     if wanted:
         sys.stdout.write(f"fanline {version('fanline')}\n")
         raise typer.Exit
@@ -38,13 +38,13 @@ def options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Read the options that come before a command."""
+    """Read the global options."""
 
 
 @cli.command()
 def demo(
     port: Port = 8000,
-    data: Annotated[Path | None, typer.Option(help="The data folder; else FANLINE_DATA_DIR.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")] = None,
 ) -> None:
     """Serve a demo on this machine: an embedded store, a few hundred users with posts, and the playground."""
     from server.cli.demo import serve_demo
@@ -66,7 +66,7 @@ def serve(
 
 @cli.command()
 def worker(
-    once: Annotated[bool, typer.Option("--once", help="Project what is in the log, then exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Project all events in the log, then exit.")] = False,
     dead_letters: Annotated[
         bool, typer.Option("--dead-letters", help="List the events that could not be projected.")
     ] = False,
@@ -84,11 +84,9 @@ def worker(
 
 @cli.command()
 def seed(
-    users: Annotated[int | None, typer.Option(help="The number of users; 1000 if not given.")] = None,
-    posts: Annotated[int | None, typer.Option(help="The number of posts; as many as users if not given.")] = None,
-    following: Annotated[
-        int | None, typer.Option(help="The average number of follows of a user; 20 if not given.")
-    ] = None,
+    users: Annotated[int | None, typer.Option(help="The number of users; default 1000.")] = None,
+    posts: Annotated[int | None, typer.Option(help="The number of posts; default: the number of users.")] = None,
+    following: Annotated[int | None, typer.Option(help="The average number of follows of a user; default 20.")] = None,
     follows: Annotated[Path | None, typer.Option(help="A file of follows, instead of generated ones.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A file of post texts, one per line.")] = None,
 ) -> None:
@@ -102,7 +100,7 @@ def seed(
 def repair(
     check: Annotated[bool, typer.Option("--check", help="Compare only; exit code 1 if there are differences.")] = False,
 ) -> None:
-    """Compare derived data with its source and repair it. Fanline can keep serving meanwhile."""
+    """Compare derived data with its source and repair it. The server can keep running in the meantime."""
     from server.cli import repair as commands
 
     clean = commands.check() if check else commands.repair()

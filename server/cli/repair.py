@@ -18,7 +18,7 @@ from server.settings import Settings
 
 
 def check() -> bool:
-    """Compare derived data with its source and print the differences. Change nothing.
+    """Compare derived data with its source and print the differences, without changing anything.
 
     Return True if there are none. Raises SettingsError if there is no store.
     """

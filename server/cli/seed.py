@@ -24,7 +24,7 @@ def seed_store(
 
 
 async def seed_with_progress(graph: Graph, source: Source) -> bool:
-    """Seed the store and show the progress. Return False if the store held the same data already."""
+    """Seed the store and show the progress. Return False if the store already held the same data."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("Seeding", total=None)

@@ -1,4 +1,4 @@
-"""The store and the graph that a command works on."""
+"""The store and the graph that a command uses."""
 
 import asyncio
 import contextlib
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def store_of(settings: Settings) -> Iterator[None]:
-    """Keep the embedded store running, unless the settings name another store. Exit on SIGTERM.
+    """Run the embedded store for the duration of the block, unless the settings name another store. Exit on SIGTERM.
 
-    Everything that the process serves uses the same store.
+    All components of the process use the same store.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if settings.store_url is not None:
@@ -32,7 +32,7 @@ def store_of(settings: Settings) -> Iterator[None]:
 
 @contextlib.contextmanager
 def existing_store_of(settings: Settings) -> Iterator[None]:
-    """Do as `store_of`, but create no store. Raises SettingsError if the data folder holds none."""
+    """Run an existing embedded store, as `store_of` does. Raises SettingsError if the data folder holds none."""
     if settings.store_url is None and not EmbeddedStore(settings.data_dir).folder.is_dir():
         raise SettingsError(f"There is no store yet in {describe(settings)}.")
     with store_of(settings):
@@ -40,7 +40,7 @@ def existing_store_of(settings: Settings) -> Iterator[None]:
 
 
 def describe(settings: Settings) -> str:
-    """Return which store the settings name, without its password."""
+    """Return a description of the store that the settings name, without its password."""
     if settings.store_url is None:
         return f"the data folder {settings.data_dir} (set FANLINE_DATA_DIR or FANLINE_STORE_URL for another one)"
     url = urlsplit(settings.store_url)

@@ -20,7 +20,7 @@ def work() -> None:
 
 
 def drain() -> None:
-    """Project what the log holds, then return. Raises SettingsError if there is no store."""
+    """Project all events in the log, then return. Raises SettingsError if there is no store."""
     settings = Settings.load()
     start_safely(settings, print_warning)
     with existing_store_of(settings):

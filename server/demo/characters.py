@@ -1,7 +1,7 @@
 """Generated profiles: names, bios, cities, and the distributions of popularity and activity.
 
-Popularity follows a power law with exponent 3, as preferential attachment leads to (Barabási and Albert, 1999). It is
-drawn from a user's rank, so that any number of users needs no memory.
+Popularity follows a power law with exponent 3, as in preferential attachment (Barabási and Albert, 1999). It is
+computed from a user's rank, so memory does not grow with the number of users.
 """
 
 from dataclasses import dataclass
@@ -126,5 +126,5 @@ def rank_by_popularity(random: Random, size: int) -> int:
 
 
 def following_count(random: Random, mean: float, most: int) -> int:
-    """Return how many users someone follows: mostly few, sometimes many, `mean` on average."""
+    """Return a random number of follows: usually small, sometimes large, `mean` on average."""
     return min(most, int(mean / 2 * random.paretovariate(2) + 0.5))

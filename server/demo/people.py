@@ -1,8 +1,8 @@
 """The demo world: seven users with a password, generated users around them, and some weeks of posts and follows.
 
-The events are the same for the same seed and base time. The demo loads all of them, tests a small part. The follows
-among the seven are fixed, so that examples and tests can rely on them: seen by alice, the newest followers of bob have
-every state of a relationship.
+The events are the same for the same seed and base time. The demo loads the whole world, tests load a small part. The
+follows among the seven are fixed, so that examples and tests can rely on them: the newest followers of bob have every
+relationship state for alice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,8 @@ SEED = 7
 OPENING = timedelta(days=70)
 ALL_HERE = timedelta(days=40)
 LATELY = timedelta(days=5)
-"""How long before the base time the first person joins, everybody is there, and the newest follows begin."""
+"""The times before the base time of the first sign-up, of the last sign-up, and of the beginning of the newest
+follows."""
 
 MEAN_FOLLOWING = 14
 SEVEN_FOLLOW = 30
@@ -34,7 +35,7 @@ SEVEN_FOLLOW = 30
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One of the seven: profile, rank by popularity, and share of the posts."""
+    """One of the seven users: profile, rank by popularity, and share of the posts."""
 
     person: Person
     who: Character
@@ -92,11 +93,11 @@ FOLLOWS_AMONG_SEVEN = (
     ("alice", "carol"), ("erin", "alice"), ("dave", "alice"), ("erin", "wei"), ("bob", "carol"), ("bob", "alice"),
     ("xiaoming", "bob"), ("erin", "bob"), ("carol", "bob"), ("wei", "bob"), ("alice", "bob"),
 )  # fmt: skip
-"""In order of time; the last five, of the last days, are bob's newest followers: NONE, FOLLOWED_BY, FOLLOWING, MUTUAL
-and SELF as alice sees them."""
+"""In chronological order; the last five, of the last days, are bob's newest followers, whose relationships to alice are
+NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
 
 JOINING, FOLLOWING, PUBLISHING, UNDOING, LANES = range(5)
-"""The milliseconds, modulo LANES, in which each kind of thing happens, so that no two things happen at once."""
+"""The milliseconds, modulo LANES, of each kind of event, so that no two events have the same time."""
 
 
 def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed: int = SEED) -> World:
@@ -116,7 +117,7 @@ def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed
 
 
 def profiles(people: int, seed: int) -> Iterator[tuple[Person, Character]]:
-    """Return the profiles, the seven first. Generated logins that are taken get a digit."""
+    """Return the profiles, the seven first. A digit is appended to generated logins that are taken."""
     taken: set[str] = set()
     for role in SEVEN:
         taken.add(role.person.login)
@@ -150,10 +151,10 @@ def sign_up_all(base: datetime, people: int, seed: int) -> list[Resident]:
 
 
 def plan_follows(base: datetime, residents: Sequence[Resident], seed: int) -> tuple[list[Planned], list[Planned]]:
-    """Return follows and unfollows, each in order of time.
+    """Return follows and unfollows, each in chronological order.
 
-    Popular users and users with a common language are followed more often, and some follow back. Among the seven, only
-    the fixed follows happen.
+    Popular users and users with a common language are followed more often, and some follow back. Among the seven, there
+    are only the fixed follows.
     """
     random = random_numbers("following", seed)
     ranking = ranked(len(residents))
@@ -192,7 +193,7 @@ def choices(
 
 
 def ranked(people: int) -> list[int]:
-    """Return positions in the list by popularity. The seven have their ranks, or come last in a small world."""
+    """Return positions in the list by popularity. The seven have fixed ranks, or come last in a small world."""
     ranking = list(range(len(SEVEN), people))
     for place, role in sorted(enumerate(SEVEN), key=lambda pair: pair[1].rank):
         ranking.insert(role.rank, place)
@@ -200,11 +201,11 @@ def ranked(people: int) -> list[int]:
 
 
 def by_time(plans: Sequence[Planned]) -> list[Planned]:
-    """Return planned events in order of time."""
+    """Return planned events in chronological order."""
     return sorted(plans, key=lambda plan: plan[0])
 
 
 def numbered(plans: Sequence[Planned], lane: int) -> list[Event]:
-    """Return planned events, in order of time, with the numbers that the log will give them."""
+    """Return planned events, in chronological order, with the numbers that the log will give them."""
     times = spread_apart((at for at, _ in plans), lane, LANES)
     return [Event(number_at(at), body) for at, (_, body) in zip(times, plans, strict=True)]

@@ -1,7 +1,7 @@
-"""Generated posts: authors, times, places and texts, and which posts are deleted.
+"""Generated posts: authors, times, locations and texts, and deletions.
 
-Some users write a lot and most a little. They write in the waking hours of their city, more often recently than long
-ago, and sometimes to users they follow.
+Some users write a lot and most a little. They write during the waking hours of their city, more often recently than
+earlier, and sometimes to users they follow.
 """
 
 from collections import defaultdict
@@ -22,13 +22,13 @@ SILENCE = timedelta(minutes=2)
 """Posts lie between WEEKS and SILENCE before the base time."""
 
 HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14, 10, 5)
-"""How much is posted in each hour of the day, by the clock of the author's city."""
+"""The relative number of posts in each hour of the day, in the local time of the author's city."""
 
 PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "Desktop", None)
 PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
 
 Planned: TypeAlias = tuple[datetime, EventBody]
-"""Something that will happen about then; its final time has a millisecond of its own."""
+"""An event and its approximate time. Its final time is a distinct millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Resident:
 def plan_posts(
     base: datetime, residents: Sequence[Resident], follows: Sequence[Planned], posts: int, random: Random
 ) -> list[Planned]:
-    """Return planned posts in order of time."""
+    """Return planned posts in chronological order."""
     logins = {resident.id: resident.person.login for resident in residents}
     friends: defaultdict[int, list[str]] = defaultdict(list)
     for _, body in follows:
@@ -65,7 +65,7 @@ def plan_posts(
 
 
 def author_weights(residents: Sequence[Resident], random: Random) -> list[float]:
-    """Return each user's weight as an author. Fixed shares hold, the others follow a power law."""
+    """Return each user's weight as an author: the fixed share, or a weight that follows a power law."""
     weights = [random.paretovariate(1.7) if resident.share is None else 0.0 for resident in residents]
     generated_profiles = sum(weights) or 1.0
     rest = 1 - sum(resident.share or 0 for resident in residents)
@@ -76,7 +76,7 @@ def author_weights(residents: Sequence[Resident], random: Random) -> list[float]
 
 
 def write_text(who: Character, friends: Sequence[str], random: Random) -> str:
-    """Return the text of a post, sometimes addressed to a friend, sometimes about any topic."""
+    """Return the text of a post, sometimes addressed to another user, sometimes about any topic."""
     voice = who.voices[0] if len(who.voices) == 1 or random.random() < 0.6 else who.voices[1]
     if friends and random.random() < 0.08:
         return reply(voice, random.choice(friends), random)
@@ -95,7 +95,7 @@ def place_near(who: Character, random: Random) -> tuple[float, float]:
 
 
 def posting_time(base: datetime, who: Character, random: Random) -> datetime:
-    """Return a time of posting: in waking hours, more likely on a recent day."""
+    """Return a random time in waking hours, more likely on a recent day."""
     [hour] = random.choices(range(24), HOURS)
     midnight = base.replace(hour=0, minute=0, second=0, microsecond=0)
     back = int((WEEKS.days - 1) * random.random() ** 1.25)

@@ -1,8 +1,8 @@
 """A generated world: the events of a log in time order. `server.seeding.load` loads them into a store.
 
-Every event has its own millisecond, so its number is known in advance (`graph.model.number_at`), and with it the id of
-the user or post that it creates. Events can therefore be streamed without look-ups, and an interrupted load resumes
-after the last number in the log.
+Every event has its own millisecond, so its number (`graph.model.number_at`) and the id of the user or post that it
+creates are known in advance. Events can therefore be streamed without look-ups, and an interrupted load resumes after
+the last number in the log.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A world that fits into memory: its events in time order, and passwords by login.
+    """A world held in memory: its events in time order, and passwords by login.
 
     The methods compute the final state with plain sets, so that tests can compare a store with it.
     """
@@ -40,7 +40,7 @@ class World:
     passwords: Mapping[str, str] = field(default_factory=dict)
 
     def people(self) -> dict[str, int]:
-        """Return user ids by login, in the order of signing up."""
+        """Return user ids by login, in the order of sign-up."""
         return {event.body.login: event.number for event in self.events if isinstance(event.body, UserCreated)}
 
     def follows(self) -> dict[tuple[int, int], int]:
@@ -54,7 +54,7 @@ class World:
         return follows
 
     def posts(self) -> dict[int, PostPublished]:
-        """Return the posts that are not deleted in the end, by id, oldest first."""
+        """Return the posts that remain in the final state, by id, oldest first."""
         gone = {event.body.post for event in self.events if isinstance(event.body, PostDeleted)}
         return {
             event.number: event.body
@@ -63,13 +63,13 @@ class World:
         }
 
     def home(self, viewer: int) -> list[int]:
-        """Return the ids of a user's final home timeline, newest first, computed by its definition."""
+        """Return the ids of a user's final home timeline, newest first, computed from the definition."""
         authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
         return [post for post, body in reversed(self.posts().items()) if body.author in authors]
 
 
 def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:
-    """Return ascending times moved to distinct milliseconds, each by as little as possible.
+    """Return ascending times shifted to distinct milliseconds, each as little as possible.
 
     With several lanes, the times of one lane also differ from those of all other lanes.
     """
@@ -81,5 +81,5 @@ def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> It
 
 
 def random_numbers(purpose: str, seed: int) -> Random:
-    """Return the random numbers of one purpose. They depend on the seed alone, not on what other purposes draw."""
+    """Return the random numbers for one purpose. They do not depend on numbers drawn for other purposes."""
     return Random(f"{seed} {purpose}")  # noqa: S311 - generated data must be reproducible, not secret

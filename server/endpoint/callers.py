@@ -29,7 +29,7 @@ class Callers:
         return caller
 
     def unidentified(self, scope: Scope, authorization: str | None) -> Caller:
-        """Return the caller of a WebSocket, whose viewer is known from its first message on."""
+        """Return the caller of a WebSocket, whose viewer is unknown until its first message."""
         client = scope.get("client")
         return Caller(
             scope["app"].state.graph,
@@ -43,5 +43,5 @@ class Callers:
 
 
 def unauthenticated(error: Exception) -> Refused:
-    """Return the refusal of a bad token or of a session that has ended."""
+    """Return the response to an invalid token or an ended session."""
     return Refused(401, str(error), UNAUTHENTICATED, {"WWW-Authenticate": CHALLENGE})

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint over HTTP: every POST and GET request from its bytes to its response."""
+"""The GraphQL endpoint over HTTP, for POST and GET requests."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -34,7 +34,7 @@ OPERATION_PARAMETERS = {"query", "documentId", "extensions"}
 
 
 class GraphQLEndpoint:
-    """Answers POST and GET requests; shows the playground, if it is open, to browsers that navigate here.
+    """Answers POST and GET requests. Serves the playground, if enabled, to browsers that navigate to the endpoint.
 
     This is an ASGI application without middleware: it adds the headers of request ids and of CORS itself.
     """
@@ -111,22 +111,22 @@ class GraphQLEndpoint:
 
 
 def method_not_allowed() -> Refused:
-    """Return the refusal of other methods than GET and POST."""
+    """Return the response to methods other than GET and POST."""
     return Refused(405, "The method must be GET or POST.", headers={"Allow": "GET, POST"})
 
 
 def _wants_page(scope: Scope, accept: str) -> bool:
-    """Return True if a browser navigates to the endpoint, rather than asks for an operation."""
+    """Return True if a browser navigates to the endpoint instead of requesting an operation."""
     if scope["method"] != "GET" or "text/html" not in accept:
         return False
     return not OPERATION_PARAMETERS & QueryParams(scope["query_string"]).keys()
 
 
 def _wrong_operation(error: CannotGetOperationTypeError | InvalidOperationTypeError) -> Refused:
-    """Return the refusal of an operation that is not in the document, or whose kind this request may not execute."""
+    """Return the error for an operation that is not in the document, or whose kind this request may not execute."""
     if isinstance(error, CannotGetOperationTypeError):
         return Refused(400, shortened(error.as_http_error_reason()))
     if error.operation_type is OperationType.MUTATION:
-        return Refused(405, "Mutations must be posted.", headers={"Allow": "POST"})
+        return Refused(405, "Mutations must be sent with POST.", headers={"Allow": "POST"})
     transports = f"over WebSocket ({GRAPHQL_TRANSPORT_WS_PROTOCOL}) or as {EVENT_STREAM}"
     return Refused(400, f"Subscriptions are served {transports}.")

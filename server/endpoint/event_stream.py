@@ -35,8 +35,8 @@ COMPLETE = b"event: complete\ndata: \n\n"
 class EventStream:
     """A response that ends with the operation, with the viewer's token, or when the client disconnects.
 
-    The response begins with the first result: if the session has ended, the status is 401. On shutdown of the server it
-    ends at once, without the event `complete`, so clients reconnect.
+    The response begins with the first result: if the session has ended, the status is 401. When the server shuts down,
+    the stream ends immediately without the event `complete`, so clients reconnect.
     """
 
     def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
@@ -48,7 +48,7 @@ class EventStream:
         self._streaming: asyncio.Task[None] | None = None
 
     async def send(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the stream, with the headers that every response has, until it ends or the client disconnects."""
+        """Send the stream, with the headers common to all responses, until it ends or the client disconnects."""
         scope["state"][END_STREAM] = self._end_early
         streaming = asyncio.create_task(self._stream(scope, receive, send, headers))
         expiry = self._schedule_expiry()
@@ -64,7 +64,7 @@ class EventStream:
             streaming.result()
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the events, then the end of the stream, also on cancellation."""
+        """Send the events, then the end of the stream, even when cancelled."""
         self._streaming = asyncio.current_task()
         refusal = None
         try:

@@ -1,4 +1,4 @@
-"""Request ids, in responses, errors and the log: the client's own id if it is valid, else a random one."""
+"""Request ids in responses, errors and the log: the client's id if it is valid, otherwise a random one."""
 
 import re
 import secrets
@@ -11,7 +11,7 @@ VALID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 
 
 def set_request_id(scope: Scope, given: bytes | None) -> bytes:
-    """Set and return the id of a request. `given` is the client's own."""
+    """Set and return the id of a request. `given` is the client's id."""
     chosen = given if given and VALID.fullmatch(given) else secrets.token_hex(8).encode()
     scope.setdefault("state", {})["request_id"] = chosen.decode()
     return chosen

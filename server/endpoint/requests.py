@@ -51,7 +51,7 @@ async def receive_body(receive: Receive, declared: bytes, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> Refused:
-    return Refused(413, f"The body has more than {limit:,} bytes, which is the limit. Send a smaller request.")
+    return Refused(413, f"The body exceeds the limit of {limit:,} bytes. Send a smaller request.")
 
 
 def parse_body(content_type: str, body: bytes) -> OperationRequest:

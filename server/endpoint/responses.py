@@ -32,12 +32,12 @@ class HttpResponse:
 
     @classmethod
     def of(cls, response: Response) -> "HttpResponse":
-        """Return the same response as one of Starlette's."""
+        """Return the response as a Starlette response."""
         headers = [header for header in response.raw_headers if header[0] != b"content-length"]
         return cls(response.status_code, bytes(response.body), headers)
 
     async def send(self, _scope: Scope, _receive: Receive, send: Send, headers: Headers) -> None:
-        """Send the response, with the headers that every response has."""
+        """Send the response, with the headers common to all responses."""
         length = (b"content-length", b"%d" % len(self.body))
         await send({"type": "http.response.start", "status": self.status, "headers": [length, *self.headers, *headers]})
         await send({"type": "http.response.body", "body": self.body})
@@ -96,6 +96,6 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
 def _bounded(response: dict[str, Any], max_size: int) -> bytes:
     body = orjson.dumps(response)
     if len(body) > max_size:
-        message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less at once."
+        message = f"The response has {len(body):,} bytes; the limit is {max_size:,}. Request less data."
         raise Refused(400, message, COST_LIMIT)
     return body

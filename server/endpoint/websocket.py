@@ -44,7 +44,7 @@ MAX_REASON = 123  # bytes, as the WebSocket protocol allows
 
 
 class Endpoint(Protocol):
-    """What a socket uses of its endpoint."""
+    """The part of the endpoint that a socket uses."""
 
     execution: Execution
     trusted: TrustedDocuments
@@ -55,7 +55,7 @@ class Endpoint(Protocol):
 
 
 class SocketAdapter(ASGIWebSocketAdapter):
-    """The socket of a handler. Closing it again does nothing."""
+    """The socket of a handler. Closing it twice has no effect."""
 
     async def receive(self) -> str | bytes | None:
         """Return the next message; None when the socket has closed."""
@@ -163,7 +163,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             self._schedule_wake()
 
     async def _identify(self, payload: dict[str, object]) -> None:
-        """Set the viewer from the token of the first message, else of the handshake, and check the session.
+        """Set the viewer from the token of the first message or of the handshake, and check the session.
 
         Raises BadToken. Watches the session before the check, so that no end of the session is missed.
         """
@@ -237,7 +237,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         self._run_in_background(self._close_after_session())
 
     async def _close_after_session(self) -> None:
-        """Close the socket after its session has ended. First wait a second for operations such as the log-out."""
+        """Close the socket after its session has ended. Wait a second first, for operations such as the log-out."""
         unanswered = [o.task for o in self.operations.values() if o.task and not o.answered]
         if unanswered:
             await asyncio.wait(unanswered, timeout=ANSWER_SECONDS)
@@ -278,7 +278,7 @@ def _ends_session(result: ExecutionResult) -> bool:
 
 
 def _violation(message: Any) -> str | None:
-    """Return how a message violates the protocol; None if it is valid."""
+    """Return the protocol violation of a message; None if it is valid."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message must be an object with a type"
     if message["type"] == "connection_init" and not isinstance(message.get("payload"), dict | None):

@@ -21,10 +21,10 @@ SESSION_ENDED = "The session has ended. Log in again."
 
 @dataclass(slots=True)
 class Caller:
-    """The sender of a request or the peer of a WebSocket, whose viewer is known from its first message on.
+    """The sender of a request or the peer of a WebSocket. The viewer of a WebSocket is unknown until its first message.
 
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
-    when the client of a JSON request disconnects. `meter` is that of the last operation.
+    when the client of a JSON request disconnects. `meter` is the meter of the last operation.
     """
 
     graph: Graph
@@ -50,7 +50,7 @@ class Caller:
     def holder(self) -> str:
         """The owner of quotas and rates: the user, or the network if there is no viewer or the session has ended.
 
-        A stolen token that was revoked therefore uses up nothing of its user.
+        A stolen token that was revoked therefore cannot use up its user's limits.
         """
         viewer = self.viewer
         if viewer is None or self.graph.sessions.has_ended(viewer.user, viewer.session):
@@ -63,7 +63,7 @@ class Caller:
         return network_of(self.address)
 
     def start_meter(self) -> Meter | None:
-        """Return the meter of a new operation; None while rates are not limited."""
+        """Return the meter of a new operation; None if rates are not limited."""
         limits = self.rate_limits
         self.meter = Meter(limits, self.graph.rates, self.holder, self.address) if limits else None
         return self.meter
@@ -93,16 +93,16 @@ class Caller:
         return self.graph.sessions.is_live(viewer.user, viewer.session) if viewer else None
 
     def watch_session(self, on_end: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_end` when the viewer's session ends. Return the function that stops this."""
+        """Call `on_end` when the viewer's session ends. Return a function that stops watching."""
         viewer = self.viewer
         return self.graph.feed.watch(viewer.user, viewer.session, on_end) if viewer else _nothing
 
     def acquire_stream(self) -> Callable[[], None]:
-        """Count a live subscription. Return the function that releases it. Raises GraphQLError beyond the quota."""
+        """Count a live subscription. Return a function that releases it. Raises GraphQLError beyond the quota."""
         return self.quotas.acquire_stream(self.holder, anonymous=self.viewer is None)
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
-        """Count the terms of an event filter. Return the function that releases them.
+        """Count the terms of an event filter. Return a function that releases them.
 
         Raises GraphQLError beyond the quota.
         """
@@ -126,4 +126,4 @@ class Caller:
 
 
 def _nothing() -> None:
-    """Without a viewer there is no session to watch."""
+    """Do nothing: without a viewer there is no session to watch."""

@@ -1,4 +1,4 @@
-"""Cost analysis: the maximum cost of an operation, computed from its document and page sizes before execution.
+"""Cost analysis: computes the maximum cost of an operation from its document and page sizes, before execution.
 
 Small documents can request a lot: nested pages multiply, and a long text under a hundred aliases is sent a hundred
 times. The limits of documents bound the number of fields visited here, which counts a fragment at each spread.
@@ -136,7 +136,7 @@ class CostAnalysis:
         return points * times, math.ceil(size * times) + key
 
     def _fields_of(self, selection_set: SelectionSetNode) -> Iterator[FieldNode]:
-        """Yield the root fields of an operation, including those of fragments; a field may come more than once."""
+        """Yield the root fields of an operation and its fragments. A field may be yielded more than once."""
         for node in selection_set.selections:
             if isinstance(node, FieldNode):
                 yield node

@@ -1,4 +1,4 @@
-"""Disconnects: expensive work stops when its client has left."""
+"""Disconnects: expensive work is cancelled when its client disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def cancel_on_disconnect(work: Coroutine[Any, Any, T], receive: Receive) -> T:
     """Return the result of a coroutine. Cancel it and raise ClientDisconnect if the client disconnects first.
 
-    The body of the request must have been read. Starts two tasks, so use it only for work that costs far more.
+    The body of the request must have been read. Starts two tasks, so use it only for work that costs much more.
     """
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:

@@ -19,7 +19,7 @@ INVALID = "GRAPHQL_VALIDATION_FAILED"
 
 
 class DocumentRefused(Exception):
-    """A document that is not executed: it has a syntax error, is too large, or is invalid. Has at most 20 errors."""
+    """A document has a syntax error, is too large, or is invalid. Holds at most 20 errors."""
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
         super().__init__(errors[0].message)
@@ -37,16 +37,14 @@ class DocumentChecks:
         self._weights = Weights(schema)
 
     def prepare(self, text: str, *, locations: bool) -> PreparedDocument:
-        """Return the prepared document of a text. Raises DocumentRefused."""
+        """Parse, measure and validate a document, and return it prepared. Raises DocumentRefused."""
         try:
             document = parse_document(text, self._limits.tokens, locations=locations)
         except GraphQLSyntaxError as error:
             raise DocumentRefused([_detached(error, "GRAPHQL_PARSE_FAILED")]) from None
         too_large = excess(measure(document), self._limits.size)
         if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
-            too_large = (
-                f"An alias of the document has more than {MAX_ALIAS_LENGTH} characters, which is the limit. Shorten it."
-            )
+            too_large = f"An alias of the document exceeds the limit of {MAX_ALIAS_LENGTH} characters. Shorten it."
         if too_large is not None:
             raise DocumentRefused([GraphQLError(too_large, extensions={"code": COST_LIMIT})])
         hide = not self._introspection

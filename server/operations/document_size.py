@@ -89,7 +89,7 @@ def _of(
 
 
 def excess(size: Size, limits: Size) -> str | None:
-    """Return the message about the first limit that a document exceeds; None if it exceeds none."""
+    """Return a message about the first limit that a document exceeds; None if it exceeds none."""
     for field in fields(Size):
         found, allowed = getattr(size, field.name), getattr(limits, field.name)
         if found > allowed:

@@ -1,4 +1,4 @@
-"""The document cache: documents are checked once, and refusals are remembered for a while."""
+"""The document cache: documents are checked once, and refusals are cached too."""
 
 from collections.abc import Callable
 
@@ -32,9 +32,9 @@ class _Documents(LRUCache[str, PreparedDocument]):
 class DocumentCache:
     """Prepares documents for one schema, and caches those that were used most recently.
 
-    `on_evict` is called with each document that leaves the cache. Without `locations`, errors do not contain locations
-    in the document, except syntax errors; prepared documents then take 40% of the memory. Pinned documents stay
-    prepared for the life of the process.
+    `on_evict` is called with each evicted document. Without `locations`, errors do not contain locations in the
+    document, except syntax errors; prepared documents then take 40% of the memory. Pinned documents stay prepared for
+    the life of the process.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class DocumentCache:
     def pin(self, text: str) -> PreparedDocument:
         """Prepare a document for the life of the process. Raises DocumentRefused, whose errors have locations.
 
-        The number and length of pinned documents are not limited here: pin only documents of the operator.
+        The number and length of pinned documents are not limited here: pin only the operator's documents.
         """
         prepared = self._pinned.get(text)
         if prepared is None:

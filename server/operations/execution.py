@@ -38,7 +38,7 @@ Completion: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
 
 @dataclass(frozen=True, slots=True)
 class StreamedResult:
-    """A result of a stream. `number` is the log number of its event; None if the result is not of an event."""
+    """A result of a stream. `number` is the log number of its event; None if the result does not belong to an event."""
 
     result: ExecutionResult
     number: int | None = None
@@ -154,7 +154,7 @@ class Execution:
         return _result(caller, result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
-        """Wait for a turn. An operation that gets none is charged for the preparation of its document."""
+        """Wait for a turn. An operation that is refused one is charged for the preparation of its document."""
         try:
             await self._turns.acquire(meter.holder)
         except BaseException as error:
@@ -202,8 +202,8 @@ class Execution:
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
-        A failure before or during execution yields a last result without data. Raises what `execute` raises, before
-        the first result.
+        A failure before or during execution yields a last result without data. Before the first result, raises the same
+        errors as `execute`.
         """
         operation_name = operation_name or None
         try:

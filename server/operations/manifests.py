@@ -1,4 +1,4 @@
-"""Manifests of trusted documents, as relay-compiler, GraphQL Code Generator and Apollo's tools write them.
+"""Manifests of trusted documents, in the formats of relay-compiler, GraphQL Code Generator and Apollo.
 
 A manifest is a JSON object of ids and texts (relay-compiler's `persistConfig.file`, the `persisted-documents.json` of
 GraphQL Code Generator), or an object with the format `apollo-persisted-query-manifest`. A `.graphql` or `.gql` file is
@@ -48,7 +48,7 @@ def read_entries(path: Path) -> list[Entry]:
     """Return the documents of a manifest, of a document file, or of all such files directly in a folder.
 
     Files of a folder are read in the order of their names; hidden files and other extensions are ignored. Raises
-    SettingsError with the file and the entry that is wrong.
+    SettingsError with the file and the invalid entry.
     """
     entries: list[Entry] = []
     left = MAX_BYTES

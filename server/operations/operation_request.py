@@ -1,4 +1,4 @@
-"""The request parameters of GraphQL over HTTP, which WebSockets use as well: a document or its id, and variables."""
+"""The request parameters of GraphQL over HTTP, also used by WebSockets: a document or its id, and variables."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ NO_DOCUMENT = "The request has neither a 'query' nor a 'documentId'. Send one of
 
 @dataclass(frozen=True, slots=True)
 class OperationRequest:
-    """The operation that a request asks for: the text of a document, or the id of a trusted document.
+    """The operation that a request contains: the text of a document, or the id of a trusted document.
 
     `query` is empty if the request has no text. `sha256` is the hash in Apollo's extension `persistedQuery`: without a
     text it is the id of a trusted document, with a text it must be the hash of the text. Other extensions are ignored.
@@ -31,7 +31,7 @@ class OperationRequest:
 
 
 def parse_request(data: object) -> OperationRequest:
-    """Return the request parameters of a JSON value. Raises Refused with the first mistake."""
+    """Return the request parameters of a JSON value. Raises Refused with the first problem."""
     if not isinstance(data, dict):
         raise Refused(400, "The request must be one JSON object; batches are not supported.")
     for name, (type_, article) in TYPES.items():

@@ -1,4 +1,4 @@
-"""Preparation of operations: documents are prepared, costs compared with the limits, and rates begin to be charged."""
+"""Preparation of operations: documents are prepared, costs are compared with the limits, and rates are charged."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ KINDS = {kind: OperationType(kind.value) for kind in core.OperationType}
 class OperationLimits:
     """The limits of one operation: points and response bytes, or those of each event, and seconds.
 
-    `at_once` is how many operations one holder runs at the same time while rates are limited.
+    `at_once` is the number of operations that one holder may run concurrently while rates are limited.
     """
 
     points: int = 20_000

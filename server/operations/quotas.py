@@ -1,4 +1,4 @@
-"""Quotas: how much a user, or the network of an anonymous address, may have open in one process."""
+"""Quotas: limits on the concurrent use of one process by a user, or by the network of an anonymous address."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -16,30 +16,30 @@ Release = Callable[[], None]
 
 
 class QuotaExceeded(Exception):
-    """The holder already has as much as its quota allows."""
+    """The holder has used up its quota."""
 
 
 class Quota:
-    """Counts what each holder has open of one kind, and allows at most `most`."""
+    """Counts the open resources of one kind for each holder, and allows at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._held: Counter[Hashable] = Counter()
 
     def acquire(self, holder: Hashable, weight: int = 1) -> Release:
-        """Count `weight` for a holder. Return the function to call once to release it. Raises QuotaExceeded."""
+        """Count `weight` for a holder. Return a function that releases it, to be called once. Raises QuotaExceeded."""
         if self.held_by(holder) + weight > self.most:
             raise QuotaExceeded
         self._held[holder] += weight
         return partial(self._release, holder, weight)
 
     def held_by(self, holder: Hashable) -> int:
-        """Return how much one holder has open."""
+        """Return the weight that one holder has acquired."""
         return self._held.get(holder, 0)
 
     @property
     def held(self) -> int:
-        """How much all holders have open."""
+        """The weight that all holders have acquired."""
         return self._held.total()
 
     def _release(self, holder: Hashable, weight: int) -> None:
@@ -60,7 +60,7 @@ class Quotas:
 
     @classmethod
     def of(cls, settings: Settings) -> "Quotas":
-        """Return the quotas of the settings. Anonymous subscriptions have their own only while rates are limited."""
+        """Return the quotas in the settings. Anonymous subscriptions have their own only while rates are limited."""
         streams = Quota(settings.max_streams)
         anonymous = Quota(min(settings.max_streams, settings.max_anonymous_streams))
         return cls(
@@ -72,7 +72,7 @@ class Quotas:
         )
 
     def acquire_stream(self, holder: Hashable, *, anonymous: bool) -> Release:
-        """Count a live subscription. Return the function that releases it. Raises GraphQLError beyond the quota."""
+        """Count a live subscription. Return a function that releases it. Raises GraphQLError beyond the quota."""
         quota = self.anonymous_streams if anonymous else self.streams
         try:
             return quota.acquire(holder)
@@ -81,7 +81,7 @@ class Quotas:
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
 
     def acquire_terms(self, holder: Hashable, terms: int, *, anonymous: bool) -> Release:
-        """Count the terms of an event filter. Return the function that releases them.
+        """Count the terms of an event filter. Return a function that releases them.
 
         Raises GraphQLError beyond the quota.
         """

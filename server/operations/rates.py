@@ -56,7 +56,7 @@ class RateLimits:
 
     @classmethod
     def of(cls, settings: Settings) -> "RateLimits | None":
-        """Return the rate limits of the settings; None if they are disabled."""
+        """Return the rate limits that the settings define; None if they are disabled."""
         if not settings.limits_rates:
             return None
         points, writes = settings.points_per_minute, settings.writes_per_minute
@@ -105,9 +105,9 @@ class Meter:
             raise self._refusal(decisions)
 
     def charge(self, cost: OperationCost, preparation: int = 0) -> None:
-        """Start to charge an operation, in the round trip of other reads. `settle` waits for the result.
+        """Start charging an operation, in the round trip of other reads. `settle` waits for the result.
 
-        Raises RateLimited if this process knows already that a rate is used up.
+        Raises RateLimited if this process already knows that a rate is used up.
         """
         limits, points = self._limits, cost.points + preparation + 1
         if not cost.writes:
@@ -132,7 +132,7 @@ class Meter:
         self._charges.append(charging)
 
     def charge_points(self, holder: str, points: int) -> None:
-        """Charge a holder in the background, whatever the result."""
+        """Charge a holder in the background, ignoring the result."""
         self._rates.charge(holder, [(self._limits.points, points)]).forget()
 
     async def give_back_sign_ups(self, count: int) -> None:
@@ -191,7 +191,7 @@ class Meter:
 
 
 def in_words(seconds: int) -> str:
-    """Return a waiting time in seconds, from two minutes on in minutes, from two hours on in hours, rounded up."""
+    """Return a waiting time as text, rounded up: in seconds, from two minutes in minutes, from two hours in hours."""
     for unit, name in ((HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * unit:
             return f"{-(-seconds // unit)} {name}"

@@ -1,7 +1,7 @@
 """Trusted documents: documents that the operator lists and clients request by id instead of sending the text.
 
 Requests use `documentId` ("persisted documents" of GraphQL over HTTP, appendix A) or Apollo's extension
-`persistedQuery`. All trusted documents are loaded, validated and prepared at startup; requests add none.
+`persistedQuery`. All trusted documents are loaded, validated and prepared at startup; requests cannot add any.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class TrustedDocuments:
         """Load and prepare the trusted documents of a file or folder; none in the mode `off`.
 
         `pin` prepares a text for the life of the process and returns its errors, as sentences. Raises SettingsError
-        with the file and the document that is wrong.
+        with the file and the invalid document.
         """
         if path is None or mode is OFF:
             return cls(mode)
@@ -54,7 +54,7 @@ class TrustedDocuments:
         return len(set(self._texts.values()))
 
     def resolve(self, request: OperationRequest) -> str:
-        """Return the text of the document that a request asks to execute. Raises Refused. O(1)."""
+        """Return the text of the document that a request names. Raises Refused. O(1)."""
         if request.document_id is not None:
             return self._named(request.document_id)
         if not request.query:
@@ -78,7 +78,7 @@ class TrustedDocuments:
             raise Refused(
                 400, "This server has no trusted documents. Send a 'query' instead of a 'documentId'.", NOT_SUPPORTED
             )
-        remedy = "Have the operator add it." if self._mode is ONLY else "Have the operator add it, or send a 'query'."
+        remedy = "Ask the operator to add it" + ("." if self._mode is ONLY else ", or send a 'query'.")
         raise Refused(400, f"This server has no trusted document with this 'documentId'. {remedy}", NOT_IN_LIST)
 
     def _hashed(self, given: str) -> str:
@@ -91,7 +91,7 @@ class TrustedDocuments:
         if text is not None:
             return text
         if self._mode is ONLY:
-            message = "This server has no trusted document with this 'sha256Hash'. Have the operator add it."
+            message = "This server has no trusted document with this 'sha256Hash'. Ask the operator to add it."
             raise Refused(400, message, NOT_IN_LIST)
         if self._mode is OFF:
             raise Refused(200, "PersistedQueryNotSupported", NOT_SUPPORTED, NO_STORE)

@@ -10,7 +10,7 @@ MAX_WAITING = 50  # operations of one holder, in addition to the running ones
 
 
 class Turns:
-    """Lets each holder run at most `most` operations at once in this process."""
+    """Limits each holder to `most` concurrent operations in this process."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -50,7 +50,7 @@ class Turns:
             raise
 
     def release(self, holder: Hashable) -> None:
-        """Give a turn to the operation that has waited longest, or back."""
+        """Pass the turn to the operation that has waited longest, or free it."""
         waiting = self._waiting.get(holder, ())
         while waiting:
             turn = waiting.popleft()

@@ -63,7 +63,7 @@ class LimitedValues(ValuesOfCorrectTypeRule):
 class NoIntrospection(ValidationRule):
     """Refuse introspection, with one error for the whole document.
 
-    graphql-core's rule reports every field, so an ordinary introspection query gets dozens of errors.
+    graphql-core's rule reports every field, so an ordinary introspection query would get dozens of errors.
     """
 
     _reported = False

@@ -47,7 +47,7 @@ EXTRA: dict[str, float] = {
 """Points in addition to those of the objects and values of a field; for a list, per item."""
 
 PER_ITEM: dict[str, float] = {"User.followers": 1, "User.following": 1, "Timeline.posts": 5}
-"""Points per item of a page, whatever its selections."""
+"""Points per item of a page, regardless of its selections."""
 
 HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
@@ -97,8 +97,8 @@ class Weight:
     """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
 
     `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
-    length is not an argument; a list with `of_page` has the length of its parent's page. `type` is the type of the
-    objects of the field, None for a leaf. `home`: the field may return the home timeline of the viewer.
+    length is not an argument; a list with `of_page` is as long as its parent's page. `type` is the type of the objects
+    of the field, None for a leaf. `home`: the field may return the home timeline of the viewer.
     """
 
     points: float
@@ -174,7 +174,7 @@ def _is_list(field: GraphQLField) -> bool:
 
 
 def _bytes(path: str, parent: GraphQLObjectType | GraphQLInterfaceType, name: str, type_: str) -> int:
-    """Return the maximum bytes of a leaf, declared for its field, for the field of an interface, or for its type."""
+    """Return the maximum size of a leaf in bytes, declared for its field, for an interface's field, or for its type."""
     declared = [path, *(f"{interface.name}.{name}" for interface in parent.interfaces)]
     for key in declared:
         if key in BYTES:

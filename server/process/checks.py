@@ -1,7 +1,7 @@
-"""Safety checks at the start of `fanline serve` and `fanline worker`, as pure functions of settings and process.
+"""Safety checks at the start of `fanline serve` and `fanline worker`: pure functions of settings and process state.
 
-A finding is a warning, or refuses the start if it cannot be intentional in production. It says what is wrong and what
-to do.
+A finding is a warning, or prevents the start if it cannot be intentional in production. It names the problem and the
+remedy.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ CLEAR_TEXT = ("valkey", "redis", "valkey+cluster", "redis+cluster")
 
 
 class Severity(Enum):
-    """Whether a finding warns or refuses the start."""
+    """Whether a finding is a warning or prevents the start."""
 
     WARN = "warn"
     REFUSE = "refuse"
@@ -66,7 +66,7 @@ def check(settings: Settings, facts: Facts) -> list[Finding]:
         found.append(
             _warning(
                 f"The server listens on {facts.host} in development mode: the playground, introspection and metrics "
-                "are open to everybody. Set FANLINE_ENV=production, or listen on 127.0.0.1."
+                "are public. Set FANLINE_ENV=production, or listen on 127.0.0.1."
             )
         )
     return sorted(found, key=lambda finding: finding.severity is not Severity.REFUSE)
@@ -170,13 +170,13 @@ def _exposed(settings: Settings) -> Iterator[Finding]:
     if settings.rate_limits is False:
         yield _warning("FANLINE_RATE_LIMITS is off: one client can use the whole server. Remove the setting.")
     if settings.playground:
-        yield _warning("FANLINE_PLAYGROUND opens the playground to everybody. Remove the setting.")
+        yield _warning("FANLINE_PLAYGROUND makes the playground public. Remove the setting.")
     if settings.introspection:
-        yield _warning("FANLINE_INTROSPECTION shows the whole schema to everybody. Remove the setting.")
+        yield _warning("FANLINE_INTROSPECTION makes the whole schema public. Remove the setting.")
     for origin in settings.allowed_origins:
         if origin.startswith("http://"):
             yield _warning(
-                f"FANLINE_ALLOWED_ORIGINS contains {origin}, which has no TLS: whoever controls a network on the way "
+                f"FANLINE_ALLOWED_ORIGINS contains {origin}, which has no TLS: an attacker on the network "
                 "can change its pages and use the tokens of their users. Use https://."
             )
 

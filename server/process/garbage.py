@@ -1,4 +1,4 @@
-"""Garbage collection: rare during requests, and complete when the process has grown."""
+"""Garbage collection: rare during requests, and a full collection when the process has grown."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ LOOK_SECONDS = 10.0
 
 
 def freeze() -> None:
-    """Freeze long-lived objects, the code and the schema, and raise the thresholds of the collector.
+    """Freeze long-lived objects, such as code and the schema, and raise the thresholds of the collector.
 
     Thousands of sockets are millions of objects, and scanning them repeatedly took a third of the time.
     """
@@ -24,10 +24,10 @@ def freeze() -> None:
 
 
 async def collect_when_grown(seconds: float = LOOK_SECONDS, growth: int = GROWTH) -> None:
-    """Run a complete collection whenever the process has grown, until cancelled.
+    """Run a full collection whenever the process has grown, until cancelled.
 
-    With raised thresholds alone, complete collections become rarer the more objects live. Freed memory is not returned
-    to the system, so the number of allocated blocks counts as well as the size of the process.
+    With raised thresholds alone, full collections become rarer as the number of live objects grows. Freed memory is not
+    returned to the system, so the number of allocated blocks counts as well as the size of the process.
     """
     size, blocks = resident(), sys.getallocatedblocks()
     while True:

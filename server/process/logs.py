@@ -10,7 +10,7 @@ LONGEST = 8_000  # characters of a message, and of a traceback
 
 
 class Throttle(logging.Filter):
-    """Passes at most 30 records of one kind per minute, and logs how many were suppressed.
+    """Passes at most 30 records of one kind per minute, and logs the number of suppressed records.
 
     Records are of one kind if the same statement logged them. Records below the level WARNING always pass.
     """
@@ -23,7 +23,7 @@ class Throttle(logging.Filter):
         self._passed: dict[tuple[str, int, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is written."""
+        """Return True if the record is to be written."""
         if record.levelno < logging.WARNING:
             return True
         kind, now = (record.pathname, record.lineno, record.name), self._clock()

@@ -43,7 +43,7 @@ def set_limits(*, production: bool) -> None:
 def make_files_private(settings: Settings) -> Iterator[Path]:
     """Set the mode of data files to 600 if every user of the machine can open them. Yield the files changed.
 
-    Older versions created the archive with such a mode. Access of a group stays: backups may use it.
+    Older versions created the archive with such a mode. Group access is kept: backups may use it.
     """
     for path in data_files(settings):
         with contextlib.suppress(OSError):  # missing, or owned by another user: the checks look at the mode

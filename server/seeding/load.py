@@ -22,16 +22,16 @@ BATCH = 5000
 DEMO = "the demo world"
 
 Advance = Callable[[int, int], None]
-"""Called with the events done and the events in total. The first call reports what an earlier run had done."""
+"""Called with the number of loaded events and the total. The first call reports the events loaded by an earlier run."""
 
 
 class SeedRefused(Exception):
-    """The store cannot be seeded. The message says why, in one sentence."""
+    """The store cannot be seeded. The message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The data to seed: events for a base time, in order of number, and the password of some logins.
+    """The data to seed: events for a base time, in the order of their numbers, and the passwords of some logins.
 
     `what` describes the data. An interrupted seeding resumes only if `what` and `version` are the same. `count` returns
     the number of events.
@@ -84,10 +84,11 @@ async def holds_demo(graph: Graph) -> bool:
 
 
 async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:
-    """Seed a store, and project every event. Return False if the store held the same data already.
+    """Seed a store, and project every event. Return False if the store already held the same data.
 
     The base time is now, or the time at which the seeding first began. Memory holds three batches of 5,000 events, and
-    what the source needs. Raises SeedRefused if the store holds anything else, or is written to meanwhile.
+    the data of the source. Raises SeedRefused if the store holds anything else, or if another client writes to it in
+    the meantime.
     """
     note = await begin(graph, source, now or datetime.now(UTC))
     if note.complete:
@@ -169,7 +170,7 @@ async def prefetched(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Even
 
 
 def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Split events into batches, which depend on the events alone: a resumed seeding has the same ones."""
+    """Split events into batches, which depend only on the events, so a resumed seeding has the same batches."""
     iterator = iter(events)
     while batch := list(islice(iterator, BATCH)):
         yield batch
@@ -178,5 +179,5 @@ def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
 def store_written_to(source: Source) -> SeedRefused:
     """Return the error for a store that another client has written to."""
     return SeedRefused(
-        f"Another client wrote to the store before {source.what} was complete. Start again with an empty store."
+        f"Another client wrote to the store before {source.what} was complete. Start over with an empty store."
     )

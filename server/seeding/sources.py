@@ -1,4 +1,4 @@
-"""Sources of large data: generated users, with generated follows and texts or those of files.
+"""Sources of large data sets: generated users, with follows and texts that are generated or read from files.
 
 Everything is streamed; memory does not grow with the number of users, follows or posts. First all users sign up, then
 they follow, then they post, each within a month. The number of events is known in advance.
@@ -31,10 +31,10 @@ USERS = 1000
 FOLLOWING = 20
 SEED = 7
 WORLD = "2"
-"""Changes whenever the same options make another world, so that one that is half seeded is not mixed with it."""
+"""Changes whenever the same options generate different data, so that two versions are not mixed in one store."""
 
 KINDS = 1000
-"""How many kinds of people there are: the person with number n is of the same kind as the one with n + 1000."""
+"""The number of distinct characters: the users with numbers n and n + 1000 have the same character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Month:
 
     @classmethod
     def before(cls, base: datetime, months: int, count: int) -> "Month":
-        """Return the month that starts so many months before the base time."""
+        """Return the month that starts this many months before the base time."""
         return cls(number_at(base - months * MONTH) >> SEQUENCE_BITS, max(1, count))
 
     def number(self, index: int) -> int:
@@ -123,7 +123,7 @@ class Texts:
         return cls(path, count)
 
     def read(self) -> Iterator[str]:
-        """Yield the texts in order, endlessly: after the last comes the first."""
+        """Yield the texts in order, starting over after the last one."""
         while True:
             with opened(self.path) as lines:
                 yield from (text_of(line) for line in lines if line.strip())
@@ -136,7 +136,7 @@ def seed_source(
     follows: Path | None = None,
     texts: Path | None = None,
 ) -> Source:
-    """Return a source of users, follows and posts. What is not given is generated.
+    """Return a source of users, follows and posts. Data without a file is generated.
 
     `following` is the average number of follows of a user. A file of `follows` determines the follows and the number of
     users, and the login of the user with number n is `p<n>`. Raises SeedRefused for contradictory options.
@@ -162,7 +162,7 @@ def seed_source(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the events are generated from. Without a file of follows, users follow `following` others on average."""
+    """The parameters and files of the events. `following` is the average number of generated follows per user."""
 
     people: int
     following: int
@@ -171,7 +171,7 @@ class Plan:
     texts: Texts | None
 
     def count(self) -> int:
-        """Return the number of events. A second for every million users."""
+        """Return the number of events. Takes a second per million users."""
         return self.people + (self.edges.pairs if self.edges else sum(self._following_counts())) + self.posts
 
     def events(self, base: datetime) -> Iterator[Event]:
@@ -188,7 +188,7 @@ class Plan:
         yield from generated_posts(joins, Month.before(base, 1, self.posts), self.posts, self.texts)
 
     def _following_counts(self) -> Iterator[int]:
-        """Yield each user's number of follows, at most that of the other users and of milliseconds in a month."""
+        """Yield each user's number of follows, at most the number of other users and of milliseconds in a month."""
         random = random_numbers("appetites", SEED)
         most = min(self.people, MONTH_MS // self.people) - 1
         return (following_count(random, self.following, most) for _ in range(self.people if self.following else 0))
@@ -209,7 +209,7 @@ def characters() -> list[Character]:
 
 
 def generated_follows(joins: Month, month: Month, following_counts: Iterable[int]) -> Iterator[Event]:
-    """Yield generated follows, user by user. Users with low numbers are the most popular."""
+    """Yield generated follows, user by user. Users with lower numbers are more popular."""
     random = random_numbers("follows", SEED)
     for follower, wanted in enumerate(following_counts):
         own, first = joins.number(follower), month.number(follower)
@@ -223,7 +223,7 @@ def generated_follows(joins: Month, month: Month, following_counts: Iterable[int
 
 
 def generated_posts(joins: Month, month: Month, posts: int, texts: Texts | None) -> Iterator[Event]:
-    """Yield generated posts. Popular users post most."""
+    """Yield generated posts. Popular users post more."""
     random = random_numbers("posts", SEED)
     lines = texts.read() if texts else None
     kinds = characters()

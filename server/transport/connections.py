@@ -24,13 +24,13 @@ class Connection(Protocol):
     deadline: float
 
     def expire(self, now: float) -> None:
-        """Handle the deadline, which has passed, and set the next one."""
+        """Handle a deadline that has passed, and set the next one."""
 
 
 class Connections:
     """Counts connections, limits those of each address, and checks all deadlines with one timer.
 
-    `per_address` is the maximum of one address; None for no limit. `refused` counts refused and aborted connections by
+    `per_address` is the maximum per address; None means no limit. `refused` counts refused and aborted connections by
     reason.
     """
 
@@ -52,7 +52,7 @@ class Connections:
 
     @staticmethod
     def of(state: dict[str, Any]) -> "Connections":
-        """Return the connections in an application's state; new ones without limits if there are none."""
+        """Return the connections in an application's state; if there are none, a new instance without limits."""
         found = state.get(CONNECTIONS)
         return found if isinstance(found, Connections) else Connections()
 

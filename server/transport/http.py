@@ -1,4 +1,4 @@
-"""HTTP connections: those of uvicorn, with limits on the size and speed of requests and responses."""
+"""HTTP connections: uvicorn's protocol with limits on the size and speed of requests and responses."""
 
 import asyncio
 import math
@@ -188,7 +188,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Start to serve a request, or queue it behind earlier ones."""
+        """Start a request, or queue it behind earlier ones."""
         if len(self.headers) > MAX_HEADERS or (self._overhead > MAX_HEAD and self._head_size() > MAX_HEAD):
             raise Refusal(431, "headers")
         if len(self.pipeline) >= MAX_PIPELINED:

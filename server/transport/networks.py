@@ -1,4 +1,4 @@
-"""The networks of clients, which limits count instead of single addresses."""
+"""The networks of clients: limits are counted per network instead of per address."""
 
 import ipaddress
 from functools import lru_cache
@@ -8,7 +8,7 @@ CLIENT_PREFIX = 64  # bits: a client with IPv6 usually has a /64 network of its 
 
 @lru_cache(maxsize=10_000)
 def network_of(host: str) -> str:
-    """Return the network that stands for an anonymous client: an IPv4 address, or a /64 network of IPv6."""
+    """Return the network that represents an anonymous client: an IPv4 address, or a /64 network of IPv6."""
     try:
         address = ipaddress.IPv6Address(host)
     except ValueError:

@@ -22,7 +22,7 @@ def parse_proxies(entries: Sequence[str]) -> tuple[str, ...]:
 
 
 class TrustedProxies:
-    """The proxies whose headers are trusted. Without entries none is trusted, not even proxies on this machine.
+    """The proxies whose headers are trusted. Without entries no proxy is trusted, not even on this machine.
 
     With `warns`, the first request with `X-Forwarded-For` from an untrusted peer logs a warning.
     """

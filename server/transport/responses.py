@@ -1,4 +1,4 @@
-"""Responses without the application: refusals of requests and connections."""
+"""Responses that bypass the application: refusals of requests and connections."""
 
 from http import HTTPStatus
 
@@ -7,7 +7,7 @@ TEXTS = {
     408: "The request did not arrive in time.",
     414: "The URL is longer than 16 KB.",
     429: "Too many connections from this address. Close some, or try again later.",
-    431: "The headers exceed 64 KB in all, 8 KB each, or 100 in number.",
+    431: "The headers exceed a limit: 64 KB in total, 8 KB each, 100 headers.",
 }
 
 

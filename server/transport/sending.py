@@ -11,9 +11,9 @@ if sys.platform != "win32":
 
 
 def unsent(transport: asyncio.Transport) -> int:
-    """Return the bytes that the client has not received: those in the process and, on Linux, in the system.
+    """Return the number of bytes that the client has not received: in the process and, on Linux, in the kernel.
 
-    The buffer of the system may contain megabytes. A slow client may take minutes before the process sees progress.
+    The kernel's buffer may hold megabytes. With a slow client, minutes may pass before the process sees progress.
     """
     return transport.get_write_buffer_size() + _in_system(transport)
 
@@ -25,7 +25,7 @@ def still_unsent(transport: asyncio.Transport, before: int) -> int | None:
 
 
 def _in_system(transport: asyncio.Transport) -> int:
-    """Return the bytes that are unsent or unacknowledged in the system; 0 where it does not report them."""
+    """Return the number of unsent or unacknowledged bytes in the kernel; 0 where it does not report them."""
     if not sys.platform.startswith("linux"):
         return 0
     socket = transport.get_extra_info("socket")

@@ -1,4 +1,4 @@
-"""WebSocket connections: those of uvicorn with less memory, and with limits on data and speed."""
+"""WebSocket connections: uvicorn's protocol with less memory and with limits on data and speed."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ INVALID_DATA = 1007
 
 
 class MessageQueue:
-    """A queue for one reader, which takes little memory: that of asyncio has four deques, 3 KB."""
+    """A queue for one reader that takes little memory: an asyncio.Queue has four deques, 3 KB."""
 
     __slots__ = ("_items", "_waiter")
 
@@ -195,9 +195,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if self.close_sent:
             return
         if len(self.frames) >= MAX_FRAGMENTS:
-            self._fail(
-                POLICY_VIOLATION, f"A message has more than {MAX_FRAGMENTS} fragments, which is the limit.", "fragments"
-            )
+            self._fail(POLICY_VIOLATION, f"A message exceeds the limit of {MAX_FRAGMENTS} fragments.", "fragments")
         else:
             super().handle_cont(event)
 

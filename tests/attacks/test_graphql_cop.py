@@ -146,7 +146,7 @@ async def test_mutations_by_get(api: Api, graph: Graph, mutation: str) -> None:
 
     assert response.status_code == 405
     assert response.headers["allow"] == "POST"
-    assert refusal(response, "BAD_USER_INPUT") == "Mutations must be posted."
+    assert refusal(response, "BAD_USER_INPUT") == "Mutations must be sent with POST."
     assert await graph.users.ids_of_logins(["mallory"]) == [None]
 
 
@@ -162,8 +162,7 @@ async def test_queries_by_get(api: Api) -> None:
     """Queries by GET are allowed, as GraphQL over HTTP recommends for caches, and other sites cannot abuse them.
 
     A query changes nothing. A browser adds no credentials, because tokens are in `Authorization` and the server uses no
-    cookies.
-    Without CORS headers, a page of another origin cannot read the response.
+    cookies. Without CORS headers, a page of another origin cannot read the response.
     """
     token = await api.token("alice")
 

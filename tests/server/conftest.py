@@ -1,4 +1,4 @@
-"""A real server on a real port, people to talk to it, and clients as simple as curl."""
+"""A real server on a real port, with users and simple clients."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ class Socket:
         await self.send(type="subscribe", id=id, payload={"query": query, "variables": variables})
 
     async def closed(self) -> tuple[int | None, str | None]:
-        """Wait for the end, skipping what still comes; give its code and reason."""
+        """Wait until the socket closes, skipping messages. Return its code and reason."""
         with contextlib.suppress(ConnectionClosed):
             async with asyncio.timeout(PATIENCE):
                 while True:
@@ -71,7 +71,7 @@ class Streamed:
 
 
 async def events(response: httpx.Response) -> AsyncGenerator[Streamed, None]:
-    """Read the events of a stream, to its end."""
+    """Yield the events of a stream until it ends."""
     fields: dict[str, str] = {}
     async for line in response.aiter_lines():
         if line:
@@ -84,7 +84,7 @@ async def events(response: httpx.Response) -> AsyncGenerator[Streamed, None]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come true."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - what tests wait for tells nobody
             await asyncio.sleep(0.01)
@@ -101,17 +101,17 @@ class Api:
         self.client = client
 
     async def session(self, login: str) -> Session:
-        """Sign somebody up and in."""
+        """Sign up a user and start a session."""
         user = await self.graph.users.sign_up(login, "correct horse", login.title())
         return await self.graph.sessions.start(user.id)
 
     async def token(self, login: str) -> str:
-        """Sign somebody up and give a token."""
+        """Sign up a user and return a token."""
         return Tokens([KEY]).issue(await self.session(login))
 
     @asynccontextmanager
     async def stream(self, query: str, token: str | None = None, **headers: str) -> AsyncIterator[httpx.Response]:
-        """Post an operation whose results are to come as server-sent events."""
+        """Post an operation whose results are streamed as server-sent events."""
         sent = {"accept": "text/event-stream", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if token:
             sent["authorization"] = f"Bearer {token}"
@@ -146,7 +146,7 @@ class Api:
 
     @asynccontextmanager
     async def open_socket(self, *protocols: str, **headers: str) -> AsyncIterator[Socket]:
-        """Open a socket that has said nothing yet."""
+        """Open a socket without sending `connection_init`."""
         url = self.url.replace("http", "ws", 1) + "/graphql"
         offered: Any = protocols or ("graphql-transport-ws",)
         async with connect(url, subprotocols=offered, additional_headers=headers) as connection:
@@ -154,7 +154,7 @@ class Api:
 
     @asynccontextmanager
     async def socket(self, token: str | None = None) -> AsyncIterator[Socket]:
-        """Open a socket and have it acknowledged."""
+        """Open a socket and wait for its acknowledgement."""
         async with self.open_socket() as socket:
             payload = {"authorization": f"Bearer {token}"} if token else {}
             await socket.send(type="connection_init", payload=payload)
@@ -164,7 +164,7 @@ class Api:
 
 @asynccontextmanager
 async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIterator[Api]:
-    """Serve an application on a free port; `graph` is where the test acts by itself, on the same store."""
+    """Serve an application on a free port. `graph` gives the test direct access to the same store."""
     app = create_app(settings, **options)
     config = configure(app, port=0, log_config=None, timeout_graceful_shutdown=1)
     config.load()
@@ -183,7 +183,7 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
 
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
-    """Give settings for the shared store."""
+    """Return settings for the shared store."""
     return Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=False)
 
 

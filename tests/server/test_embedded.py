@@ -1,4 +1,4 @@
-"""The embedded store: one server a folder, whoever comes, goes or dies."""
+"""The embedded store: one server per folder, while processes start, stop and crash."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ class Holder:
 
 
 def test_data_survives_a_clean_restart(tmp_path: Path) -> None:
-    """What was written before the stop is there after the next start, and the server is gone in between."""
+    """Data written before the stop is available after the next start. In between, no server is running."""
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
         connection.set("greeting", "你好")
     assert not answers(store)
@@ -67,7 +67,7 @@ def test_data_survives_a_clean_restart(tmp_path: Path) -> None:
 
 
 def test_every_write_is_on_disk_before_it_is_answered(tmp_path: Path) -> None:
-    """The server keeps an append-only file and syncs it always, unless relaxed durability was asked for."""
+    """The server syncs its append-only file at each write, unless durability is relaxed."""
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
         assert connection.config_get("append*")["appendonly"] == "yes"
         assert connection.config_get("appendfsync")["appendfsync"] == "always"
@@ -76,7 +76,7 @@ def test_every_write_is_on_disk_before_it_is_answered(tmp_path: Path) -> None:
 
 
 def test_a_joining_process_may_tighten_durability_but_not_relax_it(tmp_path: Path) -> None:
-    """Two processes that disagree get the stricter of both."""
+    """If two processes differ, the stricter setting applies."""
     with (
         EmbeddedStore(tmp_path) as store,
         EmbeddedStore(tmp_path, Durability.RELAXED),
@@ -92,7 +92,7 @@ def test_a_joining_process_may_tighten_durability_but_not_relax_it(tmp_path: Pat
 
 
 def test_the_server_is_killed_and_loses_nothing(tmp_path: Path) -> None:
-    """After a SIGKILL of the server itself, ensure() brings it back with every acknowledged write."""
+    """After a SIGKILL of the server, `ensure` restarts it with every acknowledged write."""
     with EmbeddedStore(tmp_path) as store:
         assert store.ensure() is False
         with client(store) as connection:
@@ -104,7 +104,7 @@ def test_the_server_is_killed_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_two_processes_share_one_server_until_the_last_leaves(tmp_path: Path) -> None:
-    """A second process joins; the server stays when its starter leaves, and ends with the last."""
+    """The server keeps running when the process that started it stops, and ends with the last process."""
     first = Holder(tmp_path)
     with EmbeddedStore(tmp_path) as second:
         assert second.pid == first.server_pid
@@ -114,7 +114,7 @@ def test_two_processes_share_one_server_until_the_last_leaves(tmp_path: Path) ->
 
 
 def test_the_orphan_of_a_killed_process_is_adopted(tmp_path: Path) -> None:
-    """A SIGKILL of the only user leaves the server running; the next start uses it and ends it on leaving."""
+    """A SIGKILL of the only process leaves the server running. The next process uses it and stops it at its end."""
     killed = Holder(tmp_path)
     with EmbeddedStore(tmp_path) as store, client(store) as connection:
         connection.set("left", "behind")
@@ -129,7 +129,7 @@ def test_the_orphan_of_a_killed_process_is_adopted(tmp_path: Path) -> None:
 
 
 def test_an_orphan_that_cannot_be_reached_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server whose socket was deleted is ended and replaced, without losing what it had acknowledged."""
+    """A server whose socket was deleted is replaced without losing acknowledged writes."""
     monkeypatch.setattr("server.embedded.HUNG_SECONDS", 0.5)
     killed = Holder(tmp_path)
     with client(EmbeddedStore(tmp_path)) as connection:
@@ -142,7 +142,7 @@ def test_an_orphan_that_cannot_be_reached_is_ended(tmp_path: Path, monkeypatch: 
 
 
 def test_a_server_in_use_that_is_silent_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process uses a server that does not answer, a second one says so and leaves it alone."""
+    """If a server in use does not answer, another process reports it and does not stop it."""
     monkeypatch.setattr("server.embedded.HUNG_SECONDS", 0.5)
     holder = Holder(tmp_path)
     os.kill(holder.server_pid, signal.SIGSTOP)
@@ -155,7 +155,7 @@ def test_a_server_in_use_that_is_silent_is_not_ended(tmp_path: Path, monkeypatch
 
 
 def test_many_starts_at_once_make_one_server(tmp_path: Path) -> None:
-    """Eight users that start in the same moment find the same server; it ends when all have left."""
+    """Eight processes that start at the same time use the same server, which ends with the last of them."""
     stores = [EmbeddedStore(tmp_path) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(EmbeddedStore.start, stores))
@@ -165,7 +165,7 @@ def test_many_starts_at_once_make_one_server(tmp_path: Path) -> None:
 
 
 def test_coming_and_going_never_meets_a_dying_server(tmp_path: Path) -> None:
-    """Users that come and go at any moment always find a server that answers while they stay."""
+    """Processes that start and stop at random times always have a server that answers."""
 
     def visit(_: int) -> bool:
         with EmbeddedStore(tmp_path, Durability.RELAXED) as store:
@@ -184,7 +184,7 @@ def test_any_folder_name_works(tmp_path: Path, name: str) -> None:
 
 
 def test_the_data_is_for_its_owner_only(tmp_path: Path) -> None:
-    """Neither the store's folder nor its socket can be opened by other users of the machine."""
+    """Other users of the machine can open neither the store's folder nor its socket."""
     with EmbeddedStore(tmp_path / "new") as store:
         assert store.folder.stat().st_mode & 0o077 == 0
         assert store.socket.stat().st_mode & 0o077 == 0

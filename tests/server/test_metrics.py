@@ -1,4 +1,4 @@
-"""Metrics: what waits, and what the archive holds up, as Prometheus reads it."""
+"""Metrics for Prometheus: backlogs, live streams, and outages."""
 
 import asyncio
 from pathlib import Path
@@ -27,7 +27,7 @@ async def metrics(api: Api) -> dict[str, float]:
 
 
 async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: Graph) -> None:
-    """Events that nobody has projected are behind the mark; once a worker has, nothing waits."""
+    """Unprojected events count as backlog until a worker has projected them."""
     async with serving(settings.model_copy(update={"worker": False}), graph) as api:
         [event] = await graph.log.append([PostPublished(1, "hi")])
         before = await metrics(api)
@@ -43,7 +43,7 @@ async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: G
 
 
 async def test_metrics_count_live_streams(api: Api) -> None:
-    """Those that this process feeds at the moment, and how often one was too slow."""
+    """The current number of live streams, and the number of streams cut off as too slow."""
     session = await api.session("alice")
     stream = api.app.state.graph.feed.home(session.user)
     await anext(stream)
@@ -59,7 +59,7 @@ async def test_metrics_count_live_streams(api: Api) -> None:
 
 
 async def test_in_production_metrics_are_served_only_with_a_token(settings: Settings, graph: Graph) -> None:
-    """Without a token in the settings there is no such page; with one, a request must send exactly it."""
+    """Without a token in the settings the response is 404; with one, requests must send the same token."""
     closed = settings.model_copy(update={"env": Env.PRODUCTION})
     async with serving(closed, graph) as api:
         assert (await api.client.get("/metrics")).status_code == 404
@@ -78,7 +78,7 @@ async def test_in_production_metrics_are_served_only_with_a_token(settings: Sett
 
 
 async def test_metrics_count_open_sockets(api: Api) -> None:
-    """From when they are let in until they leave."""
+    """From the acknowledgement until the close."""
     async with api.open_socket(), api.socket():
         assert (await metrics(api))["fanline_open_sockets"] == 1
     await until(lambda: not api.quotas.sockets.held)
@@ -86,7 +86,7 @@ async def test_metrics_count_open_sockets(api: Api) -> None:
 
 
 async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Path, graph: Graph) -> None:
-    """They say that it is down."""
+    """They report that the store is down."""
     store = EmbeddedStore(tmp_path / "away")
     store.start()
     async with serving(settings.model_copy(update={"store_url": store.url, "worker": False}), graph) as api:
@@ -100,7 +100,7 @@ PAGE = """query($after: String) {
 
 
 async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, tmp_path: Path, graph: Graph) -> None:
-    """What is hot is served; a page that needs more says ARCHIVE_UNAVAILABLE; moving goes on when it is back."""
+    """Hot posts are served, other pages fail with ARCHIVE_UNAVAILABLE, and moves continue after the outage."""
     (tmp_path / "blocked").mkdir()
     blocked = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/blocked", "hot_posts": 10})
     whole = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/archive.sqlite", "hot_posts": 10})
@@ -133,5 +133,5 @@ async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, 
 
 
 def texts(response: httpx.Response) -> list[str]:
-    """Give the texts of a page."""
+    """Return the texts of a page."""
     return [node["text"] for node in response.json()["data"]["user"]["timeline"]["posts"]["nodes"]]

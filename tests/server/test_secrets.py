@@ -1,4 +1,4 @@
-"""No secret leaves the server: canaries are sent through everything that can fail, and looked for everywhere."""
+"""No secret leaves the server: canaries are sent in failing requests and searched for in all output."""
 
 import json
 import logging
@@ -93,7 +93,7 @@ def bodies() -> Iterator[str | dict[str, Any]]:
 
 
 async def provoke(client: httpx.AsyncClient, token: str) -> str:
-    """Send what must fail; give all answers as one text, their headers too."""
+    """Send failing requests. Return all responses as one text, including headers."""
     head, claims, mac = token.split(".")
     answers = []
     for body in bodies():
@@ -125,7 +125,7 @@ async def provoke(client: httpx.AsyncClient, token: str) -> str:
 
 
 async def enter(client: httpx.AsyncClient) -> str:
-    """Sign up, log in with the right and a wrong password; give the token."""
+    """Sign up, then log in with a correct and a wrong password. Return the token."""
     given = {"login": "alice", "password": PASSWORD}
     signed_up = await client.post("/graphql", json={"query": SIGN_UP, "variables": {"input": given}})
     assert signed_up.json()["data"]["signUp"]["session"]
@@ -139,12 +139,12 @@ async def enter(client: httpx.AsyncClient) -> str:
 
 
 def found_in(text: str, *further: str) -> list[str]:
-    """Give the canaries that a text holds, each with what stands around it."""
+    """Return the canaries in a text, each with its context."""
     return [text[max(0, text.find(c) - 200) : text.find(c) + 100] for c in (*CANARIES, *further) if c in text]
 
 
 def secrets_of(token: str) -> tuple[str, ...]:
-    """Give what of a token is secret: the whole, its signature, and the session's id."""
+    """Return the secret parts of a token: the whole token, its signature, and the session's id."""
     session = Tokens([KEY]).verify(token).session
     return token, token.rpartition(".")[2], session
 
@@ -153,7 +153,7 @@ def secrets_of(token: str) -> tuple[str, ...]:
 async def canary_api(
     store_url: str, tmp_path: Path, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> AsyncIterator[Api]:
-    """Serve in this process, with every logger at its most talkative."""
+    """Serve in this process, with every logger at the level DEBUG."""
     caplog.set_level(logging.DEBUG)
     for name in ("httpx", "httpcore", "uvicorn.access"):  # the test's own client; what is not logged in production
         caplog.set_level(logging.WARNING, name)
@@ -164,7 +164,7 @@ async def canary_api(
 
 
 async def test_no_answer_log_or_metric_has_a_secret(canary_api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a client does wrong, at any level of logging."""
+    """For any failing request, at any log level."""
     token = await enter(canary_api.client)
 
     answers = await provoke(canary_api.client, token)
@@ -176,7 +176,7 @@ async def test_no_answer_log_or_metric_has_a_secret(canary_api: Api, caplog: pyt
 
 
 async def test_no_socket_message_has_a_secret(canary_api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Messages and close reasons over WebSockets, too."""
+    """Neither messages nor close reasons of WebSockets."""
     token = await enter(canary_api.client)
     heard = []
     async with canary_api.socket() as socket:
@@ -205,7 +205,7 @@ async def test_no_socket_message_has_a_secret(canary_api: Api, caplog: pytest.Lo
 async def test_an_unexpected_error_is_logged_without_the_password(
     canary_api: Api, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    """Its text and the errors that it came from may quote it; the log has the types, the lines and the request's id."""
+    """The messages of an error and its causes may quote it. The log has the types, the lines and the request id."""
 
     async def broken(*words: object) -> str:
         try:
@@ -229,7 +229,7 @@ async def test_an_unexpected_error_is_logged_without_the_password(
 
 
 async def test_the_store_holds_no_secret_but_hashes(canary_api: Api, store_url: str) -> None:
-    """Neither the log nor any key has a password, a token, a key, or an address of who logged in."""
+    """Neither the log nor any key contains a password, a token, a signing key, or a client's address."""
     token = await enter(canary_api.client)
     await provoke(canary_api.client, token)
     await canary_api.graph.worker().drain()
@@ -256,7 +256,7 @@ async def value_of(raw: Redis, key: str) -> Any:
 
 
 def test_settings_do_not_show_their_secrets() -> None:
-    """Neither as text nor in what a wrong one says."""
+    """Neither in their text representation nor in error messages."""
     settings = Settings(
         secret=(KEY,),
         store_url=f"valkey://fanline:{STORE_WORD}@store:6379",
@@ -269,7 +269,7 @@ def test_settings_do_not_show_their_secrets() -> None:
 async def test_a_process_in_production_tells_no_secret(
     running_store: EmbeddedStore, store_url: str, tmp_path: Path
 ) -> None:
-    """From its start without an archive, through every failure and the loss of its store, to its end."""
+    """From its start without an archive, through all failures and the loss of its store, to its end."""
     async with production(running_store, tmp_path) as (api, proxy), httpx.AsyncClient(base_url=api.url) as client:
         token = await enter(client)
         heard = await provoke(client, token)
@@ -293,14 +293,14 @@ async def test_a_process_in_production_tells_no_secret(
 
 
 def arguments_of(pid: int) -> str:
-    """Give the command line of a process, where the system shows it."""
+    """Return the command line of a process, where the system shows it."""
     path = Path(f"/proc/{pid}/cmdline")
     return path.read_text() if path.exists() else ""
 
 
 @asynccontextmanager
 async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[Served, TcpProxy]]:
-    """Serve as in production: a store with a password behind a proxy, and an archive that is not there."""
+    """Serve as in production, with a store that requires a password, a proxy, and a missing archive."""
     async with Redis.from_url(store.url) as raw:
         await raw.acl_setuser(
             "fanline", enabled=True, passwords=f"+{STORE_WORD}", keys=["*"], channels=["*"], categories=["+@all"]
@@ -346,6 +346,6 @@ async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[
     ],
 )
 def test_complaints_of_graphql_name_no_value(message: str, shown: str) -> None:
-    """They say where it is and what it should be."""
+    """The messages contain the position and the expected type."""
     assert without_values(message) == shown
     assert not re.search("x: y|a, found|pass'", without_values(message))

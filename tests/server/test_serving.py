@@ -1,4 +1,4 @@
-"""How the server listens, and what it agrees on with those who connect."""
+"""Listening sockets and the options of connections."""
 
 import socket
 from contextlib import closing
@@ -12,7 +12,7 @@ from tests.server.conftest import Api
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux, which gives up on silent peers")
 def test_connections_to_peers_that_are_gone_are_given_up() -> None:
-    """Each connection inherits how long it waits for a peer that takes nothing more."""
+    """Each connection inherits the timeout for a peer that no longer acknowledges data."""
     with closing(bind("127.0.0.1", 0)) as listening, closing(socket.create_connection(listening.getsockname())):
         accepted, _ = listening.accept()
         with closing(accepted):

@@ -1,4 +1,4 @@
-"""Settings: every mistake is found at the start and named, nothing unsafe runs in production."""
+"""Settings: every mistake is reported at start-up, and unsafe settings are refused in production."""
 
 import math
 import os
@@ -18,7 +18,7 @@ KEY = "0123456789abcdefghijklmnopqrstuv"
 
 
 def test_an_empty_environment_gives_a_development_server_with_an_embedded_store() -> None:
-    """Nothing has to be set to run."""
+    """No setting is required."""
     settings = Settings.load({})
     assert settings.env is Env.DEVELOPMENT
     assert settings.store_url is None
@@ -62,7 +62,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mode", "limit"), [("push", math.inf), ("pull", 0), ("hybrid", 25)])
 def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
-    """Push has no limit of followers, pull a limit of none, hybrid the one that is set."""
+    """The limit of followers is infinite for push, zero for pull, and configurable for hybrid."""
     settings = Settings.load({"FANLINE_TIMELINE_MODE": mode, "FANLINE_PUSH_LIMIT": "25"})
     assert settings.tuning.push_limit == limit
 
@@ -75,9 +75,17 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("STORE_URL", "redis://localhost:abc", "FANLINE_STORE_URL "),
         ("STORE_URL", "redis://localhost?socket_timeout=x", "FANLINE_STORE_URL "),
         ("STORE_URL", "redis://localhost?protocol=2", "FANLINE_STORE_URL must not set protocol"),
-        ("STORE_URL", "valkey+cluster://a:1,b", "FANLINE_STORE_URL: node 2 of the cluster is not like host:6379"),
-        ("STORE_URL", "valkey+cluster://u:short@a:1", "FANLINE_STORE_URL: node 1 of the cluster is not like host:6379"),
-        ("STORE_URL", "valkey://u:short#@store", "FANLINE_STORE_URL is not a URL like valkey://user:password@"),
+        (
+            "STORE_URL",
+            "valkey+cluster://a:1,b",
+            "FANLINE_STORE_URL: node 2 of the cluster must have the form host:6379",
+        ),
+        (
+            "STORE_URL",
+            "valkey+cluster://u:short@a:1",
+            "FANLINE_STORE_URL: node 1 of the cluster must have the form host:6379",
+        ),
+        ("STORE_URL", "valkey://u:short#@store", "FANLINE_STORE_URL must have the form valkey://user:password@"),
         ("SECRET", "short", "FANLINE_SECRET: each key must have at least 32 bytes"),
         ("SECRET", f"{KEY},short", "FANLINE_SECRET: each key must have at least 32 bytes"),
         ("SECRET", "k" * 48, "FANLINE_SECRET: each key must have at least 8 different bytes"),
@@ -93,7 +101,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` is not supported yet"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
         ("ARCHIVE_URL", "oracle://u:short@h/d", "FANLINE_ARCHIVE_URL must begin with sqlite:///, postgresql:// or"),
-        ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL is not a URL like mysql://user:password@"),
+        ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL must have the form mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS must be greater than 0"),
         ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
@@ -105,7 +113,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
     ],
 )
 def test_a_wrong_setting_is_named(name: str, value: str, sentence: str) -> None:
-    """The message names the setting and says what it may be, without showing its value."""
+    """The message names the setting and its allowed values, but not its value."""
     with pytest.raises(SettingsError) as caught:
         Settings.load({f"FANLINE_{name}": value})
     assert sentence in str(caught.value)
@@ -132,7 +140,7 @@ def test_secrets_are_never_printed() -> None:
 
 
 def test_the_archive_is_a_file_in_the_data_folder_unless_told_otherwise(tmp_path: Path) -> None:
-    """Whatever the folder is called."""
+    """For any name of the folder."""
     folder = tmp_path / "what? #1 100% ü"
     url = Settings(data_dir=folder).archive
     assert Archive(url).database.url.database == str(folder / "archive.sqlite")
@@ -140,7 +148,7 @@ def test_the_archive_is_a_file_in_the_data_folder_unless_told_otherwise(tmp_path
 
 
 def test_a_key_is_made_once_for_a_data_folder(tmp_path: Path) -> None:
-    """It is long, only its owner can read it, and the next start finds the same."""
+    """The key is long, only its owner can read it, and later starts use the same key."""
     settings = Settings(data_dir=tmp_path / "new")
     (key,) = settings.keys()
     assert len(key) >= 32
@@ -150,7 +158,7 @@ def test_a_key_is_made_once_for_a_data_folder(tmp_path: Path) -> None:
 
 
 def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
-    """Whoever is first makes the key; nobody reads half of it."""
+    """The first process creates the key, and none reads an incomplete key."""
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda _: Settings(data_dir=tmp_path).keys(), range(64)))
     assert len(set(found)) == 1
@@ -163,7 +171,7 @@ def test_the_file_of_keys_can_hold_several_for_rotation(tmp_path: Path) -> None:
 
 
 def test_keys_can_come_from_a_file(tmp_path: Path) -> None:
-    """As systemd and container platforms pass secrets; the file counts as a secret in production."""
+    """As with systemd and container platforms. Production accepts the file instead of FANLINE_SECRET."""
     (tmp_path / "keys").write_text(f"{KEY}new\n{KEY}old\n")
     settings = Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
     assert settings.keys() == (f"{KEY}new", f"{KEY}old")
@@ -177,7 +185,7 @@ def test_a_missing_file_of_keys_is_not_created(tmp_path: Path) -> None:
 
 
 def test_the_secret_has_one_source(tmp_path: Path) -> None:
-    """Otherwise it is not clear which keys hold."""
+    """Otherwise it is unclear which keys apply."""
     with pytest.raises(SettingsError, match="Set FANLINE_SECRET or FANLINE_SECRET_FILE, not both"):
         Settings.load({"FANLINE_SECRET": KEY, "FANLINE_SECRET_FILE": str(tmp_path / "keys")})
 

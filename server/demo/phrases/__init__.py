@@ -1,6 +1,6 @@
 """Texts that read like posts of a micro-blog, composed from phrases.
 
-A language is a `Voice`: sentences with `{slots}` by topic, and what can fill the slots. `compose` picks a sentence,
+A language is a `Voice`: sentences with `{slots}` by topic, and the fillings of the slots. `compose` picks a sentence,
 fills it, and sometimes appends a mood, an emoji or a hashtag. The same random numbers give the same text.
 """
 
@@ -15,7 +15,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Voice:
-    """One language: its sentences by topic, and what can follow them.
+    """One language: its sentences by topic, and the endings that can follow them.
 
     `gap` separates two sentences; `tags` are the hashtags of a topic.
     """
@@ -35,7 +35,7 @@ class Voice:
 
 
 def compose(voice: Voice, topic: str, random: Random) -> str:
-    """Return a post about a topic: not empty, and far below 1,000 characters."""
+    """Return a post about a topic: not empty, and much shorter than 1,000 characters."""
     text = fill(random.choice(voice.sentences[topic]), voice.slots, random)
     text = text[0].upper() + text[1:]
     if random.random() < 0.28:

@@ -59,7 +59,7 @@ class LinearOverlappingFields(ValidationRule):
         self._reported: set[tuple[Field, Field]] = set()
 
     def leave_document(self, document: DocumentNode, *_args: Any) -> None:
-        """Check the whole document, after the other rules have seen it."""
+        """Check the whole document, after the other rules have visited it."""
         reader = Reader(self.context.schema)
         try:
             roots = reader.roots(document)
@@ -181,7 +181,7 @@ def _in_contexts(level: int, group: list[Place]) -> list[Place]:
 
 
 def _compatible(one: Context, other: Context) -> bool:
-    """Return whether one object at each level can meet both contexts."""
+    """Return True if one object at each level can satisfy both contexts."""
     types = dict(one)
     return all(types.get(level, type_) is type_ for level, type_ in other)
 

@@ -58,7 +58,7 @@ async def test_a_mutation_by_get_is_refused(api: Api) -> None:
     response = await api.client.get("/graphql", params={"query": FOLLOW})
     assert response.status_code == 405
     assert response.headers["allow"] == "POST"
-    assert error_of(response) == ("BAD_USER_INPUT", "Mutations must be posted.")
+    assert error_of(response) == ("BAD_USER_INPUT", "Mutations must be sent with POST.")
 
 
 async def test_a_subscription_by_plain_post_is_refused(api: Api) -> None:
@@ -121,7 +121,7 @@ async def test_a_body_beyond_the_limit_is_refused(api: Api) -> None:
         assert response.status_code == 413
         assert error_of(response) == (
             "BAD_USER_INPUT",
-            "The body has more than 100,000 bytes, which is the limit. Send a smaller request.",
+            "The body exceeds the limit of 100,000 bytes. Send a smaller request.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Headers of requests to the endpoint and of its responses: CORS, request ids, and headers that come twice."""
+"""Headers of requests to the endpoint and of its responses: CORS, request ids, and repeated headers."""
 
 from collections.abc import AsyncIterator
 from typing import Any
