@@ -1,4 +1,4 @@
-"""Declarations: how each field of a schema is resolved, as its definition says."""
+"""Declarations: how each field of a schema is resolved, according to its definition."""
 
 import inspect
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Declaration:
 
 
 class Declarations:
-    """The declarations of one schema, read on first use. `planned_fields` counts the fields of all plans made."""
+    """The declarations of one schema, read on first use. `planned_fields` counts the fields of all plans created."""
 
     def __init__(self, schema: core.GraphQLSchema) -> None:
         self.planned_fields = 0

@@ -65,8 +65,8 @@ class Executor:
     ) -> core.ExecutionResult:
         """Execute one operation of a document and return the result that graphql-core would return.
 
-        For a subscription, the root value is the event. Do not change the data: an object that occurs several times
-        is one dictionary. Cancelling the call cancels everything that it started.
+        For a subscription, the root value is the event. Do not modify the data: an object that occurs several times is
+        one dictionary. Cancelling the call cancels everything that it started.
         """
         operation = self.prepare(document, variable_values, operation_name)
         if isinstance(operation, Operation):

@@ -1,4 +1,4 @@
-"""A dataloader with cheap list look-ups, which extends the one of aiodataloader.
+"""A dataloader with cheap list look-ups, which extends aiodataloader's.
 
 aiodataloader creates one future for each key, even when a caller asks for a list. `DataLoader.load_many` creates one
 future for the whole list and starts the look-up immediately.
@@ -62,7 +62,7 @@ class LookUp:
         return value
 
     def select(self, wanted: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """Return the values of the wanted cache keys, among which are all of this look-up in the same order."""
+        """Return the values of the wanted cache keys, which include all keys of this look-up in the same order."""
         if len(wanted) == len(self.keys) == len(values):
             return list(values)
         found = self.found()
@@ -139,20 +139,20 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return derive(asyncio.gather(*(each.values for each in look_ups)), partial(_merge, wanted, cached, look_ups))
 
     def prime(self, key: K, value: V) -> "DataLoader[K, V]":
-        """Cache a value, unless the key has one already or the value is an exception."""
+        """Cache a value, unless the key already has one or the value is an exception."""
         if not isinstance(value, Exception):
             self._values.setdefault(self.get_cache_key(key), value)
         return self
 
     def prime_many(self, values: Mapping[K, V]) -> None:
-        """Cache the values of several keys, except for keys that have one already."""
+        """Cache the values of several keys, except for keys that already have one."""
         if self._has_cache_keys:
             self._values = {self.get_cache_key(key): value for key, value in values.items()} | self._values
         else:
             self._values = {**values, **self._values}
 
     def clear(self, key: K) -> "DataLoader[K, V]":
-        """Forget the value of a key, so that the next call looks it up again."""
+        """Remove the value of a key, so that the next call looks it up again."""
         self._cache_finished()
         cache_key = self.get_cache_key(key)
         self._values.pop(cache_key, None)
@@ -160,7 +160,7 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
         return super().clear(key)
 
     def clear_all(self) -> "DataLoader[K, V]":
-        """Forget all values."""
+        """Remove all values."""
         self._values.clear()
         self._pending.clear()
         return super().clear_all()

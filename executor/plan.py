@@ -72,7 +72,7 @@ class Output(Protocol):
     """The conversion of raw values into values of the response."""
 
     def complete(self, run: Run, values: Column, paths: Paths) -> Column:
-        """Return the completed column, with failures as cells. Sets `run.failed` if nulls or errors must propagate.
+        """Return the completed column, with failures as cells. Set `run.failed` if nulls or errors must propagate.
 
         Raises AwaitableColumn if values have to be awaited first.
         """
@@ -109,7 +109,7 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Prefetch:
-    """The fields of a selection that can start before the parents are there, given references to the parents.
+    """The fields of a selection that can start before the parents are loaded, given references to the parents.
 
     `references(run, parents)` returns one reference (or None) for each value of the field, or None for all of them.
     """

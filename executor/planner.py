@@ -19,7 +19,7 @@ from .sources import Attribute, Batch, OrdinaryResolver, RootValue, Subscription
 
 
 class Unsupported(Exception):
-    """A document needs a feature that the executor leaves to graphql-core. The message names the feature."""
+    """A document needs a feature that only graphql-core supports. The message names the feature."""
 
 
 class Planner:

@@ -1,6 +1,6 @@
-"""Null propagation: the last pass over the response of a run in which something failed.
+"""Null propagation: the last pass over the response of a run that had failures.
 
-The pass walks the rows in document order, adds paths to errors and propagates nulls as the specification says, so
+The pass walks the rows in document order, adds paths to errors and propagates nulls as the specification requires, so
 the result equals that of depth-first execution. A row that is shared by several paths is walked once for each path.
 Runs without failures skip the pass.
 """
@@ -19,7 +19,7 @@ Key = str | int
 
 
 class Failed(Exception):
-    """Carries an error up. The error itself is not raised, because its traceback would grow at every path."""
+    """Carries an error up the response. The error itself is not raised, because its traceback would grow each time."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()

@@ -77,7 +77,7 @@ def join(run: PrefetchingRun, step: Step, prefetched: Prefetched, values: Column
 
 
 def _join_some(run: PrefetchingRun, field: Field, output: Object, prefetched: Prefetched, values: Column) -> Column:
-    """Return the cells of values some of which are no objects or have no reference."""
+    """Return the cells of values, some of which are not objects or have no reference."""
     references = prefetched.references
     cells, present = output.check_each(run, values, None)
     found = {references[index]: values[index] for index in present if references[index] is not None}

@@ -2,7 +2,7 @@
 
 A field whose values are available is completed immediately, and its selection starts. All values that must be awaited
 form the next layer: they are awaited together, so that the look-ups of a layer share a round trip. When all have
-arrived, they are completed and start the layer after.
+arrived, they are completed and start the next layer.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class PlanRun(PrefetchingRun):
         self._tasks: list[asyncio.Future[Any]] = []
 
     async def finish(self) -> None:
-        """Await all steps, layer by layer. If cancelled, cancel everything that was started and wait for its end."""
+        """Await all steps, layer by layer. If cancelled, cancel everything that was started and wait for it."""
         layer: list[Step] = []
         try:
             while self._steps:
@@ -155,7 +155,7 @@ class PlanRun(PrefetchingRun):
 
     @cached_property
     def core(self) -> "CoreExecutor[Any]":
-        """graphql-core's executor of the same operation, for what is done value by value."""
+        """graphql-core's executor of the same operation, used for values that are handled one by one."""
         plan = self.plan
         return CoreExecutor(
             self.schema,

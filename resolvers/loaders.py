@@ -22,7 +22,7 @@ PageKey: TypeAlias = tuple[int, Window]
 
 
 class lazy(Generic[V]):  # noqa: N801 - used like a property
-    """A cached property without the lock that `functools.cached_property` takes in Python 3.11."""
+    """A cached property without the lock of `functools.cached_property` in Python 3.11."""
 
     def __init__(self, make: Callable[[Any], V]) -> None:
         self._make = make
@@ -126,7 +126,7 @@ def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) ->
 async def pages_by_window(
     load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]], keys: Sequence[PageKey]
 ) -> list[Page[V]]:
-    """Return pages of different windows, with one call of `load` for each window."""
+    """Return pages of different windows, calling `load` once for each window."""
     users: dict[Window, list[int]] = {}
     for user, window in keys:
         users.setdefault(window, []).append(user)

@@ -8,7 +8,7 @@ from resolvers.context import Context
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """The maximum and remaining points, when all are available again, and what this operation cost."""
+    """The maximum and remaining points, when all points are available again, and the cost of this operation."""
 
     limit: int
     remaining: int

@@ -13,7 +13,7 @@ def to_viewer(
 ) -> Awaitable[Sequence[Relationship | None]] | Sequence[Relationship | None]:
     """Return the relationships between the viewer and users; None for anonymous requests.
 
-    One round trip with two commands, whatever the number of users.
+    One round trip with two commands, regardless of the number of users.
     """
     if context.viewer is None:
         return [None] * len(users)
