@@ -40,7 +40,7 @@ EFFORTS = {
 
 def options() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
-    parser = argparse.ArgumentParser("python -m benchmarks", description="Measure Fanline beside its peers.")
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Compare Fanline with other servers.")
     parser.set_defaults(size="full")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", help="under 3 minutes")

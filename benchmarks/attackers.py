@@ -1,8 +1,8 @@
-"""The attackers: a separate process that runs one attack at a limited rate until it is told to stop.
+"""The attackers: a separate process that runs one attack at a limited rate until it is stopped.
 
 `python -m benchmarks.attackers PORT` reads the world as a line of JSON, then commands, one per line. The name of an
-attack
-starts the attack. An empty line stops it and is answered with the number of steps. The process ends with its input.
+attack starts the attack. An empty line stops it and is answered with the number of steps. The process ends with its
+input.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """Attacks: `python -m benchmarks.attacks [--quick] [--json FILE] [--plots DIR]`. On Linux with two processors.
 
 Measures the latency of well-behaved readers during each class of attack, with the server in production mode. Slices
-with
-and without the attack alternate. The server has one processor; attackers and readers share the other one.
+with and without the attack alternate. The server has one processor; attackers and readers share the other one.
 """
 
 import asyncio

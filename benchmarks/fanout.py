@@ -1,8 +1,7 @@
 """Fan-out: `python -m benchmarks.fanout [--quick] [--json FILE] [--plots DIR]`.
 
 Measures the inserts per second into home caches, the latency of publishing, and the time until all followers see a
-post,
-by number of followers, with the modes push and hybrid.
+post, by number of followers, with the modes push and hybrid.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,8 +1,7 @@
 """Live subscriptions: `python -m benchmarks.live [--quick] [--json FILE] [--plots DIR]`. On Linux.
 
 Measures the latency and CPU time of deliveries, the memory of idle sockets, the speed of matching events with filters,
-the
-effect of stalled readers on others, and the memory that closed sockets leave behind.
+the effect of stalled readers on others, and the memory that closed sockets leave behind.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -1,6 +1,6 @@
 """Cheap subscribers: the necessary parts of WebSocket and `graphql-transport-ws`, without libraries.
 
-Messages are encoded once for all subscribers. Incoming messages are told apart by the bytes they contain, without
+Messages are encoded once for all subscribers. Incoming messages are distinguished by the bytes they contain, without
 parsing.
 """
 

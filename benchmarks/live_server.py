@@ -1,8 +1,7 @@
 """The measured server: runs the same as `fanline serve`, in a separate process that also reports its resources.
 
 `python -m benchmarks.live_server STORE_URL FOLDER` writes its port, then answers every input line with its resources.
-The
-line `collect` runs the garbage collector first. The process ends with its standard input.
+The line `collect` runs the garbage collector first. The process ends with its standard input.
 """
 
 import asyncio
@@ -116,7 +115,7 @@ def allow_many_files() -> int:
 
 
 def main(url: str, folder: str) -> None:
-    """Serve until told to end."""
+    """Serve until the input ends."""
     allow_many_files()
     app = create_app(Settings(store_url=url, data_dir=Path(folder), secret=(KEY,)))
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)

@@ -1,8 +1,7 @@
 """Read clients: `python -m benchmarks.read_clients [--quick] [--json FILE] [--plots DIR]`.
 
 Compares Fanline's read client with redis-py, coredis and valkey-glide on one store, in alternating slices: CPU time of
-the
-process (including the threads of valkey-glide), of the event loop's thread and of the store, and latency.
+the process (including the threads of valkey-glide), of the event loop's thread and of the store, and latency.
 """
 
 import asyncio

@@ -132,8 +132,7 @@ class Gathered:
     """Fanline's rule for collecting reads, in front of another client's batches.
 
     The reads of three event-loop iterations leave as one batch. Fanline would need this class if another library
-    replaced its
-    connections.
+    replaced its connections.
     """
 
     def __init__(self, client: Client) -> None:

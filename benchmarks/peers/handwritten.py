@@ -1,8 +1,7 @@
 """Hand-written answers to the known queries, without GraphQL: the fewest round trips, and dicts for orjson.
 
 A document is recognised by its text. Only the selected columns are read. Nothing is cached that only a small world
-allows to
-cache, such as the base64 of an id.
+allows to cache, such as the base64 of an id.
 """
 
 import time

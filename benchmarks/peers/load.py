@@ -1,8 +1,7 @@
 """The load generator: a separate process with as little work per request as possible.
 
 It reads jobs from its standard input, one line of JSON each. It answers each job with a line: the number of requests in
-the
-measured window, their latencies, and the CPU time that each process used in the window.
+the measured window, their latencies, and the CPU time that each process used in the window.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ Figures: TypeAlias = dict[str, float | None]
 NOTE = (
     "Medians over {rounds} rounds of slices that alternate; {connections} connections. The server has a processor of "
     "its own; the store and the load generator share the other. 'CPU ms' is of the server's process with all its "
-    "threads. Trips and commands are those of one request when nobody else asks; commands inside scripts count. "
+    "threads. Trips and commands are those of one request without concurrency; commands inside scripts count. "
     "'limit' is what kept the requests from being more: the server's processor, the other one, or waiting, for one "
     "another or for other programs on the machine."
 )

@@ -43,7 +43,7 @@ def end_with_input() -> None:
 
 
 def main(variant: str, url: str, folder: str) -> None:
-    """Serve until told to end."""
+    """Serve until the input ends."""
     config = load(variant)(url, Path(folder), os.environ["KEY"])
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=end_with_input, daemon=True).start()
