@@ -1,4 +1,4 @@
-"""What every test shares: one real Valkey server for the whole run, emptied before each test that uses it."""
+"""Shared fixtures: one real Valkey server for the whole run, emptied before each test that uses it."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +17,7 @@ CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 
 
 def need(present: bool, what: str) -> None:
-    """Skip a test for want of something, but never in CI, whose script installs it."""
+    """Skip a test if something is missing. In CI, fail instead, because its script installs everything."""
     if not present:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI must have {what}.")
@@ -25,12 +25,12 @@ def need(present: bool, what: str) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the long profile of property and fault tests."""
+    """Add the option for the long profile of property and fault tests."""
     parser.addoption("--long", action="store_true", help="run property and fault tests at length (hours)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let the long profile take its time."""
+    """Raise the time limits of the long profile."""
     if config.getoption("--long"):
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)
@@ -38,13 +38,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def long_profile(pytestconfig: pytest.Config) -> bool:
-    """Tell whether the long profile was asked for."""
+    """Return True if the long profile was requested."""
     return bool(pytestconfig.getoption("--long"))
 
 
 @pytest.fixture(scope="session")
 def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
-    """Run a Valkey server that keeps nothing on disk; durability has tests of its own."""
+    """Run a Valkey server without persistence; durability has its own tests."""
     with EmbeddedStore(tmp_path_factory.mktemp("store"), Durability.RELAXED) as store:
         with redis.Redis.from_url(store.url) as client:
             client.config_set("appendonly", "no")
@@ -53,7 +53,7 @@ def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded
 
 @pytest.fixture
 def store_url(running_store: EmbeddedStore) -> str:
-    """Give the URL of an empty store."""
+    """Return the URL of an empty store."""
     with redis.Redis.from_url(running_store.url) as client:
         client.flushall()
     return running_store.url
@@ -61,7 +61,7 @@ def store_url(running_store: EmbeddedStore) -> str:
 
 @pytest.fixture
 async def graph(store_url: str) -> AsyncIterator[Graph]:
-    """Open a social graph in an empty store: cheap password hashes, and every command fit for a cluster."""
+    """Open a social graph in an empty store, with cheap password hashes and commands that a cluster would accept."""
     graph = await Graph.open(store_url, CHEAP, partial(Store, single_slot=True))
     try:
         yield graph

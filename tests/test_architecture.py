@@ -1,4 +1,4 @@
-"""The house stays as it was drawn: small files and functions, good names, imports that only go down."""
+"""Architecture rules: small files and functions, clear names, and imports in one direction."""
 
 import ast
 import os
@@ -23,7 +23,7 @@ MAX_FUNCTION = 40
 
 
 def files(*tops: str) -> Iterator[Path]:
-    """Walk the project's own files below some folders, or below all."""
+    """Yield the project's own files below some folders, or below all."""
     for top in tops or (".",):
         for folder, names, found in os.walk(ROOT / top):
             names[:] = [
@@ -33,12 +33,12 @@ def files(*tops: str) -> Iterator[Path]:
 
 
 def shown(path: Path) -> str:
-    """Name a file as a reader would."""
+    """Return the path of a file relative to the project."""
     return path.relative_to(ROOT).as_posix()
 
 
 def test_every_top_level_entry_has_a_reason() -> None:
-    """It stands in the table of ADR 0033; what Git ignores does not count."""
+    """It is listed in the table of ADR 0033. Files that Git ignores are exempt."""
     [record] = (ROOT / "docs" / "adr").glob("0033-*.md")
     allowed = re.findall(r"^\| `([^`]+)` \|", record.read_text("utf-8"), re.M)
     ignored = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines())]
@@ -47,7 +47,7 @@ def test_every_top_level_entry_has_a_reason() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    """Files aim at 250 lines and have 400 at most; what is generated does not count."""
+    """Files should have about 250 lines and must not exceed 400. Generated files are exempt."""
     lengths = {
         shown(path): len(path.read_text("utf-8").splitlines())
         for path in files()
@@ -58,7 +58,7 @@ def test_no_file_is_too_long() -> None:
 
 
 def test_no_function_is_too_long() -> None:
-    """Functions aim at 10 lines and have 40 at most, their docstring aside."""
+    """Functions should have about 10 lines and must not exceed 40, without the docstring."""
     long = {}
     for path in files(*PACKAGES):
         if path.suffix == ".py":
@@ -72,12 +72,12 @@ def test_no_function_is_too_long() -> None:
 
 
 def test_no_name_hides_what_is_inside() -> None:
-    """A module is called by its idea."""
+    """A module is named after its subject."""
     assert [shown(path) for path in files() if path.suffix == ".py" and path.stem in VAGUE] == []
 
 
 def test_every_package_and_test_folder_has_an_init() -> None:
-    """So that each module has one name, whoever imports it."""
+    """So that each module has one import name."""
     folders = {path.parent for path in files(*PACKAGES, "tests") if path.suffix == ".py"}
     assert [shown(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
 
@@ -92,7 +92,7 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_no_installed_distribution_owns_one_of_our_names() -> None:
-    """Our top-level names are plain words; whichever stands first on the path would shadow the other (ADR 0001)."""
+    """Our top-level names are common words, and the first one on the path would shadow the other (ADR 0001)."""
     owners = packages_distributions()
     foreign = {name: set(owners.get(name, ())) - {"fanline"} for name in (*PACKAGES, "tests")}
     assert {name: owning for name, owning in foreign.items() if owning} == {}
@@ -108,7 +108,7 @@ def test_every_script_says_what_its_keys_and_arguments_are() -> None:
 
 
 def test_keys_are_spelled_in_one_place() -> None:
-    """Only `graph/keys.py` knows what the store's keys are called."""
+    """Only `graph/keys.py` contains the names of the store's keys."""
     prefixes = (
         "following:{",
         "followers:{",

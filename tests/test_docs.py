@@ -1,4 +1,4 @@
-"""The documentation tells the truth: settings, commands, links, and the answers it shows."""
+"""The documentation is correct: settings, commands, links and example responses."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def rows(page: str) -> dict[str, str]:
 
 
 def as_written(default: object) -> str | None:
-    """Give a default as the page shows it; None where the page says it in words."""
+    """Return a default as the page shows it; None if the page describes it in words."""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     if isinstance(default, Enum):
@@ -58,7 +58,7 @@ def test_a_setting_has_the_default_that_is_documented(name: str) -> None:
 
 
 def commands() -> dict[str, set[str]]:
-    """List the command line's commands with their options."""
+    """Return the commands of the command line with their options."""
     group = typer.main.get_command(cli)
     assert isinstance(group, TyperGroup)
     return {
@@ -68,7 +68,7 @@ def commands() -> dict[str, set[str]]:
 
 
 def mentions() -> list[tuple[str, str, str]]:
-    """Find what the pages say of the command line: page, command, the rest of the line or of the code span."""
+    """Yield the mentions of commands in the pages: page, command, and the rest of the line or code span."""
     found = []
     for page in PAGES:
         text = page.read_text("utf-8")
@@ -107,7 +107,7 @@ def test_the_two_commands_are_the_ones_promised() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_within_the_project_resolve(page: Path) -> None:
-    """To files and folders that are there, and to headings that exist."""
+    """They lead to existing files, folders and headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"[a-z]+:", target):
@@ -121,7 +121,7 @@ def test_links_within_the_project_resolve(page: Path) -> None:
 
 
 def test_paths_that_are_mentioned_exist() -> None:
-    """Code spans that look like a file or folder of the project name one."""
+    """Code spans that look like a path of the project name an existing file or folder."""
     for page in PAGES:
         for span in re.findall(r"`([\w./-]+/[\w./-]*)`", page.read_text("utf-8")):
             if not span.startswith("/"):
@@ -164,7 +164,7 @@ def test_a_decision_record_has_a_status_a_date_and_three_sections(record: Path) 
 
 
 async def test_the_readme_shows_what_the_demo_answers(graph: Graph) -> None:
-    """Its first query, asked by alice, gives exactly the answer printed below it."""
+    """Its first query, executed as alice, returns exactly the response shown below it."""
     world = await settle_small_world(graph)
     session = await graph.sessions.start(world.people()["alice"])
     [query] = re.findall(r"```graphql\n(.*?)```", README, re.S)

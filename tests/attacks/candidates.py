@@ -1,8 +1,7 @@
 """Hand-written queries that cost as much as possible. Each one has pages of `$n` items.
 
 In a template, `@100(text)` stands for 100 fields with different aliases, `$loud` for the argument that names the user
-with
-the largest posts, and `$users100`, `$authors15` and `$timelines15` for lists of ids.
+with the largest posts, and `$users100`, `$authors15` and `$timelines15` for lists of ids.
 """
 
 import itertools

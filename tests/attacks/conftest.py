@@ -23,7 +23,7 @@ WARM_UP = 500  # refused requests
 @pytest.fixture(scope="session")
 def attacked_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run a Valkey server for the attacks and yield its URL."""
-    need(sys.platform == "linux", "Linux, whose /proc tells what a process spends")
+    need(sys.platform == "linux", "Linux, whose /proc shows the resources of a process")
     with EmbeddedStore(tmp_path_factory.mktemp("attacked"), Durability.RELAXED) as store:
         with redis.Redis.from_url(store.url) as client:
             client.config_set("appendonly", "no")

@@ -1,10 +1,8 @@
 """Search for the most expensive request: `python -m tests.attacks.search [--seconds N]`.
 
 Hypothesis targets the server's CPU time for accepted requests, with generated and hand-written queries. The pages of
-each
-query are as large as the server allows. Prints the most expensive requests with CPU time, response bytes and points,
-and the
-most expensive refusals.
+each query are as large as the server allows. Prints the most expensive requests with CPU time, response bytes and
+points, and the most expensive refusals.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """The process under attack: runs the same as `fanline serve`, and reports its resources.
 
 `python -m tests.attacks.serving` takes its settings from the environment and prints its port. It answers each line of
-its
-standard input with a line of JSON. The line `collect` runs the garbage collector first. The process ends with its
+its standard input with a line of JSON. The line `collect` runs the garbage collector first. The process ends with its
 input.
 """
 

@@ -251,7 +251,7 @@ def _received(step: "asyncio.Future[Any]") -> tuple[str, int] | None:
 
 
 async def test_live_streams_get_deletions_by_the_content_of_the_post(graph: Graph, store_url: str) -> None:
-    """They could read the post. This also shows that the observation can tell filters apart."""
+    """They could read the post. This also shows that the observation distinguishes filters."""
     [alice] = await people(graph, "alice")
     secret = await graph.posts.publish(alice, SECRET, location=PLACE)
     right, wrong = EventFilter.of(keywords=["rosebud"]), EventFilter.of(keywords=["thorn"])

@@ -32,8 +32,7 @@ async def seed_world(url: str, *, posts: int = 120, followers: int = 120, posts_
     """Seed an empty store with the small world and `loud`, a user with posts of maximum size and many followers.
 
     The followers follow each other in rings of ten, so that nested pages are full. Twenty of them have `posts_each`
-    posts of
-    nearly maximum size.
+    posts of nearly maximum size.
     """
     graph = await Graph.open(url, CHEAP)
     try:

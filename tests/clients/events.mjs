@@ -1,4 +1,4 @@
-// What one person does, with graphql-ws: node events.mjs URL TOKEN LOGIN
+// Prints the events of one user, with graphql-ws: node events.mjs URL TOKEN LOGIN
 import { ask, fail, login, show } from "./home.mjs";
 import { socket } from "./socket.mjs";
 

@@ -1,4 +1,4 @@
-// What makes a client of graphql-ws or graphql-sse go on where it was cut, whatever library it is used in.
+// Resumes a client of graphql-ws or graphql-sse after the last event, with any library.
 
 /** Let a client send, each time it connects again, the cursor of the last event as the variable `after`. */
 export function resuming(client) {

@@ -1,4 +1,4 @@
-// One WebSocket for all subscriptions, which comes back by itself.
+// One WebSocket for all subscriptions, which reconnects automatically.
 import { createClient } from "graphql-ws";
 import { PING, headers, url } from "./home.mjs";
 import { pause, resuming } from "./resuming.mjs";

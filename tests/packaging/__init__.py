@@ -1,1 +1,1 @@
-"""Tests of what is shipped: the wheel, the pinned versions, the container files."""
+"""Tests of packaging: the wheel, the pinned versions and the container files."""

@@ -1,4 +1,4 @@
-"""What pyproject.toml says, and the `uv` command that reads it."""
+"""The content of pyproject.toml, and the `uv` command."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ CONSTRAINTS: list[str] = PROJECT["tool"]["uv"]["constraint-dependencies"]
 
 
 def uv(*arguments: str, cwd: Path, **variables: str) -> None:
-    """Run uv, which has to succeed. `uv run` names itself in the variable UV."""
+    """Run uv and check that it succeeds. `uv run` sets the variable UV to its own path."""
     command = os.environ.get("UV") or shutil.which("uv") or shutil.which("uv", path=Path(sys.executable).parent)
     need(bool(command), "uv")
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | variables

@@ -1,4 +1,4 @@
-"""The container files, as far as they can be tested without Docker: what they copy, run and set."""
+"""The container files, tested without Docker: the files they copy, the commands they run, and their settings."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ def lines(stage: str, instruction: str) -> list[list[str]]:
 
 
 def interpolated(value: Any) -> Any:
-    """Replace `${NAME:?message}` and `${NAME:-default}` as Compose does; a required value must be there."""
+    """Replace `${NAME:?message}` and `${NAME:-default}` like Compose. Required values must be set."""
     if isinstance(value, dict):
         return {name: interpolated(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -51,13 +51,13 @@ def chosen(variable: re.Match[str]) -> str:
 
 @pytest.fixture
 def compose() -> dict[str, Any]:
-    """Return compose.yaml as Compose reads it, with the values of a .env."""
+    """Return compose.yaml with the values of a .env file, like Compose."""
     loaded: dict[str, Any] = interpolated(yaml.safe_load(COMPOSE))
     return loaded
 
 
 def settings_of(compose: dict[str, Any], service: str) -> Settings:
-    """Return the settings of a service. Raises SettingsError for a variable that is no setting."""
+    """Return the settings of a service. Raises SettingsError for an unknown variable."""
     environment: dict[str, str] = compose["services"][service]["environment"]
     assert all(name.startswith(PREFIX) and isinstance(value, str) for name, value in environment.items())
     return Settings.load({"FANLINE_DATA_DIR": "/var/lib/fanline", **environment})
@@ -87,7 +87,7 @@ def test_the_image_runs_as_a_user_of_its_own_and_has_a_healthcheck() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_build_stage_installs_fanline(tmp_path: Path) -> None:
-    """Its instructions, run in a folder that has only what it copies: no checkout, no development tools."""
+    """The instructions run in a folder that contains only the copied files, without checkout and development tools."""
     for *sources, target in lines(BUILD, "COPY"):
         for source in sources:
             subprocess.run(["cp", "-r", ROOT / source, tmp_path / target], check=True)
@@ -137,13 +137,13 @@ def test_compose_keeps_the_data_in_volumes(compose: dict[str, Any]) -> None:
 
 
 def test_compose_has_no_secret_of_its_own() -> None:
-    """Each one is required from .env, so nothing starts with a password that is public."""
+    """Each one is required from .env, so no service starts with a public password."""
     for name in CHOSEN:
         assert set(re.findall(rf"\$\{{{name}\b(:.)", COMPOSE)) == {":?"}
 
 
 def test_the_store_starts_with_its_configuration(compose: dict[str, Any], tmp_path: Path) -> None:
-    """Compose's Valkey asks for the password and syncs each write."""
+    """Valkey requires the password and syncs each write."""
     content: str = compose["configs"]["store"]["content"]
     configuration = tmp_path / "valkey.conf"
     configuration.write_text(content.replace("dir /data", f"dir {tmp_path}"))

@@ -1,4 +1,4 @@
-"""Every version is pinned in pyproject.toml, once: where it is declared, or as a constraint if it is indirect."""
+"""Every version is pinned once in pyproject.toml: in the declaration, or as a constraint for indirect dependencies."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ UPDATE = "run `scripts/pin` and commit pyproject.toml"
 
 
 def requirements(written: list[str]) -> list[Requirement]:
-    """Parse requirements, and leave out those of other platforms and versions of Python."""
+    """Parse requirements, omitting those for other platforms and versions of Python."""
     parsed = [Requirement(each) for each in written]
     return [each for each in parsed if each.marker is None or each.marker.evaluate()]
 
@@ -28,19 +28,19 @@ def direct() -> list[str]:
 
 
 def version(requirement: Requirement) -> str:
-    """Return the only version that a requirement accepts."""
+    """Return the pinned version of a requirement."""
     [specifier] = requirement.specifier
     assert specifier.operator == "==", str(requirement)
     return specifier.version
 
 
 def pinned(written: list[str]) -> dict[str, str]:
-    """Return name → version of requirements that hold here."""
+    """Return the pinned versions by name, for this platform."""
     return {canonicalize_name(each.name): version(each) for each in requirements(written)}
 
 
 def required_by(name: str, extras: set[str]) -> Iterator[Requirement]:
-    """Yield what an installed distribution needs on this machine, with some of its extras."""
+    """Yield the dependencies of an installed distribution with some of its extras, for this platform."""
     for written in distribution(name).requires or ():
         requirement = Requirement(written)
         environments = [{"extra": extra} for extra in ("", *extras)]
@@ -49,7 +49,7 @@ def required_by(name: str, extras: set[str]) -> Iterator[Requirement]:
 
 
 def installed() -> dict[str, str]:
-    """Return name → version of every installed distribution that the project needs, directly or not."""
+    """Return the versions by name of all installed direct and indirect dependencies of the project."""
     found: dict[str, str] = {}
     seen, waiting = set(), requirements(direct())
     while waiting:
@@ -91,7 +91,7 @@ def test_what_builds_the_wheel_is_pinned() -> None:
 
 
 def test_no_package_host_is_named() -> None:
-    """So that whoever resolves the pins may use a mirror."""
+    """The pins can be resolved with a mirror."""
     text = re.sub(r"^\[project.urls\]\n(.+\n)+", "", (ROOT / "pyproject.toml").read_text("utf-8"), flags=re.M)
     assert "://" not in text
     assert "index" not in PROJECT["tool"]["uv"]

@@ -1,4 +1,4 @@
-"""The wheel: complete, and enough to run the demo on a machine without a checkout."""
+"""The wheel is complete and sufficient to run the demo without a checkout."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def wheel(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fanline(wheel: Path, tmp_path: Path) -> Path:
-    """Install the wheel into a fresh environment, in the pinned versions, and return its command."""
+    """Install the wheel and the pinned versions into a new environment, and return the command."""
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("\n".join(CONSTRAINTS))
     environment = tmp_path / "environment"
@@ -71,7 +71,7 @@ def demo(fanline: Path, folder: Path) -> Iterator[httpx.Client]:
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the address that the demo prints, once `/health/ready` answers there."""
+    """Return the address that the demo prints, once `/health/ready` answers."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
@@ -106,7 +106,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_the_examples(wheel: Path) 
 
 
 def test_the_demo_runs_from_the_wheel(fanline: Path, tmp_path: Path) -> None:
-    """With a playground that offers every example, and an API that answers alice."""
+    """The playground has every example, and the API answers alice."""
     with demo(fanline, tmp_path) as client:
         assert "Fanline playground" in client.get("/playground").text
         for asset in ("playground.js", "playground.css"):

@@ -22,7 +22,7 @@ async def test_the_watermark_is_read_once(world: World) -> None:
 
 
 async def test_the_server_can_pass_the_watermark(world: World) -> None:
-    """Then it takes no round trip."""
+    """It then takes no round trip."""
     trips = world.graph.store.round_trips
     pending = asyncio.get_running_loop().create_future()
     context = Context(world.graph, None, issue_token, pending)

@@ -131,7 +131,7 @@ def listen(connection: socket.socket) -> int:
         if not part:
             return code
         if time.monotonic() > deadline:
-            raise Finding("The server goes on sending for ever.")
+            raise Finding("The server does not stop sending.")
         buffer += part
         for opcode, payload in frames(buffer):
             if opcode == TEXT:

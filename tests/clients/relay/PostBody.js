@@ -1,4 +1,4 @@
-// What a post says, and where it was written.
+// The text and location of a post.
 import { graphql } from "relay-runtime";
 
 graphql`

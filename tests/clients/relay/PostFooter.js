@@ -1,4 +1,4 @@
-// What a post was written with, and how to share it.
+// The platform of a post, and its share button.
 import { graphql } from "relay-runtime";
 
 graphql`

@@ -1,4 +1,4 @@
-// What stands beside the feed.
+// The sidebar next to the feed.
 import { graphql } from "relay-runtime";
 
 graphql`
