@@ -50,9 +50,9 @@ def describe(settings: Settings) -> str:
 def run(
     settings: Settings, task: Callable[[Graph], Awaitable[T]], archive: ArchiveUse = ArchiveUse.READ_AND_WRITE
 ) -> T:
-    """Run a task with the graph in an event loop of its own, and return its result.
+    """Run a task with the graph in a new event loop, and return its result.
 
-    SIGTERM cancels the task, closes the graph, and exits. (An exit in the middle could interrupt the closing.)
+    SIGTERM cancels the task, closes the graph, and exits. An immediate exit could interrupt the closing.
     """
 
     async def main() -> T:
