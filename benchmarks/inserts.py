@@ -69,7 +69,7 @@ class Fans:
         counts = await self.graph.users.followers_counts([audience.author for audience in self.audiences])
         assert counts == [audience.followers for audience in self.audiences]
 
-    def everybody_served(self, audience: Audience, post: int) -> bool:
+    def all_served(self, audience: Audience, post: int) -> bool:
         """Check that every follower's cache holds a post."""
         served = self.crowd.served(self.client, post, audience.start, audience.followers)
         return served == audience.followers
@@ -110,9 +110,7 @@ async def measure(fans: Fans, audience: Audience, processes: Sequence[int], runs
         else:
             spent.append(await insert_in_process(fans, audience))
     if caches != "none":
-        assert all(fans.everybody_served(audience, post) for post, _ in spent), (
-            "a follower's cache does not hold the post"
-        )
+        assert all(fans.all_served(audience, post) for post, _ in spent), "a follower's cache does not hold the post"
     return as_row(audience.followers, caches, len(processes), [one for _, one in spent])
 
 
@@ -157,5 +155,5 @@ async def last_served(fans: Fans, audience: Audience, post: int, sample: int) ->
             pipeline.zscore(keys.home(viewer), post)
         found = sum(score is not None for score in pipeline.execute())
     assert found == len(viewers), f"{len(viewers) - found} of {len(viewers)} caches do not hold the post"
-    assert fans.everybody_served(audience, post), "a follower's cache does not hold the post"
+    assert fans.all_served(audience, post), "a follower's cache does not hold the post"
     return f"{found:,} sampled caches and a count of all {audience.followers:,}: complete"

@@ -96,7 +96,7 @@ class Users:
         if (await self.ids_of_logins([folded]))[0] is not None:
             raise login_taken()
         nonce = await self._claim(folded, password, network)
-        user = await self._settle(folded, UserCreated(folded, display, nonce))
+        user = await self._commit_sign_up(folded, UserCreated(folded, display, nonce))
         if user is None:
             raise login_taken()
         return user
@@ -130,7 +130,7 @@ class Users:
             return str(reply[2])
         raise login_taken()
 
-    async def _settle(self, login: str, body: UserCreated) -> User | None:
+    async def _commit_sign_up(self, login: str, body: UserCreated) -> User | None:
         """Commit a claimed sign-up and return the user, or None if another sign-up won the login."""
         try:
             [event] = await self._commit([body], IdempotencyKey("-", body.nonce, CLAIM_SECONDS))

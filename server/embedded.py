@@ -96,7 +96,7 @@ class EmbeddedStore:
         try:
             with self._mutex():
                 alone = _lock(users, fcntl.LOCK_EX)
-                self._bring_up(alone)
+                self._join_or_launch(alone)
                 _lock(users, fcntl.LOCK_SH)
                 self._apply_durability(alone)
         except BaseException:
@@ -107,7 +107,7 @@ class EmbeddedStore:
     def ensure(self) -> bool:
         """Restart the server if it has stopped. Return True if it was restarted."""
         with self._mutex():
-            return self._bring_up(alone=False)
+            return self._join_or_launch(alone=False)
 
     def stop(self) -> None:
         """Stop using the server. The last process to do so stops the server and waits until its data is on disk."""
@@ -127,7 +127,7 @@ class EmbeddedStore:
             fcntl.flock(mutex, fcntl.LOCK_EX)
             yield
 
-    def _bring_up(self, alone: bool) -> bool:
+    def _join_or_launch(self, alone: bool) -> bool:
         """Wait until a server answers; start one if none is running. Return True if one was started."""
         started, silent_until = False, time.monotonic() + HUNG_SECONDS
         while True:

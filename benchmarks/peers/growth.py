@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import correlation, linear_regression, median
 
 from benchmarks.peers.clients import check
-from benchmarks.peers.measure import SLICE_WARM_UP, Tell, bench, rotated
+from benchmarks.peers.measure import SLICE_WARM_UP, Report, bench, rotated
 from benchmarks.peers.queries import Query
 from benchmarks.peers.results import cpu_ms
 from benchmarks.peers.world import Size
@@ -61,7 +61,7 @@ def levels(famous: str) -> Course:
     return Course("depth", f"levels of {USERS} users each", queries)
 
 
-def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:
+def grow(effort: Effort, size: Size, report: Report) -> list[Table]:
     """Measure both courses, with and without the executor, after comparing the answers."""
     with bench(VARIANTS, size) as running:
         tables = []
@@ -76,7 +76,7 @@ def grow(effort: Effort, size: Size, tell: Tell) -> list[Table]:
                         warm_up = SLICE_WARM_UP if nth else effort.warm_up
                         each = running.run(one, requests, warm_up, effort.seconds)
                         found.setdefault((one.variant, count), []).append(cpu_ms(each))
-                tell(f"{course.what}: round {nth + 1} of {effort.rounds}")
+                report(f"{course.what}: round {nth + 1} of {effort.rounds}")
             tables.append(table(course, found))
         return tables
 

@@ -18,7 +18,7 @@ from benchmarks.stores import private_store, raw
 WRITERS = ("fanline", "fanline-executor-off")
 SLICE_WARM_UP = 0.2  # seconds, at the beginning of each slice
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def bench(variants: Sequence[str], size: Size) -> Iterator[Bench]:
         yield Bench(store, process, url, world, servers, stack.enter_context(generator(processors)), processors)
 
 
-def measure(plan: Plan, tell: Tell) -> Measured:
-    """Measure all variants. `tell` is called with messages about the progress.
+def measure(plan: Plan, report: Report) -> Measured:
+    """Measure all variants. `report` is called with messages about the progress.
 
     Raises Unequal, before the measurement, if two variants answer differently, and RuntimeError if a request fails.
     """
@@ -81,21 +81,21 @@ def measure(plan: Plan, tell: Tell) -> Measured:
         known = reads(running.world.famous)
         asked = {name: known[name] for name in plan.queries if name != MIXED}
         compared = check(running.servers, asked, running.world.readers)
-        tell(f"{compared} answers of {len(variants)} variants compared: the same data, to the order of keys.")
+        report(f"{compared} answers of {len(variants)} variants compared: the same data, to the order of keys.")
         costs = {
             (each.variant, name): cost(each, query, running.world.readers[0], running.store)
             for each in running.servers
             for name, query in asked.items()
         }
-        slices = {} if not asked else take_turns(running, plan, asked, tell)
+        slices = {} if not asked else take_turns(running, plan, asked, report)
         check(running.servers, asked, running.world.readers)
         if MIXED in plan.queries:
-            slices |= take_turns_writing(running, plan, known["H"], tell)
+            slices |= take_turns_writing(running, plan, known["H"], report)
     return Measured(slices, costs, skipped)
 
 
 def take_turns(
-    running: Bench, plan: Plan, asked: Mapping[str, Query], tell: Tell
+    running: Bench, plan: Plan, asked: Mapping[str, Query], report: Report
 ) -> dict[tuple[str, str], list[Slice]]:
     """Let all servers answer each query in turn. Each round begins with another server."""
     slices = defaultdict(list)
@@ -103,16 +103,16 @@ def take_turns(
     for name, each in requests.items():
         for one in running.servers:
             running.run(one, each, plan.warm_up, 0)
-        tell(f"{name}: all are warm")
+        report(f"{name}: all are warm")
     for nth in range(plan.rounds):
         for name, each in requests.items():
             for one in rotated(running.servers, nth):
                 slices[one.variant, name].append(running.run(one, each, SLICE_WARM_UP, plan.seconds))
-        tell(f"round {nth + 1} of {plan.rounds}")
+        report(f"round {nth + 1} of {plan.rounds}")
     return slices
 
 
-def take_turns_writing(running: Bench, plan: Plan, home: Query, tell: Tell) -> dict[tuple[str, str], list[Slice]]:
+def take_turns_writing(running: Bench, plan: Plan, home: Query, report: Report) -> dict[tuple[str, str], list[Slice]]:
     """Let the servers that support writing publish in turn, with a worker process that runs fan-outs."""
     slices = defaultdict(list)
     pairs = zip(running.world.readers, running.world.writers, strict=True)
@@ -125,7 +125,7 @@ def take_turns_writing(running: Bench, plan: Plan, home: Query, tell: Tell) -> d
             for one in rotated(able, nth):
                 warm_up = SLICE_WARM_UP if nth else plan.warm_up
                 slices[one.variant, MIXED].append(running.run(one, requests, warm_up, plan.seconds))
-    tell(f"{MIXED}: {plan.rounds} rounds")
+    report(f"{MIXED}: {plan.rounds} rounds")
     return slices
 
 

@@ -104,7 +104,7 @@ def state(self: bool, following: bool, followed_by: bool) -> RelationshipState:
     return RelationshipState.FOLLOWED_BY if followed_by else RelationshipState.NONE
 
 
-Told = Info[Context, None]
+ContextInfo = Info[Context, None]
 
 
 @strawberry.type
@@ -145,22 +145,22 @@ class User:
         return self.row["name"]
 
     @strawberry.field
-    async def followers_count(self, info: Told) -> int:
+    async def followers_count(self, info: ContextInfo) -> int:
         """Return the number of followers."""
         return await info.context.followers.load(self.number)
 
     @strawberry.field
-    async def following_count(self, info: Told) -> int:
+    async def following_count(self, info: ContextInfo) -> int:
         """Return the number of followees."""
         return await info.context.following.load(self.number)
 
     @strawberry.field
-    async def relationship(self, info: Told) -> Relationship:
+    async def relationship(self, info: ContextInfo) -> Relationship:
         """Return the relationship between the viewer and the user."""
         return await info.context.relationships.load(self.number)
 
     @strawberry.field
-    async def followers(self, info: Told, first: int) -> "FollowConnection":
+    async def followers(self, info: ContextInfo, first: int) -> "FollowConnection":
         """Return a page of followers."""
         rows = await info.context.store.one("zrange", keys.followers(self.number), 0, first, desc=True, withscores=True)
         return FollowConnection(first=first, rows=[(int(user), int(score)) for user, score in rows])
@@ -204,7 +204,7 @@ class Post:
         return self.row.get("platform")
 
     @strawberry.field
-    async def author(self, info: Told) -> User:
+    async def author(self, info: ContextInfo) -> User:
         """Return the author."""
         return await info.context.users.load(int(self.row["author"]))
 
@@ -241,7 +241,7 @@ class Timeline:
     key: strawberry.Private[str]
 
     @strawberry.field
-    async def posts(self, info: Told, first: int) -> PostConnection:
+    async def posts(self, info: ContextInfo, first: int) -> PostConnection:
         """Return a page of posts."""
         found = await info.context.store.one("zrange", self.key, 0, first, desc=True)
         loaded = await info.context.posts.load_many(int(post) for post in found if post != "f")
@@ -264,7 +264,7 @@ class FollowEdge:
         return encode_cursor(CursorKind.FOLLOW, self.number)
 
     @strawberry.field
-    async def node(self, info: Told) -> User:
+    async def node(self, info: ContextInfo) -> User:
         """Return the user."""
         return await info.context.users.load(self.user)
 
@@ -282,7 +282,7 @@ class FollowConnection:
         return [FollowEdge(user=user, number=number) for user, number in self.rows[: self.first]]
 
     @strawberry.field
-    async def nodes(self, info: Told) -> list[User]:
+    async def nodes(self, info: ContextInfo) -> list[User]:
         """Return followers."""
         return await info.context.users.load_many(user for user, _ in self.rows[: self.first])
 
@@ -306,12 +306,12 @@ class Query:
     """The query root."""
 
     @strawberry.field
-    async def viewer(self, info: Told) -> User | None:
+    async def viewer(self, info: ContextInfo) -> User | None:
         """Return the viewer."""
         return await info.context.users.load(info.context.viewer)
 
     @strawberry.field
-    async def user(self, info: Told, by: UserBy) -> User | None:
+    async def user(self, info: ContextInfo, by: UserBy) -> User | None:
         """Return a user."""
         found = await info.context.store.one("hget", keys.login(by.login), "user")
         return await info.context.users.load(int(found)) if found else None

@@ -107,7 +107,7 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
                 if advance and not started:
                     advance(done, total)
                 started = True
-                last = await bring(graph, source, batch, secrets)
+                last = await load_batch(graph, source, batch, secrets)
                 in_place = last == batch[-1].number
             done += len(batch)
             if advance and in_place:
@@ -137,7 +137,7 @@ async def begin(graph: Graph, source: Source, now: datetime) -> Note:
     return note
 
 
-async def bring(graph: Graph, source: Source, batch: list[Event], secrets: dict[str, str]) -> int:
+async def load_batch(graph: Graph, source: Source, batch: list[Event], secrets: dict[str, str]) -> int:
     """Claim the logins of a batch and load its events. Return the last number in the log.
 
     The number is beyond the batch if another process seeds the same data and is ahead, or if another client has

@@ -27,4 +27,4 @@ def test_records_are_equal_by_value_and_immutable() -> None:
     assert post == Post(1, 2, "text")
     assert post != Post(1, 2, "other")
     with pytest.raises(AttributeError):
-        post.text = "other"  # type: ignore[misc] # what is tested
+        post.text = "other"  # type: ignore[misc] # the assignment under test

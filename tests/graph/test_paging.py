@@ -104,7 +104,7 @@ def test_cursors_bound_pages_in_either_direction() -> None:
 
 
 @given(st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 6))
-def test_a_page_tells_whether_there_are_more_entries(count: int, forward: bool, bounded: bool, found: int) -> None:
+def test_a_page_shows_whether_there_are_more_entries(count: int, forward: bool, bounded: bool, found: int) -> None:
     """From one further entry in the direction of paging, and from the cursor at the other end."""
     low, high = (0, 50) if forward else (50, MAX_NUMBER + 1)
     window = Window(count, forward, *((low, high) if bounded else ()))

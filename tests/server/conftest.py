@@ -86,7 +86,7 @@ async def events(response: httpx.Response) -> AsyncGenerator[Streamed, None]:
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - what tests wait for tells nobody
+        while not condition():  # noqa: ASYNC110 - the condition has no event to wait for
             await asyncio.sleep(0.01)
 
 

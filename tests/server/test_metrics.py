@@ -26,7 +26,7 @@ async def metrics(api: Api) -> dict[str, float]:
     return {sample.name: sample.value for family in families for sample in family.samples}
 
 
-async def test_metrics_tell_what_waits_for_a_worker(settings: Settings, graph: Graph) -> None:
+async def test_metrics_report_the_backlog_of_workers(settings: Settings, graph: Graph) -> None:
     """Unprojected events count as backlog until a worker has projected them."""
     async with serving(settings.model_copy(update={"worker": False}), graph) as api:
         [event] = await graph.log.append([PostPublished(1, "hi")])
@@ -49,7 +49,7 @@ async def test_metrics_count_live_streams(api: Api) -> None:
     await anext(stream)
     pending = asyncio.ensure_future(anext(stream))
     async with asyncio.timeout(10):
-        while (live := await metrics(api))["fanline_live_streams"] != 1:  # noqa: ASYNC110 - streams tell nobody
+        while (live := await metrics(api))["fanline_live_streams"] != 1:  # noqa: ASYNC110 - streams have no event to wait for
             await asyncio.sleep(0.01)
     pending.cancel()
     await asyncio.wait([pending])

@@ -155,7 +155,7 @@ async def canary_api(
 ) -> AsyncIterator[Api]:
     """Serve in this process, with every logger at the level DEBUG."""
     caplog.set_level(logging.DEBUG)
-    for name in ("httpx", "httpcore", "uvicorn.access"):  # the test's own client; what is not logged in production
+    for name in ("httpx", "httpcore", "uvicorn.access"):  # the test's own client, and logs that production disables
         caplog.set_level(logging.WARNING, name)
     settings = Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=True)
     async with serving(settings, graph) as api:
@@ -266,7 +266,7 @@ def test_settings_do_not_show_their_secrets() -> None:
     assert found_in(f"{settings!r} {settings} {settings.tuning}") == []
 
 
-async def test_a_process_in_production_tells_no_secret(
+async def test_a_process_in_production_reveals_no_secret(
     running_store: EmbeddedStore, store_url: str, tmp_path: Path
 ) -> None:
     """From its start without an archive, through all failures and the loss of its store, to its end."""
@@ -311,7 +311,7 @@ async def production(store: EmbeddedStore, folder: Path) -> AsyncIterator[tuple[
                 api._environment |= {
                     "FANLINE_ENV": "production",
                     "FANLINE_SECRET": KEY,
-                    "FANLINE_RATE_LIMITS": "false",  # or most of what is sent would only be refused for its number
+                    "FANLINE_RATE_LIMITS": "false",  # otherwise most requests would be refused by the limits
                     "FANLINE_ARCHIVE_URL": f"mysql://fanline:{ARCHIVE_WORD}@127.0.0.1:9/fanline",
                 }
                 await api.start()

@@ -11,7 +11,7 @@ from tests.server.conftest import Api
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux, which gives up on silent peers")
-def test_connections_to_peers_that_are_gone_are_given_up() -> None:
+def test_connections_to_lost_peers_time_out() -> None:
     """Each connection inherits the timeout for a peer that no longer acknowledges data."""
     with closing(bind("127.0.0.1", 0)) as listening, closing(socket.create_connection(listening.getsockname())):
         accepted, _ = listening.accept()

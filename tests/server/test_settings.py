@@ -139,7 +139,7 @@ def test_secrets_are_never_printed() -> None:
     assert "p4ssword" not in repr(settings)
 
 
-def test_the_archive_is_a_file_in_the_data_folder_unless_told_otherwise(tmp_path: Path) -> None:
+def test_the_archive_is_a_file_in_the_data_folder_by_default(tmp_path: Path) -> None:
     """For any name of the folder."""
     folder = tmp_path / "what? #1 100% ü"
     url = Settings(data_dir=folder).archive

@@ -64,7 +64,7 @@ def check_response(response: http.client.HTTPResponse, case: HttpCase) -> None:
 def check_events(response: http.client.HTTPResponse) -> None:
     """Check the events that arrive immediately."""
     assert response.fp is not None
-    response.fp.raw._sock.settimeout(0.02)  # type: ignore[attr-defined] # what is not there yet is not waited for
+    response.fp.raw._sock.settimeout(0.02)  # type: ignore[attr-defined] # do not wait for later data
     with contextlib.suppress(TimeoutError):
         for _ in range(20):
             line = response.readline(STREAM_BYTES * 1_000)

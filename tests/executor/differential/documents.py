@@ -140,9 +140,9 @@ class DocumentWriter:
         if not self._tape.chance(14):
             return ""
         names = self._tape.pick((("include",), ("skip",), ("skip", "include"), ("include", "skip")))
-        return "".join(f" @{name}(if: {self._told(self._inputs.condition())})" for name in names)
+        return "".join(f" @{name}(if: {self._written(self._inputs.condition())})" for name in names)
 
-    def _told(self, used: Used) -> str:
+    def _written(self, used: Used) -> str:
         self._scopes[-1].update(used.variables)
         return used.text
 
@@ -217,7 +217,7 @@ class DocumentWriter:
 
     def _asked(self, key: str, meaning: Meaning) -> str:
         alias = "" if key == meaning.field else f"{key}: "
-        return f"{alias}{meaning.field}{self._told(meaning.arguments)}"
+        return f"{alias}{meaning.field}{self._written(meaning.arguments)}"
 
     def _arguments(self, field: GraphQLField) -> Used:
         given = []

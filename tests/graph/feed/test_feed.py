@@ -188,7 +188,7 @@ async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Fee
     assert readers == 1
 
 
-async def test_the_reader_goes_on_after_an_error_reply(graph: Graph, feed: Feed, raw: Redis) -> None:
+async def test_the_reader_continues_after_an_error_reply(graph: Graph, feed: Feed, raw: Redis) -> None:
     """A failover unblocks blocked clients with an error."""
     alice, *_ = await people(graph, "alice")
     async with watching(feed, alice) as watcher:

@@ -150,7 +150,7 @@ async def test_processes_with_different_limits_may_run_concurrently(another: Ope
         assert await home(graphs[0], viewer, 4) == sorted(written, reverse=True)
 
 
-async def test_pull_pushes_to_nobody_but_the_author(another: Open, raw: Redis) -> None:
+async def test_pull_pushes_only_to_the_author(another: Open, raw: Redis) -> None:
     """With a limit of zero, the followers' caches hold a mark instead of the posts."""
     graph = await another(push_limit=PULL)
     alice, bob = await people(graph, "alice", "bob")

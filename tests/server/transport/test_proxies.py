@@ -88,7 +88,7 @@ async def show_socket(socket: WebSocket) -> None:
     await socket.close()
 
 
-def tell_clients(api: Api) -> None:
+def add_client_routes(api: Api) -> None:
     """Add routes that return the client."""
     api.app.router.routes += [Route("/client", show), WebSocketRoute("/client", show_socket)]
 
@@ -103,7 +103,7 @@ async def test_headers_of_untrusted_proxies_are_ignored(
     """By default all proxies are untrusted, even on this machine, over HTTP and WebSocket."""
     client, scheme = expected
     async with serving(settings.model_copy(update={"trusted_proxies": trusted}), graph) as api:
-        tell_clients(api)
+        add_client_routes(api)
         response = await api.client.get("/client", headers=HEADERS)
         assert response.json() == {"client": client, "scheme": scheme}
 
