@@ -90,7 +90,7 @@ class Tokens:
 
 
 def _not_issued_here() -> BadToken:
-    return BadToken("The access token was not issued here, or its key was retired. Log in again.")
+    return BadToken("The access token was not issued by this server, or its key was retired. Log in again.")
 
 
 def _viewer(user: object, session: object, end: object) -> Viewer:

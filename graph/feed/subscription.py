@@ -83,7 +83,7 @@ class Subscription(Generic[C]):
                     async for update in live:
                         yield update
                 if self._buffer.cut_off is GapReason.SLOW_CONSUMER:
-                    # Read before the client refetches its page: what is committed in between must be streamed.
+                    # Read before the client refetches its page: events committed in between must be streamed.
                     resumed = max(self._position, await log.watermark())
                     yield Gap(self._position, _now(), GapReason.SLOW_CONSUMER)
                     self._position = resumed

@@ -126,9 +126,7 @@ class CostAnalysis:
                 1,
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
-        self._home_pages += (
-            home and type_ == TIMELINE and own_page > 0
-        )  # there is only one home timeline, whatever the number of parents
+        self._home_pages += home and type_ == TIMELINE and own_page > 0  # all parents share one home timeline
         if node.selection_set is not None and weight.type is not None:
             inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, home=weight.home)
             points, size = points + inner, size + bytes_
@@ -166,7 +164,7 @@ class CostAnalysis:
 
 
 def size_of(given: object) -> int:
-    """Return the size in the value of a variable: a number, the length of a list, or the number of ids of an input."""
+    """Return the size that a variable's value stands for: a number, a list's length, or an input's number of ids."""
     if isinstance(given, dict):
         given = given.get(MANY_IDS)
     if isinstance(given, list):

@@ -55,7 +55,7 @@ def test_keys_rotate_without_ending_sessions() -> None:
     old = Tokens([OLD]).issue(SESSION)
     assert Tokens([NEW, OLD]).verify(old).user == 42
     assert Tokens([NEW]).verify(Tokens([NEW, OLD]).issue(SESSION)).user == 42
-    with pytest.raises(BadToken, match="not issued here"):
+    with pytest.raises(BadToken, match="not issued by this server"):
         Tokens([NEW]).verify(old)
 
 
@@ -66,7 +66,7 @@ def test_a_rotation_refuses_no_token_at_any_step() -> None:
         for signer in (before, after):
             for verifier in (before, after):
                 assert Tokens(verifier).verify(Tokens(signer).issue(SESSION)).user == 42
-    with pytest.raises(BadToken, match="not issued here"):
+    with pytest.raises(BadToken, match="not issued by this server"):
         Tokens(steps[0]).verify(Tokens(steps[2]).issue(SESSION))  # so the step in between must reach all
 
 
@@ -174,7 +174,7 @@ def test_random_keys_are_strong() -> None:
     ("token", "complaint"),
     [
         (signed(exp=1), "expired"),
-        (signed(OTHER), "not issued here"),
+        (signed(OTHER), "not issued by this server"),
         (signed(drop="exp"), "malformed"),
         (signed(drop="sid"), "malformed"),
         (signed(drop="sub"), "malformed"),
@@ -191,23 +191,23 @@ def test_random_keys_are_strong() -> None:
         (signed(exp="soon"), "malformed"),
         (signed(algorithm="HS512", key=NEW * 2), "malformed"),
         (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, None, "none", {"kid": key_id(NEW)}), "malformed"),
-        (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, NEW), "not issued here"),
-        (with_kid(key_id(OTHER)), "not issued here"),
-        (with_kid(key_id(OTHER), OTHER), "not issued here"),
-        (with_kid(key_id(NEW), OTHER), "not issued here"),
-        (with_kid(key_id(NEW).upper()), "not issued here"),
-        (with_kid(key_id(NEW) + "\n"), "not issued here"),
-        (with_kid("../../../../dev/null", ""), "not issued here"),
-        (with_kid("' UNION SELECT 'key", "key"), "not issued here"),
-        (with_kid("\u0000"), "not issued here"),
-        (with_kid("0" * 1000), "not issued here"),
-        (with_kid("０" * 8), "not issued here"),
-        (with_kid(""), "not issued here"),
+        (jwt.encode({"sub": "42", "sid": "abc", "exp": LATER}, NEW), "not issued by this server"),
+        (with_kid(key_id(OTHER)), "not issued by this server"),
+        (with_kid(key_id(OTHER), OTHER), "not issued by this server"),
+        (with_kid(key_id(NEW), OTHER), "not issued by this server"),
+        (with_kid(key_id(NEW).upper()), "not issued by this server"),
+        (with_kid(key_id(NEW) + "\n"), "not issued by this server"),
+        (with_kid("../../../../dev/null", ""), "not issued by this server"),
+        (with_kid("' UNION SELECT 'key", "key"), "not issued by this server"),
+        (with_kid("\u0000"), "not issued by this server"),
+        (with_kid("0" * 1000), "not issued by this server"),
+        (with_kid("０" * 8), "not issued by this server"),
+        (with_kid(""), "not issued by this server"),
         (with_kid(None), "malformed"),
         (with_kid(12345678), "malformed"),
         (with_kid([key_id(NEW)]), "malformed"),
         (with_kid({"key": 1}), "malformed"),
-        (forged(b'{"alg":"HS256","kid":"%b","kid":"00000000"}' % key_id(NEW).encode()), "not issued here"),
+        (forged(b'{"alg":"HS256","kid":"%b","kid":"00000000"}' % key_id(NEW).encode()), "not issued by this server"),
         (forged(b'{"alg":"none","kid":"%b"}' % key_id(NEW).encode()), "malformed"),
         (forged(b'{"alg":"RS256","kid":"%b"}' % key_id(NEW).encode()), "malformed"),
         (forged(b'{"alg":["HS256"],"kid":"%b"}' % key_id(NEW).encode()), "malformed"),
