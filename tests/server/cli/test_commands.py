@@ -331,6 +331,10 @@ def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
         after = [metric(port, "fanline_operations_planned_total") for _ in range(20)]
         assert after == [20] * 20
 
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+    assert not store_answers(tmp_path)
+
 
 def metric(port: int, name: str) -> float:
     """Return one metric, read over a new connection."""
