@@ -197,7 +197,7 @@ async def test_several_lists_are_one_round_trip(graph: Graph) -> None:
 
 @pytest.mark.parametrize("kind", [CursorKind.POST, CursorKind.LOG])
 def test_lists_refuse_cursors_of_other_lists(kind: CursorKind) -> None:
-    with pytest.raises(BadPaging, match="takes a follow cursor"):
+    with pytest.raises(BadPaging, match="requires a follow cursor"):
         window(first=1, after=encode_cursor(kind, 1))
 
 

@@ -254,6 +254,6 @@ async def test_the_cursor_of_a_deleted_post_still_works(graph: Graph) -> None:
 
 @pytest.mark.parametrize("kind", [CursorKind.FOLLOW, CursorKind.LOG])
 def test_timelines_reject_cursors_of_other_kinds(kind: CursorKind) -> None:
-    with pytest.raises(BadPaging, match="takes a post cursor"):
+    with pytest.raises(BadPaging, match="requires a post cursor"):
         Window.of(CursorKind.POST, first=1, after=encode_cursor(kind, 1))
     assert cursor(1) == encode_cursor(CursorKind.POST, 1)
