@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import redis
 
+from graph.archive.database import POOL_SIZE
+from resolvers import ids
 from server.embedded import Durability, EmbeddedStore
 from tests.attacks.bounds import Bounds
 from tests.attacks.clients import open_socket, run_on_socket, subscribe
@@ -18,6 +21,7 @@ from tests.attacks.world import World, seed_world
 from tests.conftest import need
 
 WARM_UP = 500  # refused requests
+LOOK_UPS = 20  # of each of the simultaneous clients
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +70,21 @@ def warm_up(victim: Victim) -> None:
         ask(client, 'mutation { publishPost(input: {text: "The first one"}) { post { id } } }')
         ask(client, LOG_IN, input={"login": "alice", "password": "a wrong pass phrase"})
     send_invalid_requests(victim, WARM_UP)
+    open_archive_connections(victim)
     victim.wait_until_idle()
+
+
+def open_archive_connections(victim: Victim) -> None:
+    """Open all connections of the archive's pool, each with three descriptors, by simultaneous look-ups of posts."""
+    unknown = ids.encode(ids.Kind.POST, 1)
+
+    def look_up(_: int) -> None:
+        with victim.client() as client:
+            for _ in range(LOOK_UPS):
+                ask(client, "query ($id: ID!) { post(id: $id) { id } }", id=unknown)
+
+    with ThreadPoolExecutor(2 * POOL_SIZE) as threads:
+        list(threads.map(look_up, range(2 * POOL_SIZE)))
 
 
 @pytest.fixture
