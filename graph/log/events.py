@@ -1,8 +1,15 @@
-"""The events of the log, as frozen records, and their encoding in the store."""
+"""The events of the log, as frozen records, and their encoding in the store.
 
+An entry of the log has the fields `kind`, `actor`, `subject` and `body`. The body is a JSON object of the fields that
+are neither actor nor subject. A later version may add fields and kinds: decoding ignores unknown fields, streams skip
+unknown kinds, and workers stop at them.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, TypeAlias, get_args
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, TypeAlias, get_args
 
 import orjson
 
@@ -10,8 +17,21 @@ from graph.log.numbers import number_of
 from graph.model import time_of
 
 
+class Body:
+    """The base class of the bodies of events.
+
+    `ACTOR` and `SUBJECT` name the fields that hold the user who acts and what the event is about, if there are such
+    fields. The actor of an event without an `ACTOR` is the event's own number.
+    """
+
+    __slots__ = ()
+
+    ACTOR: ClassVar[str | None] = None
+    SUBJECT: ClassVar[str | None] = None
+
+
 @dataclass(frozen=True, slots=True)
-class UserCreated:
+class UserCreated(Body):
     """A user signed up. The nonce is that of the login's claim. The event holds no secret."""
 
     login: str
@@ -21,8 +41,10 @@ class UserCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileChanged:
+class ProfileChanged(Body):
     """A user changed the fields that are not None."""
+
+    ACTOR: ClassVar[str | None] = "user"
 
     user: int
     name: str | None = None
@@ -30,47 +52,66 @@ class ProfileChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionGranted:
+class PermissionGranted(Body):
     """A user was granted a permission."""
 
+    ACTOR: ClassVar[str | None] = "user"
+
     user: int
     permission: str
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionRevoked:
+class PermissionRevoked(Body):
     """A user's permission was revoked."""
 
+    ACTOR: ClassVar[str | None] = "user"
+
     user: int
     permission: str
 
 
 @dataclass(frozen=True, slots=True)
-class SessionsEnded:
+class SessionsEnded(Body):
     """Sessions of a user were logged out."""
+
+    ACTOR: ClassVar[str | None] = "user"
 
     user: int
     sessions: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class PostPublished:
-    """An author published a post, whose id is the event's number."""
+class PostPublished(Body):
+    """An author published a post, whose id is the event's number.
+
+    `attachments` are JSON objects, `mentions` are ids of users.
+    """
+
+    ACTOR: ClassVar[str | None] = "author"
 
     author: int
     text: str
     platform: str | None = None
     latitude: float | None = None
     longitude: float | None = None
+    reply_to: int | None = None
+    root: int | None = None
+    repost_of: int | None = None
+    mentions: tuple[int, ...] = ()
+    attachments: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class PostDeleted:
+class PostDeleted(Body):
     """An author deleted a post.
 
-    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in events of older
-    versions, and in the repeated event of an older deletion: a digest lets a reader test guesses about a deleted text.
+    `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in the repeated event
+    of an older deletion: a digest lets a reader test guesses about a deleted text.
     """
+
+    ACTOR: ClassVar[str | None] = "author"
+    SUBJECT: ClassVar[str | None] = "post"
 
     author: int
     post: int
@@ -78,16 +119,22 @@ class PostDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(Body):
     """`follower` began to follow `followee`."""
+
+    ACTOR: ClassVar[str | None] = "follower"
+    SUBJECT: ClassVar[str | None] = "followee"
 
     follower: int
     followee: int
 
 
 @dataclass(frozen=True, slots=True)
-class Unfollowed:
+class Unfollowed(Body):
     """`follower` stopped following `followee`."""
+
+    ACTOR: ClassVar[str | None] = "follower"
+    SUBJECT: ClassVar[str | None] = "followee"
 
     follower: int
     followee: int
@@ -105,9 +152,10 @@ EventBody: TypeAlias = (
     | Unfollowed
 )
 
+StreamEntry: TypeAlias = tuple[str, list[str] | None]
+"""An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
+
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
-DROPPED = {"PostDeleted": ("latitude", "longitude")}
-"""Fields that only older versions wrote, by kind of event. They are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,28 +171,92 @@ class Event:
         return time_of(self.number)
 
 
-def encode_body(body: EventBody) -> str:
-    """Return the JSON of an event: its kind and its fields that are not None."""
+class Encoded(NamedTuple):
+    """The fields of an event in the store. An actor of None is the event's own number."""
+
+    kind: str
+    actor: int | None
+    subject: int | None
+    body: str
+
+
+class UnknownKind(ValueError):
+    """This version does not know the kind of an event: a later version wrote it."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"This version does not know events of kind {kind[:100]!r}. Use a later version.")
+        self.kind = kind
+
+
+def encode(body: EventBody) -> Encoded:
+    """Return the encoding of an event. Fields that are None or an empty tuple are left out of its body."""
     values = {field.name: getattr(body, field.name) for field in fields(body)}
-    return orjson.dumps([type(body).__name__, {k: v for k, v in values.items() if v is not None}]).decode()
+    actor = None if body.ACTOR is None else values.pop(body.ACTOR)
+    subject = None if body.SUBJECT is None else values.pop(body.SUBJECT)
+    rest = {name: value for name, value in values.items() if value is not None and value != ()}
+    return Encoded(type(body).__name__, actor, subject, orjson.dumps(rest).decode())
 
 
-def decode_body(text: str) -> EventBody:
-    """Return the event in a JSON text. Raises ValueError for a text that no version up to this one has written."""
+def decode(number: int, kind: str, actor: int | None, subject: int | None, body: str | None) -> Event:
+    """Return an event from its number and its encoded fields. Unknown fields of the body are ignored.
+
+    Raises UnknownKind, and ValueError for an event that is damaged or redacted.
+    """
+    record = KINDS.get(kind)
+    if record is None:
+        raise UnknownKind(kind)
     try:
-        kind, values = orjson.loads(text)
-        for field in DROPPED.get(kind, ()):
-            values.pop(field, None)
-        body: EventBody = KINDS[kind](**values)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"Not an event of this version: {text[:200]}") from error
-    return body
+        stored = orjson.loads(body or "")
+        if not isinstance(stored, dict):
+            raise TypeError("Its body is not a JSON object.")
+        values = {name: convert(stored[name]) for name, convert in body_fields(kind) if name in stored}
+        for name, id_ in ((record.ACTOR, actor), (record.SUBJECT, subject)):
+            if name is not None and id_ is None:
+                raise ValueError(f"It has no {name}.")
+            if name is not None:
+                values[name] = id_
+        return Event(number, record(**values))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"Event {number} of kind {kind} is damaged: {(body or '')[:200]}") from error
 
 
-def decode_entry(entry: tuple[str, list[str] | None]) -> Event | None:
-    """Return the event in a stream entry; None if the entry was removed or this version cannot decode it."""
+@cache
+def body_fields(kind: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return the fields of a kind of event that its JSON holds, each with a function that converts its JSON value."""
+    record = KINDS[kind]
+    return tuple(
+        (field.name, tuple if isinstance(field.default, tuple) else unchanged)
+        for field in fields(record)
+        if field.name not in (record.ACTOR, record.SUBJECT)
+    )
+
+
+def unchanged(value: Any) -> Any:
+    """Return a value without conversion."""
+    return value
+
+
+def encoded_entry(entry: StreamEntry) -> Encoded:
+    """Return the encoded event in a stream entry, of any kind. Raises ValueError if the entry is removed or damaged."""
+    words = entry[1] or []
     try:
-        [_, body] = entry[1] or []
-        return Event(number_of(entry[0]), decode_body(body))
+        values = dict(zip(words[::2], words[1::2], strict=True))
+        actor, subject = (int(values[name]) if name in values else None for name in ("actor", "subject"))
+        return Encoded(values["kind"], actor, subject, values["body"])
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"Entry {entry[0]} of the log is damaged.") from error
+
+
+def decode_entry(entry: StreamEntry) -> Event | None:
+    """Return the event in a stream entry; None if the entry is removed or damaged, or if its kind is unknown."""
+    try:
+        return decode(number_of(entry[0]), *encoded_entry(entry))
     except ValueError:
         return None
+
+
+def unknown_kind(entry: StreamEntry) -> str | None:
+    """Return the kind of the event in a stream entry if this version does not know it, else None."""
+    words = entry[1] or []
+    kind = next((value for name, value in zip(words[::2], words[1::2], strict=False) if name == "kind"), None)
+    return None if kind in KINDS else kind

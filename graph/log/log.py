@@ -5,19 +5,22 @@ import hashlib
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from graph import keys
-from graph.errors import NumbersExhausted, OutOfStep, ProblemCode, Rejected
-from graph.log.events import Event, EventBody, decode_entry, encode_body
-from graph.log.numbers import entry_id, milliseconds, number_of
+from graph.errors import NumbersExhausted, Overloaded, ProblemCode, Rejected, StoreReplaced
+from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, decode_entry, encode
+from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS
-from graph.store.commands import Command, Word, script
+from graph.store.commands import Command, script
 from graph.store.store import Store
 
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
 READ_CHUNK = 500
+RESERVE = 10
+"""The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
+RESERVED = (PostDeleted, Unfollowed, SessionsEnded)
+"""Events that withdraw something. They are still accepted while the log is too full for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,40 +33,44 @@ class IdempotencyKey:
 
 
 class Log:
-    """Appends events and reads them.
+    """Appends events, as long as the log holds at most `limit` of them, and reads them.
 
-    `seen` is the highest number that this process knows, `known_watermark` the highest watermark that it has read.
+    `seen` is the highest number that this process knows, `known_watermark` the highest watermark that it has read, and
+    `known_archived` the number that it last read up to which every event is in the archive.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, limit: int) -> None:
         self._store = store
+        self.limit = limit
         self.seen = 0
         self.known_watermark = 0
+        self.known_archived = 0
 
     async def append(
         self,
         bodies: Sequence[EventBody],
         idempotency_key: IdempotencyKey | None = None,
-        times: Sequence[datetime] | None = None,
-        first: int | None = None,
+        *,
+        binding: str,
     ) -> list[Event]:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
-        Without an idempotency key, a random one makes redis-py's own retries safe. `times` date the events, for
-        imports; numbers ascend regardless of the times. Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for
-        other events, OutOfStep if the first event cannot get the number `first`, and NumbersExhausted. Nothing is
-        written then.
+        Without an idempotency key, a random one makes redis-py's own retries safe. Nothing is written if this raises
+        Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events), StoreReplaced (the store has another binding
+        or none), Overloaded (the log is full) or NumbersExhausted.
         """
         if not bodies:
             return []
         idempotency_key = idempotency_key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
-        [reply] = await self._store.send([self._append_command(bodies, idempotency_key, times, first)])
+        [reply] = await self._store.send([self._append_command(bodies, idempotency_key, binding)])
         outcome, *numbers = reply
+        if outcome == "replaced":
+            raise StoreReplaced
+        if outcome == "overloaded":
+            raise Overloaded("Changes are waiting to be archived, and no more can be accepted. Try again later.")
         if outcome == "mismatch":
             message = "This idempotency key was used for another request. Use a new key for each request."
             raise Rejected.because(ProblemCode.IDEMPOTENCY_MISMATCH, message, "idempotencyKey")
-        if outcome == "out of step":
-            raise OutOfStep(f"The log already holds events after number {first}.")
         if outcome == "exhausted":
             raise NumbersExhausted("The log's next number would exceed 53 bits. Check the clock of the store's host.")
         events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
@@ -74,26 +81,26 @@ class Log:
         self,
         bodies: Sequence[EventBody],
         idempotency_key: IdempotencyKey,
-        times: Sequence[datetime] | None,
-        first: int | None,
+        binding: str,
     ) -> Command:
-        encoded = [encode_body(body) for body in bodies]
-        stamps: list[Word] = [""] * len(bodies) if times is None else [*map(milliseconds, times)]
-        digest = hashlib.sha256("\n".join(encoded).encode()).hexdigest()[:32]
+        encoded = [encode(body) for body in bodies]
+        digest = hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
+        reserved = all(isinstance(body, RESERVED) for body in bodies)
         return script("append").call(
-            [keys.LOG, keys.idempotency(idempotency_key.user, idempotency_key.key)],
+            [keys.LOG, keys.idempotency(idempotency_key.user, idempotency_key.key), keys.BINDING],
             self.seen,
             digest,
             idempotency_key.seconds,
             EPOCH_MS,
-            "" if first is None else first,
-            *[word for pair in zip(stamps, encoded, strict=True) for word in pair],
+            binding,
+            self.limit if reserved else self.limit - self.limit // RESERVE,
+            *["" if word is None else word for fields in encoded for word in fields],
         )
 
     async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
         """Yield the events in (after, upto], oldest first. One round trip per 500 events.
 
-        Entries that this version cannot decode are skipped; the worker keeps them as dead letters.
+        Events of unknown kinds and damaged entries are skipped.
         """
         while after < upto:
             [entries] = await self._store.read(
@@ -144,12 +151,22 @@ class Log:
 
     def watermark(self) -> "asyncio.Future[int]":
         """Return the watermark: every event up to this number is projected. One round trip."""
-        return self._store.ask([("GET", keys.WATERMARK)], self._note_watermark)
+        return self._store.ask([("GET", keys.WATERMARK), ("GET", keys.ARCHIVED)], self.note_watermark)
 
-    def _note_watermark(self, replies: Sequence[str | None]) -> int:
-        watermark = int(replies[0] or 0)
+    def note_watermark(self, replies: Sequence[str | None]) -> int:
+        """Note the watermark and the number up to which every event is in the archive, and return the watermark."""
+        watermark, archived = (int(reply or 0) for reply in replies)
         self.known_watermark = max(self.known_watermark, watermark)
+        self.known_archived = archived  # goes back after a failover that lost the end of the log
         return watermark
+
+    @property
+    def discardable(self) -> int:
+        """The number up to which every event is both projected and in the archive, as far as this process knows.
+
+        What only older events need may be discarded: the archive can restore their effects.
+        """
+        return min(self.known_watermark, self.known_archived)
 
     async def trimmed(self) -> int:
         """Return the highest number that retention has removed from the log, 0 if none. One round trip."""

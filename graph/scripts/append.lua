@@ -1,11 +1,13 @@
 #!lua
 -- Append events to the log: assign their numbers, add them to the stream, and store them under the idempotency key.
--- KEYS: 1 {log}   2 {log}:idempotency:<user>:<key>
+-- KEYS: 1 {log}   2 {log}:idempotency:<user>:<key>   3 {log}:binding
 -- ARGV: 1 highest number that the caller knows   2 hash of the events   3 lifetime of the key in seconds
---       4 milliseconds between 1970 and the epoch of numbers   5 number that the first event must get, or ''
---       then for each event: its time in milliseconds since the epoch, or '' for now; the event as JSON
--- Returns {'appended' | 'repeated' | 'mismatch' | 'exhausted' | 'out of step', number, number, …}; numbers are
--- strings.
+--       4 milliseconds between 1970 and the epoch of numbers   5 the store's binding
+--       6 highest length of the log with these events
+--       then for each event: its kind; its actor and its subject, or '' if it has none; its body as JSON
+-- Returns {'appended' | 'repeated', number, number, …}, with numbers as strings; or, if nothing is written,
+--       {'replaced' | 'mismatch' | 'overloaded' | 'exhausted'}.
+if redis.call('GET', KEYS[3]) ~= ARGV[5] then return {'replaced'} end
 local known = redis.call('GET', KEYS[2])
 if known then
   local numbers = {}
@@ -15,6 +17,7 @@ if known then
   table.insert(numbers, 1, 'repeated')
   return numbers
 end
+if redis.call('XLEN', KEYS[1]) + (#ARGV - 6) / 4 > tonumber(ARGV[6]) then return {'overloaded'} end
 local epoch = tonumber(ARGV[4])
 local last = tonumber(ARGV[1])
 if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -28,18 +31,21 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) - epoch
-local numbers, n = {}, last
-for i = 6, #ARGV, 2 do
-  local at = ARGV[i] == '' and now or tonumber(ARGV[i])
-  n = math.max(n, at * 4096 - 1) + 1
+local numbers, n = {}, math.max(last, now * 4096 - 1)
+for _ = 7, #ARGV, 4 do
+  n = n + 1
   if n >= 9007199254740992 then return {'exhausted'} end
   numbers[#numbers + 1] = n
 end
-if ARGV[5] ~= '' and tonumber(ARGV[5]) ~= numbers[1] then return {'out of step'} end
 local reply, words = {'appended'}, {ARGV[2]}
 for i, number in ipairs(numbers) do
   local id = string.format('%.0f-%.0f', math.floor(number / 4096) + epoch, number % 4096)
-  redis.call('XADD', KEYS[1], id, 'event', ARGV[5 + 2 * i])
+  local kind, actor, subject, body = unpack(ARGV, 3 + 4 * i, 6 + 4 * i)
+  local fields = {'kind', kind}
+  if actor ~= '' then fields[3], fields[4] = 'actor', actor end
+  if subject ~= '' then fields[#fields + 1], fields[#fields + 2] = 'subject', subject end
+  fields[#fields + 1], fields[#fields + 2] = 'body', body
+  redis.call('XADD', KEYS[1], id, unpack(fields))
   reply[#reply + 1] = string.format('%.0f', number)
   words[#words + 1] = reply[#reply]
 end

@@ -1,7 +1,7 @@
 """Dead letters: events and fan-out tasks that could not be projected, with the reason."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from graph import keys
 from graph.store.commands import script
@@ -24,6 +24,11 @@ class DeadLetters:
         logger.error("Entry %s of %s becomes a dead letter: %s", entry, stream, reason)
         names = [stream, keys.DEAD, *([open_tasks] if open_tasks else [])]
         await self._store.send([script("dead_letter").call(names, group, entry, reason)])
+
+    async def keep(self, entry: str, words: Sequence[str], reason: str) -> None:
+        """Add a copy of a log entry, given by its id, fields and values. One round trip."""
+        logger.error("Entry %s of %s becomes a dead letter: %s", entry, keys.LOG, reason)
+        await self._store.run("XADD", keys.DEAD, "*", "entry", entry, "reason", reason, *words)
 
     async def oldest(self, count: int = 100) -> list[dict[str, str]]:
         """Return the oldest dead letters: `entry`, `reason`, and the fields of the event or task. One round trip."""

@@ -1,0 +1,172 @@
+"""The encoding of events in the store."""
+
+import pytest
+
+from graph import Graph
+from graph.log.events import (
+    KINDS,
+    Encoded,
+    EventBody,
+    Followed,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    PostPublished,
+    ProfileChanged,
+    SessionsEnded,
+    Unfollowed,
+    UnknownKind,
+    UserCreated,
+    decode,
+    decode_entry,
+    encode,
+    encoded_entry,
+    unknown_kind,
+)
+from graph.log.numbers import entry_id
+from graph.model import MAX_NUMBER
+from tests.support.graph_worlds import append_events
+
+ATTACHMENT = {"url": "https://example.org/a.png", "alt": "è", "size": [640, 480], "sensitive": False}
+ENCODINGS: list[tuple[EventBody, Encoded]] = [
+    (
+        UserCreated("wei", "伟", "n", "你好"),
+        Encoded("UserCreated", None, None, '{"login":"wei","name":"伟","nonce":"n","bio":"你好"}'),
+    ),
+    (ProfileChanged(1, None, ""), Encoded("ProfileChanged", 1, None, '{"bio":""}')),
+    (PermissionGranted(1, "firehose"), Encoded("PermissionGranted", 1, None, '{"permission":"firehose"}')),
+    (PermissionRevoked(1, "firehose"), Encoded("PermissionRevoked", 1, None, '{"permission":"firehose"}')),
+    (SessionsEnded(1, ["a", "b"]), Encoded("SessionsEnded", 1, None, '{"sessions":["a","b"]}')),
+    (SessionsEnded(1, []), Encoded("SessionsEnded", 1, None, '{"sessions":[]}')),
+    (
+        PostPublished(1, '"\n\t\u0000𝒳', None, -0.5, 1e-7),
+        Encoded("PostPublished", 1, None, r'{"text":"\"\n\t\u0000𝒳","latitude":-0.5,"longitude":1e-7}'),
+    ),
+    (
+        PostPublished(1, "", "web", None, None, 2, 3, 4, (5, 6), (ATTACHMENT,)),
+        Encoded(
+            "PostPublished",
+            1,
+            None,
+            '{"text":"","platform":"web","reply_to":2,"root":3,"repost_of":4,"mentions":[5,6],"attachments":'
+            '[{"url":"https://example.org/a.png","alt":"è","size":[640,480],"sensitive":false}]}',
+        ),
+    ),
+    (PostDeleted(1, MAX_NUMBER), Encoded("PostDeleted", 1, MAX_NUMBER, "{}")),
+    (PostDeleted(1, MAX_NUMBER, ""), Encoded("PostDeleted", 1, MAX_NUMBER, '{"terms":""}')),
+    (Followed(1, 2), Encoded("Followed", 1, 2, "{}")),
+    (Unfollowed(1, 2), Encoded("Unfollowed", 1, 2, "{}")),
+]
+
+
+def test_every_kind_of_event_is_listed_here() -> None:
+    assert {encoded.kind for _, encoded in ENCODINGS} == set(KINDS)
+
+
+@pytest.mark.parametrize(("body", "encoded"), ENCODINGS)
+def test_events_are_encoded_and_decoded(body: EventBody, encoded: Encoded) -> None:
+    assert encode(body) == encoded
+    assert decode(7, *encoded).body == body
+
+
+async def test_entries_of_the_log_hold_the_encoded_fields(graph: Graph) -> None:
+    """They are decoded equal."""
+    bodies = [body for body, _ in ENCODINGS]
+
+    events = await append_events(graph, bodies)
+
+    entries = await graph.store.run("XRANGE", "{log}", "-", "+")
+    assert [encoded_entry(entry) for entry in entries] == [encoded for _, encoded in ENCODINGS]
+    assert list(map(decode_entry, entries)) == events
+    assert [event.body for event in events] == bodies
+
+
+async def test_an_entry_has_only_the_fields_that_its_event_has(graph: Graph) -> None:
+    await append_events(graph, [UserCreated("wei", "Wei", "n"), ProfileChanged(1, "Wei"), Followed(1, 2)])
+
+    entries = await graph.store.run("XRANGE", "{log}", "-", "+")
+
+    assert [fields[::2] for _, fields in entries] == [
+        ["kind", "body"],
+        ["kind", "actor", "body"],
+        ["kind", "actor", "subject", "body"],
+    ]
+
+
+def test_unknown_fields_are_ignored() -> None:
+    """A later version may add fields to a body and to an entry."""
+    body = '{"text":"hi","language":"en","author":99}'
+    fields = ["kind", "PostPublished", "place", "x", "actor", "1", "subject", "5", "body", body]
+
+    event = decode_entry((entry_id(7), fields))
+
+    assert event is not None
+    assert event.number == 7
+    assert event.body == PostPublished(1, "hi")
+
+
+def test_the_actor_of_a_new_user_is_ignored() -> None:
+    """Rows of the archive have one: the event's own number."""
+    event = decode(7, "UserCreated", 7, None, '{"login":"wei","name":"Wei","nonce":"n"}')
+
+    assert event.body == UserCreated("wei", "Wei", "n")
+
+
+def test_an_unknown_kind_is_reported_with_its_name() -> None:
+    """Whatever its fields are."""
+    with pytest.raises(UnknownKind, match="Reposted") as raised:
+        decode(7, "Reposted", None, None, None)
+
+    assert raised.value.kind == "Reposted"
+
+
+@pytest.mark.parametrize(
+    ("kind", "actor", "subject", "body"),
+    [
+        ("Followed", 1, 2, None),
+        ("Followed", 1, 2, ""),
+        ("Followed", 1, 2, "{"),
+        ("Followed", 1, 2, "[]"),
+        ("Followed", 1, 2, "null"),
+        ("Followed", 1, None, "{}"),
+        ("Followed", None, 2, "{}"),
+        ("PostPublished", 1, None, "{}"),
+        ("PostPublished", 1, None, '{"text":"hi","mentions":3}'),
+    ],
+)
+def test_a_damaged_event_raises_value_error(kind: str, actor: int | None, subject: int | None, body: str) -> None:
+    """It is not taken for one of an unknown kind."""
+    with pytest.raises(ValueError, match=r"Event 7 of kind .* is damaged") as raised:
+        decode(7, kind, actor, subject, body)
+
+    assert not isinstance(raised.value, UnknownKind)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        None,
+        [],
+        ["kind"],
+        ["kind", "Followed", "actor", "1", "subject", "2"],
+        ["actor", "1", "subject", "2", "body", "{}"],
+        ["kind", "Followed", "actor", "x", "subject", "2", "body", "{}"],
+        ["kind", "Followed", "actor", "1", "subject", "2", "body", "{"],
+        ["event", "x"],
+    ],
+)
+def test_removed_and_damaged_entries_are_skipped(fields: list[str] | None) -> None:
+    """Their kind is not unknown: waiting for a later version would not help."""
+    entry = (entry_id(7), fields)
+
+    assert decode_entry(entry) is None
+    assert unknown_kind(entry) is None
+
+
+def test_entries_of_unknown_kinds_are_skipped() -> None:
+    """Their kind can be read whatever else they hold."""
+    entry = (entry_id(7), ["later", "x", "kind", "Reposted"])
+
+    assert decode_entry(entry) is None
+    assert unknown_kind(entry) == "Reposted"
+    assert unknown_kind((entry_id(7), ["kind", "Followed", "body", "{"])) is None
