@@ -1,1 +1,1 @@
-"""The archive of older posts in an SQL database."""
+"""The archive of the log in an SQL database."""

@@ -1,26 +1,26 @@
-"""The archive: an SQL database of the cold posts. The store holds the hot posts.
+"""The archive: an SQL database that holds every event of the log, and the credentials of its users.
 
-The archiver moves a post here when it is no longer among the newest posts of its author. Rows are inserted and
-deleted, never updated. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
+The archiver appends what the projections have applied. Rows are inserted and never deleted: a deletion takes the
+content of its post's row. SQLAlchemy builds the statements for SQLite, PostgreSQL, MySQL and MariaDB.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import TypeVar
 
-from sqlalchemy import Delete, Select, Table, delete, func, select, union, update
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import statements
+from graph.archive import pages, statements
+from graph.archive.append import add_credentials, advance, append, insert_late
 from graph.archive.database import TIMEOUT_SECONDS, Database
-from graph.archive.floors import Floors
 from graph.archive.migrations import SchemaState
-from graph.archive.statements import FLOORS, IDENTITY, POSTS
-from graph.model import Location, Post
+from graph.archive.pages import IDS_PER_QUERY, chunks
+from graph.archive.rows import ArchiveState, Credential, EventRow, Found, post_of
+from graph.archive.tables import CREDENTIALS, STATE
+from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
 
 T = TypeVar("T")
-
-IDS_PER_QUERY = 2000
 
 
 class Archive:
@@ -50,26 +50,92 @@ class Archive:
         """Return whether the schema is absent, outdated or current, without creating it. Raises SchemaTooNew."""
         return await self.database.schema_state()
 
-    async def identity(self) -> str:
-        """Return the random id of this archive, which was generated when the tables were created."""
+    async def state(self) -> ArchiveState:
+        """Return the identities of the archive and its store, the archive watermark, and the note. One query."""
 
-        async def work(connection: AsyncConnection) -> str:
-            return str((await connection.execute(select(IDENTITY.c.id))).scalar_one())
+        async def work(connection: AsyncConnection) -> ArchiveState:
+            query = select(STATE.c.id, STATE.c.store, STATE.c.watermark, STATE.c.note)
+            return ArchiveState(*(await connection.execute(query)).one())
 
         return await self._transaction(work)
 
+    async def bind(self, store: str, *, replacing: str | None, unused_only: bool) -> bool:
+        """Bind the archive to a store if it is bound to `replacing` (None: to none). Return whether it was.
+
+        With `unused_only`, bind it only while the archive watermark is 0.
+        """
+        expected = STATE.c.store.is_(None) if replacing is None else STATE.c.store == replacing
+        query = update(STATE).where(expected).values(store=store)
+        query = query.where(STATE.c.watermark == 0) if unused_only else query
+
+        async def work(connection: AsyncConnection) -> bool:
+            return (await connection.execute(query)).rowcount == 1
+
+        return await self._transaction(work)
+
+    async def set_note(self, note: str | None) -> None:
+        """Set the note of the state: what a seeding loads."""
+        await self._transaction(lambda connection: connection.execute(update(STATE).values(note=note)))
+
+    async def append(
+        self,
+        rows: Sequence[EventRow],
+        credentials: Sequence[Credential],
+        *,
+        store: str,
+        watermark: int,
+        upto: int,
+        before_commit: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Insert events of the log up to the number `upto`, and raise the archive watermark to it.
+
+        Events and credentials that the archive holds stay unchanged. A PostDeleted takes the content of its post, and
+        an Unfollowed ends the earlier follows of its pair, whichever arrives first.
+
+        One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
+        Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
+        archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
+        database refuses a value; and ValueError for a number above `upto`. Two statements, one more for deletions, one
+        per unfollow, two for credentials, and three for events up to the watermark.
+        """
+        if any(row.number > upto for row in rows):
+            raise ValueError(f"no event of the batch may be above {upto}")
+
+        async def work(connection: AsyncConnection) -> None:
+            await advance(connection, store, watermark, upto)
+            await append(connection, rows, watermark)
+            await add_credentials(connection, credentials)
+            if before_commit is not None:
+                await before_commit()
+
+        await self._transaction(work)
+
+    async def insert(self, rows: Sequence[EventRow], *, store: str) -> None:
+        """Insert missing events below the archive watermark. Those that the archive holds stay unchanged.
+
+        One transaction. Raises Overtaken unless the archive is bound to `store`.
+        """
+        if rows:
+            await self._transaction(lambda connection: insert_late(connection, rows, store))
+
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
-        """Return the posts with these ids, in this order, with None for each missing row. One query per 2,000 ids."""
+        """Return the posts with these ids, in this order, with None for each that is missing or deleted.
 
-        async def work(connection: AsyncConnection) -> dict[int, Post]:
-            found: dict[int, Post] = {}
-            for chunk in _chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
-                rows = await connection.execute(select(POSTS).where(POSTS.c.id.in_(chunk)))
-                found.update((row[0], _post(*row)) for row in rows)
-            return found
+        One query per 2,000 ids.
+        """
+        rows = await self._transaction(lambda connection: pages.posts_by_id(connection, ids)) if ids else []
+        found = {row.number: post_of(row) for row in rows}
+        return [found.get(id_) for id_ in ids]
 
-        posts = await self._transaction(work) if ids else {}
-        return [posts.get(post) for post in ids]
+    async def look_up(self, ids: Sequence[int]) -> Found:
+        """Return the live posts among these ids, and the archive watermark that was read before them."""
+
+        async def work(connection: AsyncConnection) -> Found:
+            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            rows = await pages.posts_by_id(connection, ids)
+            return Found({row.number: post_of(row) for row in rows}, watermark)
+
+        return await self._transaction(work)
 
     async def merge(self, authors: Collection[int], window: Window) -> list[Post]:
         """Return one window of the merged posts of these authors, in the direction of paging.
@@ -79,163 +145,95 @@ class Archive:
         """
         if not authors:
             return []
-
-        async def work(connection: AsyncConnection) -> list[Post]:
-            query, parameters = await _merge(connection, sorted(set(authors)), window)
-            return [_post(*row) for row in await connection.execute(query, parameters)]
-
-        return await self._transaction(work)
+        rows = await self._transaction(lambda connection: pages.merge(connection, authors, window))
+        return list(map(post_of, rows))
 
     async def slices(self, reads: Sequence[tuple[int, Window]]) -> list[list[Post]]:
-        """Return the posts of each author and window, in the direction of paging.
+        """Return the posts of each author and window, in the direction of paging. Costs as much as `post_rows`."""
+        return [list(map(post_of, rows)) for rows in await self.post_rows(reads)]
+
+    async def post_rows(self, reads: Sequence[tuple[int, Window]]) -> list[list[EventRow]]:
+        """Return the rows of the posts of each author and window, in the direction of paging.
 
         One query per 256 reads of one direction. Each read is a limited index scan.
         """
-        if not reads:
-            return []
+        return await self._transaction(lambda connection: pages.post_rows(connection, reads)) if reads else []
 
-        async def work(connection: AsyncConnection) -> list[list[Post]]:
-            found: list[list[Post]] = [[] for _ in reads]
-            for forward in (True, False):
-                positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
-                for chunk in _chunks(positions, statements.MAX_UNION_TERMS):
-                    terms = statements.terms_for(len(chunk))
-                    parameters = statements.scan_parameters([_scan(*reads[position]) for position in chunk], terms)
-                    for index, *row in await connection.execute(statements.slices(terms, forward), parameters):
-                        found[chunk[index]].append(_post(*row))
-                for position in positions:
-                    found[position].sort(key=lambda post: post.id, reverse=forward)
-            return found
+    async def post_ids(self, author: int, low: int, high: int) -> set[int]:
+        """Return the ids of an author's posts in (`low`, `high`]. One query."""
+        return await self._transaction(lambda connection: pages.post_ids(connection, author, low, high))
 
-        return await self._transaction(work)
+    async def post_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+        """Return for each (author, id) the number of the author's posts up to the id, and the archive watermark.
 
-    async def floors(self, author: int) -> Floors:
-        """Return the floors of an author; both are initially 0. One query."""
-
-        async def work(connection: AsyncConnection) -> Floors:
-            row = (await connection.execute(select(FLOORS).where(FLOORS.c.author == author))).one_or_none()
-            return Floors(row.moved, row.freed) if row else Floors()
-
-        return await self._transaction(work)
-
-    async def add(self, author: int, posts: Sequence[Post], old: int, new: int) -> bool:
-        """Insert rows for an author's posts and move the floor from `old` to `new`, in one transaction.
-
-        Existing rows stay unchanged. Return False and write nothing if the floor is not `old`.
+        All are of the same moment. One query per 256 reads, and one or two for the watermark.
         """
 
-        async def work(connection: AsyncConnection) -> bool:
-            if old == 0:
-                await _add(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
-            at_old = (FLOORS.c.author == author) & (FLOORS.c.moved == old)
-            moved = await connection.execute(update(FLOORS).where(at_old).values(moved=new))
-            if moved.rowcount != 1:
-                return False
-            await _add(connection, POSTS, [_row(post) for post in posts])
-            return True
+        async def work(connection: AsyncConnection) -> tuple[list[int], int]:
+            if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
+                await connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            return await pages.post_counts(connection, reads), watermark
 
         return await self._transaction(work)
 
-    async def ids(self, author: int, low: int, high: int) -> set[int]:
-        """Return the ids of an author's rows in (`low`, `high`]. One query."""
+    async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
+        """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""
+        return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}
 
-        async def work(connection: AsyncConnection) -> set[int]:
-            within = (POSTS.c.author == author) & (POSTS.c.id > low) & (POSTS.c.id <= high)
-            return set(await connection.scalars(select(POSTS.c.id).where(within)))
+    async def range(self, after: int, upto: int, limit: int) -> list[EventRow]:
+        """Return the first `limit` events in (`after`, `upto`], by number. One query; two on PostgreSQL."""
 
-        return await self._transaction(work)
-
-    async def count(self, author: int, upto: int) -> int:
-        """Return the number of an author's rows with ids up to and including `upto`. One query."""
-
-        async def work(connection: AsyncConnection) -> int:
-            within = (POSTS.c.author == author) & (POSTS.c.id <= upto)
-            return int(await connection.scalar(select(func.count()).select_from(POSTS).where(within)) or 0)
+        async def work(connection: AsyncConnection) -> list[EventRow]:
+            rows = await pages.first_rows(connection, statements.events(), after, upto, limit)
+            return [EventRow(*row) for row in rows]
 
         return await self._transaction(work)
 
-    async def delete(self, ids: Collection[int]) -> None:
-        """Delete rows. Missing rows are ignored. One transaction per 2,000 ids."""
-        for chunk in _chunks(sorted(set(ids)), IDS_PER_QUERY):
-            query = delete(POSTS).where(POSTS.c.id.in_(chunk))
+    async def by_actor(self, actors: Collection[int], kinds: Sequence[str], after: int, limit: int) -> list[EventRow]:
+        """Return the first `limit` events of these actors and kinds after a number. One query per 900 actors."""
+        return await self._transaction(
+            lambda connection: pages.by_owners(connection, "actor", actors, kinds, after, limit)
+        )
 
-            async def work(connection: AsyncConnection, query: Delete = query) -> None:
-                await connection.execute(query)
+    async def by_subject(
+        self, subjects: Collection[int], kinds: Sequence[str], after: int, limit: int
+    ) -> list[EventRow]:
+        """Return the first `limit` events of these subjects and kinds after a number. One query per 900 subjects."""
+        return await self._transaction(
+            lambda connection: pages.by_owners(connection, "subject", subjects, kinds, after, limit)
+        )
 
-            await self._transaction(work)
+    async def credentials(self, users: Collection[int]) -> dict[int, Credential]:
+        """Return the credentials of each user that has some. One query per 2,000 users."""
 
-    async def raise_freed_floor(self, author: int, upto: int) -> None:
-        """Raise an author's `freed` floor to `upto`. A higher floor stays."""
+        async def work(connection: AsyncConnection) -> dict[int, Credential]:
+            found: dict[int, Credential] = {}
+            for chunk in chunks(sorted(set(users)), IDS_PER_QUERY):
+                rows = await connection.execute(select(CREDENTIALS).where(CREDENTIALS.c.user.in_(chunk)))
+                found.update((row[0], Credential(*row)) for row in rows)
+            return found
 
-        async def work(connection: AsyncConnection) -> None:
-            await _add(connection, FLOORS, [{"author": author, "moved": 0, "freed": 0}])
-            below = (FLOORS.c.author == author) & (FLOORS.c.freed < upto)
-            await connection.execute(update(FLOORS).where(below).values(freed=upto))
+        return await self._transaction(work) if users else {}
 
-        await self._transaction(work)
-
-    async def scan(self, after_author: int, limit: int) -> list[int]:
-        """Return up to `limit` authors after `after_author` that have rows or floors, in ascending order."""
+    async def user_ids(self, after: int, limit: int) -> list[int]:
+        """Return the ids of the first `limit` users with credentials after an id. One query; two on PostgreSQL."""
 
         async def work(connection: AsyncConnection) -> list[int]:
-            parts = [
-                select(table.c.author).distinct().where(table.c.author > after_author).order_by(table.c.author)
-                for table in (FLOORS, POSTS)
-            ]
-            both = union(*(select(part.limit(limit).subquery().c.author) for part in parts)).subquery()
-            return list(await connection.scalars(select(both.c.author).order_by(both.c.author).limit(limit)))
+            rows = await pages.first_rows(connection, select(CREDENTIALS.c.user), after, MAX_NUMBER, limit)
+            return [user for (user,) in rows]
+
+        return await self._transaction(work)
+
+    async def user_count(self) -> int:
+        """Return the number of users with credentials. One query, which scans an index."""
+        query = select(func.count()).select_from(CREDENTIALS)
+
+        async def work(connection: AsyncConnection) -> int:
+            return int((await connection.execute(query)).scalar_one())
 
         return await self._transaction(work)
 
     async def close(self) -> None:
         """Wait for running transactions, cancel those that exceed the timeout, and close the connections."""
         await self.database.close()
-
-
-async def _merge(connection: AsyncConnection, authors: list[int], window: Window) -> tuple[Select[Any], dict[str, int]]:
-    """Return the merge statement for this database, and its parameters."""
-    parameters = {"low": window.low, "high": window.high, "count": window.count}
-    if connection.dialect.name == "sqlite":
-        return statements.merged_by_list(authors, window.forward), parameters
-    if connection.dialect.name == "postgresql":
-        return statements.merged_by_lateral(authors, window.forward), parameters
-    if len(authors) > statements.MAX_UNION_TERMS:
-        leading = statements.leading_authors(authors, window.forward)
-        authors = list(await connection.scalars(leading, parameters))
-    terms = statements.terms_for(len(authors))
-    scans = [_scan(author, window) for author in authors]
-    return statements.merged_by_union(terms, window.forward), parameters | statements.scan_parameters(scans, terms)
-
-
-def _scan(author: int, window: Window) -> tuple[int, int, int, int]:
-    return (author, window.low, window.high, window.count)
-
-
-async def _add(connection: AsyncConnection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, except those whose primary key exists."""
-    if rows:
-        await connection.execute(statements.insert_new(connection.dialect.name, table), rows)
-
-
-def _row(post: Post) -> dict[str, Any]:
-    at = post.location
-    return {
-        "id": post.id,
-        "author": post.author,
-        "text": post.text,
-        "platform": post.platform,
-        "latitude": at and at.latitude,
-        "longitude": at and at.longitude,
-    }
-
-
-def _post(
-    id: int, author: int, text: str, platform: str | None, latitude: float | None, longitude: float | None
-) -> Post:
-    location = None if latitude is None or longitude is None else Location(latitude, longitude)
-    return Post(id, author, text, platform, location)
-
-
-def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -39,6 +39,8 @@ OPTIONS = {
     "mysql": frozenset({"unix_socket", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_check_hostname"}),
 }
 OUTAGES = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError, OSError)
+REFUSED = ((1644,), (3819,), (4025,))
+"""The error numbers of MySQL and MariaDB for a row that a trigger or a CHECK refuses. The driver reports an outage."""
 OUTAGE_STATES = ("08", "25006", "28", "3D", "40", "53", "55", "57", "58", "XX")  # prefixes of PostgreSQL's SQLSTATE
 
 
@@ -85,6 +87,8 @@ def make_engine(url: URL, connect_timeout: float, statement_timeout: float, **po
                 "statement_timeout": milliseconds,
                 "plan_cache_mode": "force_custom_plan",
                 "jit": "off",
+                "enable_bitmapscan": "off",  # for each page, it would read and sort all posts of an author
+                "enable_seqscan": "off",
             },
         },
         "mysql": {
@@ -165,7 +169,7 @@ class Database:
         except Exception as error:
             if connected and not is_outage(error):
                 raise
-            raise ArchiveUnavailable(_reason(error)) from None
+            raise ArchiveUnavailable(reason_of(error)) from None
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         task = asyncio.get_running_loop().create_task(work)
@@ -213,7 +217,7 @@ class Database:
             try:
                 await asyncio.to_thread(Path(str(self.url.database)).parent.mkdir, 0o700, parents=True, exist_ok=True)
             except OSError as error:
-                raise ArchiveUnavailable(_reason(error)) from None
+                raise ArchiveUnavailable(reason_of(error)) from None
         engine = make_engine(self.url, self.timeout, migrations.TIMEOUT_SECONDS, poolclass=NullPool)
         try:
             await self._in_transaction(engine.execution_options(exclusive=True), migrations.upgrade)
@@ -230,6 +234,8 @@ class Database:
 
 def is_outage(error: Exception) -> bool:
     """Return True if an error indicates an outage of the database rather than a bug in this program."""
+    if isinstance(error, exc.DBAPIError) and error.orig is not None and error.orig.args[:1] in REFUSED:
+        return False
     if isinstance(error, OUTAGES):
         return True
     if isinstance(error, exc.DBAPIError):
@@ -238,7 +244,8 @@ def is_outage(error: Exception) -> bool:
     return False
 
 
-def _reason(error: Exception) -> str:
-    """Return the error as one line, without the statement and its parameters."""
+def reason_of(error: Exception) -> str:
+    """Return the first line of the error, without the statement, its parameters, and the values of rows."""
     cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
-    return f"{type(cause).__name__}: {' '.join(str(cause).split())}"
+    message = str(cause).partition("\nDETAIL:")[0]
+    return f"{type(cause).__name__}: {' '.join(message.split())}"

@@ -1,114 +1,92 @@
-"""The archive's tables, and the statements that differ between databases.
+"""The archive's statements that must use one index, for SQLite, MySQL and MariaDB, and those for all databases.
 
-The statements force a scan of the index (author, id) per author and read ids first, then the rows. Without that,
-optimizers choose a full table scan even for a few authors, because `id` is the primary key and the sort order.
+The statements read numbers first, in a scan of the index (owner, kind, number) per owner, then the rows. Without that,
+optimizers choose a full table scan even for a few owners, because `number` is the primary key and the sort order.
 """
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
-    Column,
     ColumnElement,
-    Double,
-    Index,
-    Integer,
-    MetaData,
     Select,
     String,
-    Table,
-    Text,
     UnaryExpression,
+    Update,
     bindparam,
     column,
     func,
     literal_column,
     select,
     text,
-    true,
     union_all,
+    update,
 )
-from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.selectable import Subquery
 
+from graph.archive.rows import FOLLOW, POST, REDACTED
+from graph.archive.tables import EVENTS, NUMBER
+
 MAX_UNION_TERMS = 256  # SQLite allows 500
-MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all posts of each author
+MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all events of each owner
 NO_AUTHOR = -1
-
-metadata = MetaData()
-NUMBER = BigInteger().with_variant(Integer(), "sqlite")
-IDENTITY = Table(
-    "fanline_identity",
-    metadata,
-    Column("only", Integer(), primary_key=True, autoincrement=False),
-    Column("id", String(64), nullable=False),
-)
-FLOORS = Table(
-    "fanline_floors",
-    metadata,
-    Column("author", NUMBER, primary_key=True, autoincrement=False),
-    Column("moved", NUMBER, nullable=False),
-    Column("freed", NUMBER, nullable=False),
-)
-POSTS = Table(
-    "fanline_posts",
-    metadata,
-    Column("id", NUMBER, primary_key=True, autoincrement=False),
-    Column("author", NUMBER, nullable=False),
-    Column("text", Text().with_variant(mysql.MEDIUMTEXT(), "mysql"), nullable=False),
-    Column("platform", String(255)),
-    Column("latitude", Double()),
-    Column("longitude", Double()),
-    Index("fanline_posts_author", "author", "id"),
-)
+POST_KIND: ColumnElement[str] = literal_column(f"'{POST}'")
+IS_POST = EVENTS.c.kind == POST_KIND
+BY_ACTOR = "FORCE INDEX (events_by_actor)"
+FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
 
 
-def page_order(ids: ColumnElement[int], forward: bool) -> UnaryExpression[int]:
-    """Return the sort order for the direction of paging."""
-    return ids.desc() if forward else ids.asc()
+class Scan(NamedTuple):
+    """A read of an author's posts with numbers between `low` and `high`, both exclusive."""
+
+    author: int
+    low: int
+    high: int
+    limit: int
 
 
-def in_window() -> ColumnElement[bool]:
-    """Return the condition that ids lie between the parameters `low` and `high`, both exclusive."""
-    return (POSTS.c.id > bindparam("low")) & (POSTS.c.id < bindparam("high"))
+def events() -> Select[Any]:
+    """Return the selection of the columns of `EventRow`."""
+    return select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.body)
 
 
-def merged_by_list(authors: Collection[int], forward: bool) -> Select[Any]:
-    """Return the merge statement for SQLite: one index scan per author, each stopped early.
+def first_events(dialect: str, owner: str, owners: Collection[int], kinds: Sequence[str], forward: bool) -> Select[Any]:
+    """Return the statement for the first `count` events of these owners and kinds between `low` and `high`.
 
-    Without INDEXED BY, SQLite scans the table for long lists of authors.
+    `owner` is `actor` or `subject`. The statement names the index, so it is for SQLite, MySQL and MariaDB only. SQLite
+    stops each scan early; MySQL and MariaDB read all index entries of the owners between `low` and `high`.
     """
-    id, author = column("id", NUMBER), column("author", NUMBER)
-    ids = select(id).select_from(text("fanline_posts INDEXED BY fanline_posts_author"))
-    within = ids.where(author.in_(authors), id > bindparam("low"), id < bindparam("high"))
-    return _rows(within.order_by(page_order(id, forward)).limit(bindparam("count")), forward)
+    number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
+    source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
+    of_kind = kind == kinds[0] if len(kinds) == 1 else kind.in_(kinds)
+    within = select(number).select_from(source).where(of.in_(owners), of_kind, _between(number))
+    return _rows(within.order_by(page_order(number, forward)).limit(bindparam("count")), forward)
 
 
-def merged_by_lateral(authors: Collection[int], forward: bool) -> Select[Any]:
-    """Return the merge statement for PostgreSQL: a limited index scan per author."""
-    array = bindparam("authors", list(authors), postgresql.ARRAY(BigInteger))
-    each = func.unnest(array).table_valued("author", name="asked").render_derived()
-    order = page_order(POSTS.c.id, forward)
-    scan = select(POSTS.c.id).where(POSTS.c.author == each.c.author, in_window()).order_by(order)
-    scans = scan.limit(bindparam("count")).lateral()
-    first = select(scans.c.id).select_from(each.join(scans, true()))
-    return _rows(first.order_by(page_order(scans.c.id, forward)).limit(bindparam("count")), forward)
+def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[int]:
+    """Return the sort order for the direction of paging."""
+    return numbers.desc() if forward else numbers.asc()
+
+
+def _between(numbers: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that numbers lie between the parameters `low` and `high`, both exclusive."""
+    return (numbers > bindparam("low")) & (numbers < bindparam("high"))
+
+
+def _rows(numbers: Select[Any], forward: bool) -> Select[Any]:
+    """Return the statement that reads the rows of the selected numbers, in the direction of paging."""
+    chosen = numbers.subquery()
+    joined = events().join(chosen, chosen.c.number == EVENTS.c.number)
+    return joined.order_by(page_order(EVENTS.c.number, forward))
 
 
 @lru_cache(maxsize=64)
 def merged_by_union(terms: int, forward: bool) -> Select[Any]:
     """Return the merge statement for MySQL and MariaDB: a union of limited index scans, one per author."""
-    ids = index_scans(terms, forward)
-    return _rows(select(ids.c.id).order_by(page_order(ids.c.id, forward)).limit(bindparam("count")), forward)
-
-
-def _rows(ids: Select[Any], forward: bool) -> Select[Any]:
-    """Return the statement that reads the rows of the selected ids, in the direction of paging."""
-    chosen = ids.subquery()
-    return select(POSTS).join(chosen, chosen.c.id == POSTS.c.id).order_by(page_order(POSTS.c.id, forward))
+    scans = index_scans(terms, forward)
+    first = select(scans.c.number).order_by(page_order(scans.c.number, forward)).limit(bindparam("count"))
+    return _rows(first, forward)
 
 
 def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
@@ -116,13 +94,14 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
 
     They are the authors whose first posts come first. The databases find them with a loose index scan.
     """
-    first = (func.max if forward else func.min)(POSTS.c.id).label("first")
+    first = (func.max if forward else func.min)(EVENTS.c.number).label("first")
+    among = select(EVENTS.c.actor, first).where(IS_POST, _between(EVENTS.c.number)).group_by(EVENTS.c.actor)
     parts = [
-        select(POSTS.c.author, first).where(POSTS.c.author.in_(authors[at : at + MAX_LIST_LENGTH]), in_window())
+        among.where(EVENTS.c.actor.in_(authors[at : at + MAX_LIST_LENGTH]))
         for at in range(0, len(authors), MAX_LIST_LENGTH)
     ]
-    every = union_all(*(part.group_by(POSTS.c.author) for part in parts)).subquery()
-    return select(every.c.author).order_by(page_order(every.c.first, forward)).limit(bindparam("count"))
+    every = union_all(*parts).subquery()
+    return select(every.c.actor).order_by(page_order(every.c.first, forward)).limit(bindparam("count"))
 
 
 @lru_cache(maxsize=64)
@@ -131,19 +110,35 @@ def slices(terms: int, forward: bool) -> Select[Any]:
 
     `scan_parameters` builds its parameters.
     """
-    ids = index_scans(terms, forward)
-    return select(ids.c.position, POSTS).join(ids, ids.c.id == POSTS.c.id)
+    scans = index_scans(terms, forward)
+    rows = events().join(scans, scans.c.number == EVENTS.c.number)
+    return rows.with_only_columns(scans.c.position, *rows.selected_columns, maintain_column_froms=True)
 
 
 def index_scans(terms: int, forward: bool) -> Subquery:
-    """Return a subquery with (position, id) of `terms` limited index scans."""
+    """Return a subquery with (position, number) of `terms` limited scans of the index of an author's posts."""
     parts = []
     for position in range(terms):
-        within = (POSTS.c.id > bindparam(f"low{position}")) & (POSTS.c.id < bindparam(f"high{position}"))
-        scan = select(POSTS.c.id).where(POSTS.c.author == bindparam(f"author{position}"), within)
-        limited = scan.order_by(page_order(POSTS.c.id, forward)).limit(bindparam(f"count{position}")).subquery()
-        parts.append(select(literal_column(str(position)).label("position"), limited.c.id))
+        within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
+        scan = select(EVENTS.c.number).where(EVENTS.c.actor == bindparam(f"author{position}"), IS_POST, within)
+        scan = scan.with_hint(EVENTS, BY_ACTOR, "mysql")
+        limited = scan.order_by(page_order(EVENTS.c.number, forward)).limit(bindparam(f"limit{position}")).subquery()
+        parts.append(select(literal_column(str(position)).label("position"), limited.c.number))
     return union_all(*parts).subquery()
+
+
+@lru_cache(maxsize=16)
+def post_counts(terms: int) -> Select[Any]:
+    """Return the statement for (position, count) of `terms` authors. `scan_parameters` builds its parameters."""
+    parts = []
+    for position in range(terms):
+        within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
+        of_author = EVENTS.c.actor == bindparam(f"author{position}")
+        count = select(func.count()).select_from(EVENTS).where(of_author, IS_POST, within)
+        number = count.with_hint(EVENTS, BY_ACTOR, "mysql").scalar_subquery()
+        parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
+    counts = union_all(*parts).subquery()
+    return select(counts.c.position, counts.c.posts)
 
 
 def terms_for(reads: int) -> int:
@@ -151,17 +146,32 @@ def terms_for(reads: int) -> int:
     return min(MAX_UNION_TERMS, 1 << (reads - 1).bit_length())
 
 
-def scan_parameters(reads: Sequence[tuple[int, int, int, int]], terms: int) -> dict[str, int]:
-    """Return the parameters of index scans: author, low, high and count of each. Surplus scans find nothing."""
-    padded = [*reads, *[(NO_AUTHOR, 0, 0, 0)] * (terms - len(reads))]
-    names = ("author", "low", "high", "count")
-    return {f"{name}{at}": value for at, read in enumerate(padded) for name, value in zip(names, read, strict=True)}
+def scan_parameters(reads: Sequence[Scan], terms: int) -> dict[str, int]:
+    """Return the parameters of index scans. Surplus scans find nothing."""
+    padded = [*reads, *[Scan(NO_AUTHOR, 0, 0, 0)] * (terms - len(reads))]
+    return {f"{name}{at}": value for at, read in enumerate(padded) for name, value in read._asdict().items()}
 
 
-def insert_new(dialect: str, table: Table) -> Insert:
-    """Return the statement that inserts rows, except those whose primary key exists."""
-    if dialect == "mysql":  # INSERT IGNORE would also ignore invalid values
-        [key] = table.primary_key.columns
-        return mysql.insert(table).on_duplicate_key_update({key.name: key})
-    new = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
-    return new.on_conflict_do_nothing()
+def redact_posts(ids: Sequence[int]) -> Update:
+    """Return the statement that removes the content of those of these events that are posts."""
+    posts = EVENTS.c.number.in_(ids) & (_not_in_index(EVENTS.c.kind) == POST)
+    return update(EVENTS).where(posts).values(kind=REDACTED, body=None)
+
+
+def end_follows() -> Update:
+    """Return the statement that sets `ended` of a pair's earlier follows, to the lowest unfollow above each of them.
+
+    The order in which the unfollows are applied does not matter.
+    """
+    of_pair = (EVENTS.c.subject == bindparam("followee")) & (EVENTS.c.actor == bindparam("follower"))
+    earlier = (EVENTS.c.number < bindparam("unfollow")) & (_not_in_index(EVENTS.c.kind) == FOLLOW)
+    unended = EVENTS.c.ended.is_(None) | (EVENTS.c.ended > bindparam("unfollow"))
+    return update(EVENTS).where(of_pair, earlier, unended).values(ended=bindparam("unfollow"))
+
+
+def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the kinds in an expression for which no index is searched.
+
+    Otherwise SQLite would read all follows of the follower, and without statistics PostgreSQL and MariaDB all posts.
+    """
+    return kinds + ""

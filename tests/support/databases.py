@@ -15,7 +15,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -100,18 +100,28 @@ class Server(ABC):
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         pids = [self._process.pid, *map(int, children.read_text().split())]
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+            with suppress(ProcessLookupError):  # a process that served an ended connection
+                os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
             for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def database(self) -> str:
         """Create an empty database and return its URL."""
         name = f"test_{next(numbers)}"
         self.run(*self.sql(f"CREATE DATABASE {name}"))
         return self.url(name)
+
+    @abstractmethod
+    def back_up(self, database: str, file: Path) -> None:
+        """Write a consistent copy of a database into a file, while it is in use."""
+
+    @abstractmethod
+    def restore(self, database: str, file: Path) -> None:
+        """Replace a database by its copy, while it is in use. Its connections end."""
 
     def close(self) -> None:
         """Kill the server and remove its data."""
@@ -120,9 +130,10 @@ class Server(ABC):
 
 
 class PostgreSQL(Server):
-    """A private PostgreSQL."""
+    """A private PostgreSQL. `options` are settings of the server."""
 
     user = "postgres"
+    options: Sequence[str] = ("fsync=off", "shared_buffers=32MB")
 
     def __init__(self, binaries: Path) -> None:
         super().__init__()
@@ -133,7 +144,7 @@ class PostgreSQL(Server):
         )
 
     def command(self) -> Sequence[str | Path]:
-        options = ("listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=off", "shared_buffers=32MB")
+        options = ("listen_addresses=", f"unix_socket_directories={self.folder}", *self.options)
         return (
             self._binaries / "postgres",
             *("-D", self.folder / "data"),
@@ -146,15 +157,24 @@ class PostgreSQL(Server):
     def url(self, database: str) -> str:
         return f"postgresql+asyncpg://fanline@/{database}?host={quote(str(self.folder))}"
 
+    def back_up(self, database: str, file: Path) -> None:
+        self.run(self._binaries / "pg_dump", "-h", self.folder, "-U", "fanline", "-Fc", "-f", file, database)
+
+    def restore(self, database: str, file: Path) -> None:
+        self.run(*self.sql(f"DROP DATABASE {database} WITH (FORCE)"))
+        self.run(*self.sql(f"CREATE DATABASE {database}"))
+        self.run(self._binaries / "pg_restore", "-h", self.folder, "-U", "fanline", "-d", database, file)
+
     def stop(self, how: int = signal.SIGQUIT) -> None:
         """Kill the server and its child processes. The next start recovers."""
         super().stop(how)
 
 
 class MariaDB(Server):
-    """A private MariaDB."""
+    """A private MariaDB. `options` are arguments of the server."""
 
     user = "mysql"
+    options: Sequence[str] = ("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M")
 
     def __init__(self, server: str, install: str, client: str) -> None:
         super().__init__()
@@ -177,32 +197,40 @@ class MariaDB(Server):
     def command(self) -> Sequence[str | Path]:
         return (
             *(self._server, "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.folder / 'socket'}"),
-            *("--skip-networking", "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"),
+            *("--skip-networking", *self.options),
             f"--pid-file={self.folder / 'pid'}",
         )
 
     def sql(self, statement: str) -> Sequence[str | Path]:
         return (self._client, "--no-defaults", f"--socket={self.folder / 'socket'}", "--user=root", "-e", statement)
 
+    def back_up(self, database: str, file: Path) -> None:
+        dump = Path(self._client).with_name("mariadb-dump")
+        connect = ("--no-defaults", f"--socket={self.folder / 'socket'}", "--user=root")
+        self.run(dump, *connect, "--single-transaction", f"--result-file={file}", database)
+
+    def restore(self, database: str, file: Path) -> None:
+        self.run(*self.sql(f"DROP DATABASE {database};\nCREATE DATABASE {database};\nUSE {database};\nSOURCE {file}"))
+
     def url(self, database: str) -> str:
         socket = quote(str(self.folder / "socket"))
         return f"mysql+asyncmy://fanline:{quote(PASSWORD, safe='')}@localhost/{database}?unix_socket={socket}"
 
 
-def make_postgresql() -> PostgreSQL:
+def make_postgresql(kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL:
     """Return a private PostgreSQL of the newest installed version."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     beside = shutil.which("initdb")
     need(bool(found or beside), "PostgreSQL: apt-get install postgresql")
-    return PostgreSQL((found[-1] if found else Path(str(beside)).resolve()).parent)
+    return kind((found[-1] if found else Path(str(beside)).resolve()).parent)
 
 
-def make_mariadb() -> MariaDB:
+def make_mariadb(kind: type[MariaDB] = MariaDB) -> MariaDB:
     """Return a private MariaDB."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     programs = [shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db", "mariadb")]
     need(all(programs), "MariaDB: apt-get install mariadb-server")
-    return MariaDB(*map(str, programs))
+    return kind(*map(str, programs))
 
 
 MAKERS: dict[str, Callable[[], Server]] = {"postgresql": make_postgresql, "mariadb": make_mariadb}

@@ -53,8 +53,8 @@ class SchemaOutdated(SchemaMismatch):
 
     def __init__(self) -> None:
         super().__init__(
-            "The archive's schema is older than this version of Fanline. Run `fanline serve`, `fanline worker` or "
-            "`fanline repair` to upgrade it."
+            "The archive does not exist, or its schema is older than this version of Fanline. Check "
+            "FANLINE_ARCHIVE_URL; if it is right, `fanline serve`, `fanline worker` and `fanline repair` upgrade it."
         )
 
 

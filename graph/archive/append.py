@@ -1,0 +1,139 @@
+"""Writes a batch of the log into the archive, in one transaction that the caller has begun.
+
+The compare-and-set of the watermark is the first statement. It locks the row until the end of the transaction, so that
+only one process at a time is past it, and nothing that this module reads can change meanwhile. On SQLite, it takes the
+lock of the whole file before anything was read: a transaction that reads first could fail to become a writer.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Table, insert, select, update
+from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import postgresql, statements
+from graph.archive.database import is_outage, reason_of
+from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows
+from graph.archive.rows import (
+    DELETION,
+    FOLLOW,
+    POST,
+    UNFOLLOW,
+    ConflictingEvent,
+    Credential,
+    EventRow,
+    EventsRefused,
+    Overtaken,
+    redacted,
+    same_event,
+    stored,
+)
+from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+
+
+async def advance(connection: AsyncConnection, store: str, watermark: int, upto: int) -> None:
+    """Raise the archive watermark from `watermark` to `upto`; a higher one stays. Raises Overtaken."""
+    unchanged = (STATE.c.watermark == watermark) & (STATE.c.store == store)
+    moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, upto)))
+    if moved.rowcount != 1:
+        raise Overtaken
+
+
+async def append(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
+    """Insert the rows that are missing, and apply deletions and unfollows.
+
+    `watermark` is the one before this batch: no row is above it. Raises ConflictingEvent and EventsRefused.
+    """
+    with _refusals():
+        rows = [stored(row) for row in rows]
+    held: dict[int, EventRow] = {}
+    for chunk in chunks([row.number for row in rows if row.number <= watermark], IDS_PER_QUERY):
+        found = await event_rows(connection, statements.events().where(EVENTS.c.number.in_(chunk)))
+        held |= {row.number: row for row in found}
+    for row in rows:
+        if row.number in held and not same_event(held[row.number], row):
+            raise ConflictingEvent(row.number)
+    await _insert(connection, [row for row in rows if row.number not in held], watermark)
+
+
+async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], store: str) -> None:
+    """Insert the rows that are missing.
+
+    Raises Overtaken for another store, and for a row above the archive watermark, where the archiver inserts all rows.
+    """
+    bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
+    if bound.rowcount != 1:
+        raise Overtaken
+    watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+    if any(row.number > watermark for row in rows):
+        raise Overtaken
+    held: set[int] = set()
+    for chunk in chunks([row.number for row in rows], IDS_PER_QUERY):
+        held |= set(await connection.scalars(select(EVENTS.c.number).where(EVENTS.c.number.in_(chunk))))
+    await _insert(connection, [stored(row) for row in rows if row.number not in held], watermark)
+
+
+async def _insert(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
+    """Insert rows, and apply the deletions and unfollows among them and, to rows that arrive late, those held."""
+    later = await _later(connection, [row for row in new if row.number <= watermark])
+    deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
+    written = [redacted(row) if row.kind == POST and row.number in deleted else row for row in new]
+    await _add(connection, EVENTS, EventRow._fields, written)
+    deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
+    for chunk in chunks(deletions, statements.MAX_LIST_LENGTH):
+        await connection.execute(statements.redact_posts(chunk))
+    pairs = {(row.actor, row.subject) for row in new if row.kind == FOLLOW}
+    ended = [row for row in new if row.kind == UNFOLLOW]
+    ended += [row for row in later if row.kind == UNFOLLOW and (row.actor, row.subject) in pairs]
+    if ended:
+        parameters = [{"unfollow": row.number, "follower": row.actor, "followee": row.subject} for row in ended]
+        await connection.execute(statements.end_follows(), parameters)
+
+
+async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:
+    """Return the held deletions of the posts and unfollows of the followees among rows that arrive late.
+
+    A row arrives late if its number is not above the watermark: after a failover of the store, or because a cut or a
+    repair found it missing.
+    """
+    found: list[EventRow] = []
+    for kind, late_kind in ((DELETION, POST), (UNFOLLOW, FOLLOW)):
+        subjects = {row.number if kind == DELETION else row.subject for row in late if row.kind == late_kind}
+        for chunk in chunks(sorted(subject for subject in subjects if subject is not None), IDS_PER_QUERY):
+            query = statements.events().where(EVENTS.c.subject.in_(chunk), EVENTS.c.kind == kind)
+            found += await event_rows(connection, query.where(EVENTS.c.number > min(row.number for row in late)))
+    return found
+
+
+async def add_credentials(connection: AsyncConnection, credentials: Sequence[Credential]) -> None:
+    """Insert credentials, except those of users that have some. Raises EventsRefused for a login of another user."""
+    for chunk in chunks(credentials, IDS_PER_QUERY):
+        users = CREDENTIALS.c.user
+        held = set(await connection.scalars(select(users).where(users.in_([each.user for each in chunk]))))
+        await _add(connection, CREDENTIALS, Credential._fields, [each for each in chunk if each.user not in held])
+
+
+async def _add(
+    connection: AsyncConnection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    if not rows:
+        return
+    with _refusals():
+        if connection.dialect.name == "postgresql":
+            columns = zip(*rows, strict=True)
+            await connection.execute(postgresql.insert_arrays(table, names), dict(zip(names, columns, strict=True)))
+        else:
+            await connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise EventsRefused for errors that are due to the values, not for an outage or a damaged schema."""
+    try:
+        yield
+    except (SQLAlchemyError, ArithmeticError, TypeError, ValueError) as error:
+        if isinstance(error, ProgrammingError) or is_outage(error):
+            raise
+        raise EventsRefused(reason_of(error)) from None

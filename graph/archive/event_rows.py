@@ -1,0 +1,11 @@
+"""Rows of the archive from events."""
+
+from graph.archive.rows import EventRow
+from graph.log.events import Event, encode
+
+
+def event_row(event: Event) -> EventRow:
+    """Return the row of an event. A user who signs up is the actor of the own sign-up."""
+    encoded = encode(event.body)
+    actor = event.number if encoded.actor is None else encoded.actor
+    return EventRow(event.number, encoded.kind, actor, encoded.subject, encoded.body)

@@ -1,0 +1,149 @@
+"""Reads posts and events from the archive, in a transaction that the caller has begun."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Select, TextClause, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import postgresql, statements
+from graph.archive.rows import POST, EventRow
+from graph.archive.statements import Scan
+from graph.archive.tables import EVENTS
+from graph.paging import Window
+
+T = TypeVar("T")
+
+IDS_PER_QUERY = 2000
+
+
+async def event_rows(
+    connection: AsyncConnection, query: Select[Any] | TextClause, parameters: dict[str, Any] | None = None
+) -> list[EventRow]:
+    """Return the rows of a statement that selects the columns of `EventRow`."""
+    return [EventRow(*row) for row in await connection.execute(query, parameters)]
+
+
+async def first_rows(
+    connection: AsyncConnection, query: Select[Any], after: int, upto: int, limit: int
+) -> list[Sequence[Any]]:
+    """Return the first `limit` rows of a statement whose first column, a primary key, is in (`after`, `upto`]."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(postgresql.IN_INDEX_ORDER)
+    [key, *_] = query.selected_columns
+    page = query.where(key > after, key <= upto).order_by(key).limit(limit)
+    return list(await connection.execute(page))
+
+
+async def posts_by_id(connection: AsyncConnection, ids: Collection[int]) -> list[EventRow]:
+    """Return the rows of live posts with these ids. One query per 2,000 ids."""
+    found: list[EventRow] = []
+    for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
+        rows = await event_rows(connection, statements.events().where(EVENTS.c.number.in_(chunk)))
+        found += [row for row in rows if row.kind == POST]  # in SQL, it would make planners search all posts
+    return found
+
+
+async def merge(connection: AsyncConnection, authors: Collection[int], window: Window) -> list[EventRow]:
+    """Return one window of the merged posts of these authors, in the direction of paging."""
+    among = sorted(set(authors))
+    if connection.dialect.name != "mysql":
+        return await _first_events(connection, "actor", among, [POST], window)
+    parameters = {"low": window.low, "high": window.high, "count": window.count}
+    if len(among) > statements.MAX_UNION_TERMS:
+        among = list(await connection.scalars(statements.leading_authors(among, window.forward), parameters))
+    terms = statements.terms_for(len(among))
+    parameters |= statements.scan_parameters([_scan(author, window) for author in among], terms)
+    return await event_rows(connection, statements.merged_by_union(terms, window.forward), parameters)
+
+
+async def by_owners(
+    connection: AsyncConnection, owner: str, owners: Collection[int], kinds: Sequence[str], after: int, limit: int
+) -> list[EventRow]:
+    """Return the first `limit` events after a number whose `owner` (actor or subject) and kind are listed."""
+    if not kinds:
+        return []
+    found: list[EventRow] = []
+    for chunk in chunks(sorted(set(owners)), statements.MAX_LIST_LENGTH):
+        found += await _first_events(connection, owner, chunk, kinds, Window(limit, False, after))
+    return sorted(found)[:limit]
+
+
+async def _first_events(
+    connection: AsyncConnection, owner: str, owners: Sequence[int], kinds: Sequence[str], window: Window
+) -> list[EventRow]:
+    parameters: dict[str, Any] = {"low": window.low, "high": window.high, "count": window.count}
+    if connection.dialect.name == "postgresql":
+        parameters |= {"owners": owners, "kinds": kinds}
+        return await event_rows(connection, postgresql.first_events(owner, window.forward), parameters)
+    query = statements.first_events(connection.dialect.name, owner, owners, kinds, window.forward)
+    return await event_rows(connection, query, parameters)
+
+
+async def post_rows(connection: AsyncConnection, reads: Sequence[tuple[int, Window]]) -> list[list[EventRow]]:
+    """Return the posts of each author and window, in the direction of paging."""
+    found: list[list[EventRow]] = [[] for _ in reads]
+    for forward in (True, False):
+        positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
+        scans = [_scan(*reads[position]) for position in positions]
+        for index, *row in await _scanned(
+            connection, partial(statements.slices, forward=forward), postgresql.slices(forward), scans
+        ):
+            found[positions[index]].append(EventRow(*row))
+        for position in positions:
+            found[position].sort(key=lambda row: row.number, reverse=forward)
+    return found
+
+
+async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each author and id the number of the author's posts up to and including the id."""
+    scans = [Scan(author, 0, upto + 1, 0) for author, upto in reads]
+    rows = await _scanned(connection, statements.post_counts, postgresql.post_counts(), scans)
+    counts = {position: int(count) for position, count in rows}
+    return [counts[position] for position in range(len(reads))]
+
+
+async def post_ids(connection: AsyncConnection, author: int, low: int, high: int) -> set[int]:
+    """Return the ids of an author's posts in (`low`, `high`]."""
+    if connection.dialect.name == "postgresql":
+        parameters = {"author": author, "low": low, "high": high + 1}
+        return set(await connection.scalars(postgresql.post_ids(), parameters))
+    within = (EVENTS.c.number > low) & (EVENTS.c.number <= high)
+    query = select(EVENTS.c.number).where(EVENTS.c.actor == author, statements.IS_POST, within)
+    return set(await connection.scalars(query.with_hint(EVENTS, statements.BY_ACTOR, "mysql")))
+
+
+async def _scanned(
+    connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[Scan]
+) -> list[Sequence[Any]]:
+    """Return the rows of statements for up to 256 scans each. The first column is the position of the row's scan."""
+    found: list[Sequence[Any]] = []
+    for start in range(0, len(scans), statements.MAX_UNION_TERMS):
+        part = scans[start : start + statements.MAX_UNION_TERMS]
+        if connection.dialect.name == "postgresql":
+            rows = await connection.execute(array, postgresql.scan_parameters(part))
+        else:
+            terms = statements.terms_for(len(part))
+            rows = await connection.execute(union(terms), statements.scan_parameters(part, terms))
+        found += [(start + index, *row) for index, *row in rows]
+    return found
+
+
+async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[int, str]:
+    """Return the kind of each row that exists. One query per 2,000 ids."""
+    found: dict[int, str] = {}
+    for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
+        query = select(EVENTS.c.number, EVENTS.c.kind).where(EVENTS.c.number.in_(chunk))
+        found.update((number, kind) for number, kind in await connection.execute(query))
+    return found
+
+
+def _scan(author: int, window: Window) -> Scan:
+    return Scan(author, window.low, window.high, window.count)
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in lists of at most `size`."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

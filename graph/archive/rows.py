@@ -1,0 +1,132 @@
+"""The records of the archive and its errors, in a module that does not import SQLAlchemy."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import orjson
+
+from graph.errors import GraphError
+from graph.model import Location, Post, new_post
+
+POST = "PostPublished"
+DELETION = "PostDeleted"
+FOLLOW = "Followed"
+UNFOLLOW = "Unfollowed"
+REDACTED = "Redacted"
+"""The kind of a post's row without content: the post was deleted, or the database refused its body."""
+
+KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of")
+
+
+class EventRow(NamedTuple):
+    """An event of the log. `body` is a JSON object, or None for an event whose content is gone."""
+
+    number: int
+    kind: str
+    actor: int
+    subject: int | None
+    body: str | None
+
+
+class Credential(NamedTuple):
+    """A user's login and password hash, and the number of the event that set the hash.
+
+    The hash is None for a user without a password.
+    """
+
+    user: int
+    login: str
+    hash: str | None
+    number: int
+
+
+class ArchiveState(NamedTuple):
+    """The identity of the archive, the identity of its store, and the archive watermark.
+
+    `store` is None until the archive is bound. `note` says what a seeding loads.
+    """
+
+    id: str
+    store: str | None
+    watermark: int
+    note: str | None
+
+
+class Found(NamedTuple):
+    """Live posts by id, and the archive watermark that was read before them.
+
+    A missing post whose id is not above the watermark was deleted, or never existed.
+    """
+
+    posts: Mapping[int, Post]
+    watermark: int
+
+
+class Overtaken(GraphError):
+    """Another process has advanced the archive watermark, or the archive belongs to another store."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another process has advanced the archive watermark, or the archive belongs to another store now. "
+            "Read the state of the archive again."
+        )
+
+
+class ConflictingEvent(GraphError):
+    """The archive holds another event under the number of an event of the log."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"Event {number} of the log differs from event {number} in the archive. The store and the archive do not "
+            "belong together, or one of them is damaged; see the operations guide."
+        )
+        self.number = number
+
+
+class EventsRefused(GraphError):
+    """The archive refused at least one event or credential of a batch. Nothing was written; a retry fails again."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(f"The archive refused a batch of events: {reason}")
+
+
+def stored(row: EventRow) -> EventRow:
+    """Return the row that the archive keeps of an event. Raises ValueError if its body is damaged.
+
+    A deletion loses its digest of the text, which would let a reader test guesses. A post without a body is stored as
+    redacted, so that no page has a row without content.
+    """
+    if row.kind == POST:
+        if row.body is None:
+            return redacted(row)
+        post_of(row)  # so that a damaged body cannot break the pages that contain it
+    elif row.kind == DELETION and row.body is not None:
+        values = orjson.loads(row.body)
+        kept = {name: values[name] for name in KEPT_BY_DELETIONS if name in values}
+        return row._replace(body=orjson.dumps(kept).decode())
+    return row
+
+
+def redacted(row: EventRow) -> EventRow:
+    """Return the row of a deleted post."""
+    return row._replace(kind=REDACTED, body=None)
+
+
+def same_event(held: EventRow, row: EventRow) -> bool:
+    """Return True if a row of the archive is this event, or what is left of it."""
+    if (held.actor, held.subject) != (row.actor, row.subject):
+        return False
+    if held.kind == REDACTED:
+        return row.kind in (POST, REDACTED)
+    return held.kind == row.kind and held.body in (None, row.body)
+
+
+def post_of(row: EventRow) -> Post:
+    """Return the post in a row of kind PostPublished. Raises ValueError if the body is damaged."""
+    try:
+        values = orjson.loads(row.body or "")
+        latitude, longitude = values.get("latitude"), values.get("longitude")
+        location = None if latitude is None or longitude is None else Location(latitude, longitude)
+        return new_post((row.number, row.actor, values["text"], values.get("platform"), location))
+    except (AttributeError, KeyError) as error:
+        raise ValueError(f"The body of post {row.number} is damaged: {error!r}") from None

@@ -1,0 +1,189 @@
+"""Tests of reading posts from the archive in SQLite, PostgreSQL and MariaDB, compared with a model."""
+
+import struct
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from graph.archive.archive import Archive
+from graph.archive.rows import EventRow, Found
+from graph.model import MAX_NUMBER, Location, Post
+from graph.paging import Window
+from tests.graph.archive.events import append, deletion, followed, post, row_of, statements_of
+
+TEXTS = (
+    "plain",
+    "Plain",
+    "pláin",
+    "pla\u0301in",
+    "plain ",
+    "ß",
+    "ss",
+    "你好，世界",
+    "𠮷野家 𝔘 𓀀",
+    "👩‍👩‍👧‍👦🏳️‍🌈",
+    "tab\tline\nreturn\r\n\u2028\u2029",
+    "nul \0, and 100%s %(name)s :name ? $1 {x}",
+    "'; DROP TABLE events; -- \" ` \\ \\' \\0 \\Z",
+    "\ufeff\ufffd\uffff\U0010ffff",
+    "😀" * 1000,
+    " ",
+)
+
+
+def bits(post: Post) -> tuple[bytes, str, str | None]:
+    """Return a post's text, platform and location, the location as bytes."""
+    at = post.location or Location(9e9, 9e9)
+    return struct.pack(">dd", at.latitude, at.longitude), post.text, post.platform
+
+
+async def test_a_post_is_read_exactly_as_it_was_written(archive: Archive) -> None:
+    """Texts keep case, accents, Unicode form and trailing spaces. Numbers keep every bit."""
+    random = Random(7)  # noqa: S311 - a sample, no secret
+    places = [Location(*struct.unpack(">dd", random.randbytes(16))) for _ in range(200)]
+    places = [at for at in places if abs(at.latitude) < 1e300 and abs(at.longitude) < 1e300]
+    places += [Location(0.0, -0.0), Location(5e-324, -90.0), Location(0.1 + 0.2, 180.0), Location(1 / 3, -1e-7)]
+    posts = [Post(n + 1, 1, "here", None, at) for n, at in enumerate(places)]
+    posts += [Post(MAX_NUMBER - n, MAX_NUMBER, text, text[:30]) for n, text in enumerate(TEXTS)]
+    await append(archive, *map(row_of, posts))
+
+    found = await archive.get_many([post.id for post in posts])
+
+    assert found == posts
+    assert [bits(post) for post in found if post] == [bits(post) for post in posts]
+
+
+async def test_posts_are_returned_in_the_requested_order(archive: Archive) -> None:
+    """A repeated id is returned twice, and a missing row is None, for any number of ids."""
+    posts = [Post(number, 1, "text") for number in range(10, 5010)]
+    await append(archive, *map(row_of, posts))
+
+    assert await archive.get_many([12, 9, 11, 12]) == [posts[2], None, posts[1], posts[2]]
+    assert await archive.get_many(range(5010, 9, -1)) == [None, *posts[::-1]]
+    assert await archive.get_many([]) == []
+
+
+async def test_only_live_posts_are_posts(archive: Archive) -> None:
+    """Neither deleted posts, nor posts without content, nor other events are in any list of posts."""
+    void = EventRow(3, "PostPublished", 1, None, None)
+    await append(archive, post(1), post(2), void, deletion(4, 2), followed(5), post(6))
+    ids, every = [1, 2, 3, 4, 5, 6], Window(9, True)
+    live = [Post(6, 1, "text"), Post(1, 1, "text")]
+
+    assert await archive.get_many(ids) == [live[1], None, None, None, None, live[0]]
+    assert await archive.merge([1, 2], every) == live
+    assert await archive.slices([(1, every)]) == [live]
+    assert await archive.post_rows([(1, every)]) == [[post(6), post(1)]]
+    assert await archive.post_ids(1, 0, 6) == {1, 6}
+    assert await archive.post_counts([(1, 6), (2, 6)]) == ([2, 0], 6)
+    assert await archive.look_up(ids) == Found({1: live[1], 6: live[0]}, 6)
+
+
+async def test_a_body_may_have_fields_of_another_version(archive: Archive) -> None:
+    """Unknown fields are ignored, and a location requires both of its fields."""
+    await append(archive, post(1, text="x", reply_to=None, mentions=[1], unknown={"a": 1}, latitude=1.5))
+
+    assert await archive.get_many([1]) == [Post(1, 1, "x")]
+
+
+async def test_a_look_up_returns_the_watermark(archive: Archive) -> None:
+    assert await archive.look_up([]) == Found({}, 0)
+    await append(archive, post(1), upto=9)
+    assert await archive.look_up([1, 2, 10]) == Found({1: Post(1, 1, "text")}, 9)
+
+
+async def test_counts_and_ids_belong_to_one_author(archive: Archive) -> None:
+    """The upper end is included, the lower is not."""
+    await append(archive, *(post(number, 1 + number % 3) for number in range(1, 1000)))
+
+    assert await archive.post_ids(1, 3, 9) == {6, 9}
+    assert await archive.post_ids(1, 9, 9) == set()
+    reads = [(1, 8), (1, 9), (3, 0), (4, 999), (2, MAX_NUMBER)]
+    assert await archive.post_counts(reads) == ([2, 3, 0, 0, 333], 999)
+    many = [(1, number) for number in range(300)]
+    assert await archive.post_counts(many) == ([number // 3 for number in range(300)], 999)
+    assert await archive.post_counts([]) == ([], 999)
+
+
+def window(random: Random, top: int) -> Window:
+    """Return a random window: forward or backward, bounded or not, empty or not."""
+    low = random.choice([0, random.randrange(top)])
+    high = random.choice([MAX_NUMBER + 1, random.randrange(1, top + 2)])
+    return Window(random.choice([1, 2, 11, 101]), random.random() < 0.5, low, high)
+
+
+def expected(posts: list[Post], authors: set[int], window: Window) -> list[Post]:
+    """Return a window of a list of posts."""
+    within = [post for post in posts if post.author in authors and window.low < post.id < window.high]
+    return sorted(within, key=lambda post: post.id, reverse=window.forward)[: window.count]
+
+
+@pytest.fixture
+async def filled(archive: Archive) -> list[Post]:
+    """Fill the archive with posts of 199 authors, most of them by a few authors, and follows between the posts."""
+    random = Random(11)  # noqa: S311 - reproducible
+    authors = [min(random.randrange(1, 200), random.randrange(1, 200), random.randrange(1, 200)) for _ in range(2000)]
+    posts = [Post(id * 3, author, f"{id} 好") for id, author in enumerate(authors, 1)]
+    follows = [followed(post.id + 1, post.author, random.randrange(1, 200)) for post in posts]
+    await append(archive, *sorted([*map(row_of, posts), *follows]))
+    return posts
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_merging_equals_a_model(archive: Archive, filled: list[Post], seed: int) -> None:
+    """The pages are equal in both directions, for any authors and any window."""
+    random = Random(seed)  # noqa: S311 - reproducible
+    for many in (0, 1, 2, 30, 300, 1000, 5000):
+        for _ in range(2):
+            authors = random.sample(range(1, 5001), many) + random.sample(range(1, 301), min(many, 300))
+            requested = window(random, 6000)
+            found = await archive.merge(authors, requested)
+            assert found == expected(filled, set(authors), requested), (many, requested)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_slices_equal_a_model(archive: Archive, filled: list[Post], seed: int) -> None:
+    """Each read has its own author, bounds, count and direction; an author can be read several times."""
+    random = Random(seed)  # noqa: S311 - reproducible
+    for many in (0, 1, 2, 33, 300):
+        reads = [(random.randrange(1, 301), window(random, 6000)) for _ in range(many)]
+        assert await archive.slices(reads) == [expected(filled, {author}, requested) for author, requested in reads]
+
+
+@pytest.mark.parametrize("forward", [True, False])
+async def test_five_thousand_authors_are_merged(archive: Archive, forward: bool) -> None:
+    """Every author has posts, and the newest posts are by different authors."""
+    posts = [Post(1 + n, 1 + n % 5000, "text") for n in range(10_000)]
+    await append(archive, *map(row_of, posts))
+
+    page = await archive.merge(range(1, 5001), Window(101, forward))
+
+    assert page == (posts[:-102:-1] if forward else posts[:101])
+
+
+async def test_reads_cost_one_statement(archive: Archive, filled: list[Post]) -> None:
+    """MariaDB needs another for more than 256 authors, PostgreSQL for ranges, and the watermark costs one."""
+    page = Window(11, True)
+    of_range = 2 if archive.database.kind == "postgresql" else 1
+    costs: list[tuple[int, Callable[[], Awaitable[Any]]]] = [
+        (1, lambda: archive.merge([1], page)),
+        (1, lambda: archive.merge(range(1, 257), page)),
+        (2 if archive.database.kind == "mysql" else 1, lambda: archive.merge(range(1, 5001), page)),
+        (1, lambda: archive.slices([(author, page) for author in range(1, 257)])),
+        (1, lambda: archive.get_many(range(1, 2001))),
+        (1, lambda: archive.post_ids(1, 0, 100)),
+        (2, lambda: archive.post_counts([(author, 100) for author in range(1, 257)])),
+        (2, lambda: archive.look_up(range(1, 2001))),
+        (1, lambda: archive.kinds_of(range(1, 2001))),
+        (of_range, lambda: archive.range(0, 9000, 100)),
+        (1, lambda: archive.by_actor(range(1, 901), ["PostPublished", "Followed"], 0, 100)),
+        (1, lambda: archive.credentials(range(1, 2001))),
+        (of_range, lambda: archive.user_ids(0, 100)),
+        (1, archive.state),
+    ]
+    for cost, read in costs:
+        with statements_of(archive) as sent:
+            await read()
+        assert len(sent) == cost, sent

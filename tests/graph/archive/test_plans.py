@@ -1,0 +1,182 @@
+"""Tests of the plans of the archive's statements in SQLite, PostgreSQL and MariaDB.
+
+A table without statistics is the worst case: the planner of PostgreSQL then knows nothing about the columns.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from graph.archive.archive import Archive
+from graph.archive.rows import FOLLOW, POST, UNFOLLOW, Credential
+from graph.paging import Window
+from tests.graph.archive.events import append, deletion, followed, post, statements_of, unfollowed
+
+FORWARD, BACKWARD = Window(11, True), Window(11, False, 50, 3000)
+BY_ACTOR, BY_SUBJECT = "events_by_actor: actor kind number", "events_by_subject: kind number subject"
+BY_KIND, BY_PAIR, BY_NUMBER = "events_by_kind: kind number", "events_by_pair: actor number subject", "primary: number"
+
+# MariaDB shows the length of the part of an index that is searched.
+LENGTHS = {("events_by_actor", 146), ("events_by_subject", 147), ("events_by_pair", 25), ("PRIMARY", 8)}
+LENGTHS |= {("events_by_kind", 138)}
+
+
+def used(kind: str, plan: list[str]) -> set[str]:
+    """Return the indexes of the table of events that a plan searches, each with the columns of the conditions."""
+    return {"sqlite": used_by_sqlite, "postgresql": used_by_postgresql, "mysql": used_by_mariadb}[kind](plan)
+
+
+def used_by_sqlite(plan: list[str]) -> set[str]:
+    steps = [step for step in plan if re.search(r"(SCAN|SEARCH) events\b", step)]
+    found = [re.search(r"USING (?:COVERING )?(?:INDEX|INTEGER) (PRIMARY KEY|\w+) \((.*)\)", step) for step in steps]
+    return {described(each[1], each[2]) if each else step for each, step in zip(found, steps, strict=True)}
+
+
+def used_by_postgresql(plan: list[str]) -> set[str]:
+    every = "\n".join(plan)
+    slow = r"Seq Scan on events|Bitmap|Filter: .*(number|actor|subject)\b"  # a bitmap has no order: LIMIT reads it all
+    found = {step for step in plan if re.search(slow, step)}
+    pattern = r"Index (?:Only )?Scan (?:Backward )?using (\w+) .*\n *Index Cond: (.*)"
+    return found | {described(*each) for each in re.findall(pattern, every)}
+
+
+def used_by_mariadb(plan: list[str]) -> set[str]:
+    steps = [step.split("|") for step in plan]
+    columns = dict(each.split(": ") for each in (BY_ACTOR, BY_SUBJECT, BY_KIND, BY_PAIR)) | {"PRIMARY": "number"}
+    return {
+        described(key, columns[key]) if (key, int(length)) in LENGTHS and how in ("range", "eq_ref") else "|".join(step)
+        for step in steps
+        for table, how, key, length in [(step[2], step[3], step[5], step[6])]
+        if table == "events"
+    }
+
+
+def described(index: str, conditions: str) -> str:
+    """Return the name of an index and the columns that its conditions name."""
+    columns = {"rowid": "number"} | {name: name for name in ("actor", "kind", "number", "subject")}
+    named = {
+        columns[word]
+        for word in re.findall(r"\w+", re.sub(r"owned\.\w+|asked\.\w+|sort\.\w+", "", conditions))
+        if word in columns
+    }
+    return f"{'primary' if 'pkey' in index or 'PRIMARY' in index else index}: {' '.join(sorted(named))}"
+
+
+async def plans_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> set[str]:
+    """Return what the statements of a call use, except INSERT and those that do not read events."""
+    return set().union(*[used(archive.database.kind, plan) for plan in await steps_of(archive, call)])
+
+
+async def steps_of(archive: Archive, call: Callable[[], Awaitable[Any]]) -> list[list[str]]:
+    """Return the plans of the statements of a call that read events or credentials."""
+    explain = "EXPLAIN QUERY PLAN" if archive.database.kind == "sqlite" else "EXPLAIN"
+    with statements_of(archive) as sent:
+        await call()
+    plans: list[list[str]] = []
+    async with archive.database.engine.connect() as connection:
+        for statement, parameters in sent:
+            if "set_config" in statement:
+                await connection.exec_driver_sql(statement, parameters)
+            if re.search(r"(FROM|UPDATE) (events|credentials)", statement):
+                first = parameters[0] if isinstance(parameters, list) else parameters
+                rows = await connection.exec_driver_sql(f"{explain} {statement}", first)
+                plans.append(["|".join(map(str, row)) for row in rows])
+    return plans
+
+
+@pytest.fixture(params=["without statistics", "with statistics"])
+async def filled(archive: Archive, request: pytest.FixtureRequest) -> Archive:
+    """Fill the archive: user 1 has most of the posts and follows, and user 2 has most of the followers."""
+    rows = [
+        *(post(number, 1 if number % 3 else number % 50) for number in range(1, 3001)),
+        *(followed(number, 1, number % 500) for number in range(3001, 4001)),
+        *(followed(number, number % 500, 2) for number in range(4001, 5001)),
+    ]
+    await append(archive, *rows)
+    if request.param == "with statistics":
+        async with archive.database.engine.begin() as connection:
+            await connection.execute(text("ANALYZE TABLE events" if archive.database.kind == "mysql" else "ANALYZE"))
+    return archive
+
+
+async def test_pages_scan_the_posts_of_their_authors_only(filled: Archive) -> None:
+    """The scans have both ends of the window as conditions of the index."""
+    some, many = range(1, 101), range(1, 1001)
+    for read in (
+        lambda: filled.merge([1], FORWARD),
+        lambda: filled.merge(some, FORWARD),
+        lambda: filled.merge(some, BACKWARD),
+        lambda: filled.merge(many, FORWARD),
+        lambda: filled.merge(many, BACKWARD),
+        lambda: filled.slices([(1, FORWARD), (2, BACKWARD)]),
+        lambda: filled.slices([(author, FORWARD) for author in many]),
+    ):
+        assert await plans_of(filled, read) == {BY_ACTOR, BY_NUMBER}
+
+
+async def test_pages_do_not_read_all_posts_of_their_authors(archive: Archive) -> None:
+    """PostgreSQL would read and sort all of them, if there are only some hundreds of each author."""
+    await append(archive, *(post(number, number % 100) for number in range(1, 20_001)))
+    for read in (
+        lambda: archive.merge(range(100), Window(31, True)),
+        lambda: archive.merge(range(100), Window(31, False, 50, 18_000)),
+        lambda: archive.slices([(author, Window(31, True)) for author in range(100)]),
+    ):
+        assert await plans_of(archive, read) == {BY_ACTOR, BY_NUMBER}
+
+
+async def test_ids_and_counts_read_the_index_of_the_author_only(filled: Archive) -> None:
+    for read in (
+        lambda: filled.post_ids(1, 5, 100),
+        lambda: filled.post_counts([(1, 100)]),
+        lambda: filled.post_counts([(author, 5000) for author in range(1, 301)]),
+    ):
+        assert await plans_of(filled, read) == {BY_ACTOR}
+
+
+async def test_events_are_found_by_number(filled: Archive) -> None:
+    for read in (
+        lambda: filled.get_many(range(1, 11)),
+        lambda: filled.look_up(range(1, 11)),
+        lambda: filled.kinds_of(range(1, 11)),
+        lambda: filled.range(50, 90, 100),
+    ):
+        assert await plans_of(filled, read) == {BY_NUMBER}
+
+
+async def test_ranges_are_read_in_order(filled: Archive) -> None:
+    """The rest of the range is not read and sorted for each page."""
+    users = [Credential(number, f"user{number}", None, number) for number in range(1, 5001)]
+    await append(filled, credentials=users)
+    for read in (lambda: filled.range(50, 5000, 10), lambda: filled.user_ids(50, 10)):
+        [plan] = await steps_of(filled, read)
+        assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
+
+
+async def test_folds_read_the_events_of_their_owners_only(filled: Archive, request: pytest.FixtureRequest) -> None:
+    """With statistics, which SQLite has only if somebody runs ANALYZE, it may read all events of one owner."""
+    if "with statistics-sqlite" in request.node.name:
+        pytest.skip("nothing runs ANALYZE on SQLite")
+    for owners in ([2], range(1, 51)):
+        kinds = [FOLLOW, UNFOLLOW]
+        by_actor = await plans_of(filled, lambda: filled.by_actor(owners, [POST, FOLLOW], 50, 10))  # noqa: B023
+        by_subject = await plans_of(filled, lambda: filled.by_subject(owners, kinds, 50, 10))  # noqa: B023
+        assert (by_actor, by_subject) == ({BY_ACTOR, BY_NUMBER}, {BY_SUBJECT, BY_NUMBER})
+
+
+async def test_appending_searches_pairs_and_numbers(filled: Archive) -> None:
+    """Ending a follow reads neither all follows of the follower nor all of the followee."""
+    plans = await plans_of(filled, lambda: append(filled, deletion(5001, 7), unfollowed(5002, 1, 2)))
+
+    assert plans == {BY_PAIR, BY_NUMBER}
+
+
+async def test_late_events_search_the_range_that_was_lost(filled: Archive) -> None:
+    await append(filled, upto=6000)
+
+    plans = await plans_of(filled, lambda: append(filled, post(5500), followed(5600), low=5400, upto=5700))
+
+    assert plans <= {BY_PAIR, BY_KIND, BY_NUMBER}
