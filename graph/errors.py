@@ -70,6 +70,13 @@ class StoreUnavailable(GraphError):
         self.reason = str(reason)
 
 
+class StoreNotReady(StoreUnavailable):
+    """The store answers but must not be used: it is being rebuilt, or does not belong to the archive.
+
+    `reason` says what to do, and is safe to show.
+    """
+
+
 class ArchiveUnavailable(GraphError):
     """The archive did not answer. A write may or may not have been applied; retrying it is safe.
 
@@ -81,28 +88,52 @@ class ArchiveUnavailable(GraphError):
         self.reason = str(reason)
 
 
-class Overloaded(GraphError):
-    """Too many passwords wait to be hashed. Nothing was written."""
+class StoreReplaced(GraphError):
+    """The store is not the one that this process started with, or its rebuild is not complete. Nothing was written.
+
+    The message is safe to show to clients.
+    """
 
     def __init__(self) -> None:
-        super().__init__("Too many passwords are being checked. Try again in a moment.")
+        super().__init__("The server's store has been replaced. Try again in a moment.")
+
+
+class Overloaded(GraphError):
+    """There is too much waiting work: passwords to hash, or events to archive. Nothing was written.
+
+    The message is safe to show to clients.
+    """
 
 
 class WrongArchive(GraphError):
-    """The configured archive is not the one that holds this store's older posts."""
+    """The configured store and archive do not belong together. The message says what to do."""
 
-    def __init__(self) -> None:
+
+class RebuildRefused(GraphError):
+    """The store cannot be rebuilt from the archive. The message says why, and what to do."""
+
+
+class ArchiverStopped(GraphError):
+    """The archive cannot take further events until somebody acts. The message says why, and what to do."""
+
+
+class OutdatedWorker(GraphError):
+    """The log holds an event of a kind that this version does not know. A worker of a later version must project it.
+
+    `kind` is the kind, `entry` the entry of the event.
+    """
+
+    def __init__(self, kind: str, entry: str) -> None:
         super().__init__(
-            "This is not the archive that holds the store's older posts. Configure the archive that was used before."
+            f"Entry {entry} of the log is an event of kind {kind[:100]!r}, which this version does not know. "
+            "Run workers of the version that wrote it."
         )
+        self.kind = kind
+        self.entry = entry
 
 
 class NumbersExhausted(GraphError):
     """The next number of the log would exceed 53 bits: the year is 2089, or a clock is decades ahead."""
-
-
-class OutOfStep(GraphError):
-    """Imported events cannot keep their numbers: another process has appended to the log."""
 
 
 class SessionOver(GraphError):

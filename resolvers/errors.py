@@ -10,6 +10,7 @@ from graph.errors import (
     NotPermitted,
     Overloaded,
     SessionOver,
+    StoreReplaced,
     StoreUnavailable,
 )
 
@@ -40,6 +41,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (SessionOver, "UNAUTHENTICATED"),
     (NotPermitted, "FORBIDDEN"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),
+    (StoreReplaced, "STORE_UNAVAILABLE"),
     (ArchiveUnavailable, "ARCHIVE_UNAVAILABLE"),
     (Overloaded, "OVERLOADED"),
 )

@@ -27,6 +27,7 @@ Waiter: TypeAlias = "asyncio.Future[None]"
 
 CONCURRENT_HASHES = 2
 MAX_WAITING = 20
+TOO_MANY = "Too many passwords are being checked. Try again in a moment."
 NICE = 10  # added to the niceness of the hashing threads
 MAX_NICE = 19
 
@@ -128,7 +129,7 @@ class FairQueue:
         if self._running >= self._most_running and self.waiting >= self._most_waiting:
             longest = max(self._waiting.values(), key=len)
             if len(longest) <= len(self._waiting.get(network, ())) + 1:
-                raise Overloaded
+                raise Overloaded(TOO_MANY)
 
     async def wait(self, network: str) -> None:
         """Wait until a job of this network may run. The caller must call `done` after the job. Raises Overloaded."""
@@ -170,7 +171,7 @@ class FairQueue:
         waiter = self._waiting[network][-1]
         self._remove(network, waiter)
         if not waiter.cancelled():
-            waiter.set_exception(Overloaded())
+            waiter.set_exception(Overloaded(TOO_MANY))
             waiter.exception()  # mark the exception as retrieved: the caller may have been cancelled
 
     def _remove(self, network: str, waiter: Waiter) -> None:

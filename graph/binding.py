@@ -1,0 +1,137 @@
+"""The binding of a store and an archive: each holds the identity of the other.
+
+The store holds `<store id>:<archive id>` in `{log}:binding`, and the archive holds the store's id. A process refuses a
+store that is empty although its archive holds events, and a used store with another archive. Every append names the
+binding that the process knows, so a store that was emptied or rebuilt meanwhile accepts nothing from it.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graph import keys
+from graph.archive.rows import ArchiveState, Found
+from graph.errors import ArchiveUnavailable, StoreNotReady, WrongArchive
+from graph.model import EPOCH_MS
+from graph.store.commands import script
+from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+ATTEMPTS = 5
+EMPTY_STORE = (
+    "The store is empty, but the archive belongs to another store and may hold its events. Run `fanline rebuild` to "
+    "fill this store from the archive, or configure the store that was used before."
+)
+OTHER_ARCHIVE = "The store belongs to another archive. Configure the archive that was used before."
+OTHER_STORE = (
+    "The archive belongs to another store. Configure the store that was used before, or another archive, or fill an "
+    "empty store with `fanline rebuild`."
+)
+UNBOUND_STORE = (
+    "The store holds events but names no archive: the key `{log}:binding` was lost. If the archive holds the events, "
+    "empty the store and run `fanline rebuild`."
+)
+REBUILDING = "The store is being rebuilt from the archive. If no `fanline rebuild` is running, run it again."
+
+
+class Binding:
+    """The archive of this process, and the check that it and the store belong together."""
+
+    def __init__(self, store: Store, archive: "Archive") -> None:
+        self._store = store
+        self._archive = archive
+        self._token: str | None = None
+        self._archive_id: str | None = None
+        self._is_checked = False
+
+    async def token(self) -> str:
+        """Return the binding of the store, which an append must name.
+
+        Binds an empty store to an unused archive. One round trip the first time, then none. The archive need not
+        answer if the store is bound. Raises StoreNotReady if the store and the archive do not belong together, or the
+        store is being rebuilt, StoreUnavailable and ArchiveUnavailable.
+        """
+        if self._token is None:
+            token = await self._store.run("GET", keys.BINDING)
+            if token is not None and self._archive_id not in (None, token.partition(":")[2]):
+                raise StoreNotReady(OTHER_ARCHIVE)
+            self._token = token
+        if self._token is None:
+            try:
+                self._token = await self.check()
+            except WrongArchive as wrong:
+                raise StoreNotReady(wrong) from wrong
+        return self._token
+
+    async def store_id(self) -> str:
+        """Return the id of the store, after checking the binding. Raises like `check`."""
+        return (await self.check()).partition(":")[0]
+
+    def forget(self) -> None:
+        """Forget the binding, because the store has refused it."""
+        self._token = None
+        self._is_checked = False
+
+    async def check(self, *, again: bool = False) -> str:
+        """Check that the store and the archive belong together, and return the binding. Bind them if both are unused.
+
+        Raises WrongArchive, StoreNotReady while the store is being rebuilt, StoreUnavailable and ArchiveUnavailable.
+        One round trip and one query until the first success, then none, unless `again` repeats the check.
+        """
+        if self._is_checked and self._token is not None and not again:
+            return self._token
+        for _ in range(ATTEMPTS):
+            token, rebuild, last = await self._store.send(
+                [
+                    ("GET", keys.BINDING),
+                    ("GET", keys.REBUILD),
+                    script("last_number").call([keys.LOG], EPOCH_MS),
+                ]
+            )
+            if rebuild is not None:
+                raise StoreNotReady(REBUILDING)
+            state = await self._archive.state()
+            try:
+                bound = await self._match(token, int(last), state)
+            except WrongArchive:
+                self.forget()
+                raise
+            if bound is not None:
+                self._token, self._archive_id, self._is_checked = bound, state.id, True
+                return bound
+        raise StoreNotReady("The binding of the store keeps changing.")
+
+    async def _match(self, token: str | None, last: int, state: ArchiveState) -> str | None:
+        """Return the valid binding, or None if another process has changed it meanwhile."""
+        if token is None or token.partition(":")[2] != state.id:
+            if last:
+                raise WrongArchive(UNBOUND_STORE if token is None else OTHER_ARCHIVE)
+            if state.store is not None:
+                if await self._store.run("GET", keys.BINDING) != token:
+                    return None
+                raise WrongArchive(EMPTY_STORE)
+            new = f"{secrets.token_hex(16)}:{state.id}"
+            bind = script("bind").call([keys.LOG, keys.BINDING, keys.REBUILD], token or "", new)
+            if not await self._store.run(*bind):
+                return None
+            token = new
+        store = token.partition(":")[0]
+        if state.store is None:
+            return token if await self._archive.bind(store, replacing=None, unused_only=False) else None
+        if state.store != store:
+            raise WrongArchive(OTHER_STORE)
+        return token
+
+    async def archive(self) -> "Archive":
+        """Return the archive. Raises ArchiveUnavailable if it does not answer or belongs to another store."""
+        try:
+            await self.check()
+        except WrongArchive as wrong:
+            raise ArchiveUnavailable(wrong) from wrong
+        return self._archive
+
+    async def look_up(self, ids: Sequence[int]) -> Found:
+        """Return posts of the archive by id, and the archive watermark. One query. Raises ArchiveUnavailable."""
+        return await (await self.archive()).look_up(ids)
