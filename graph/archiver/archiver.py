@@ -1,0 +1,283 @@
+"""The archiver: the last consumer of the log. It copies every projected event into the archive.
+
+Three numbers mark the progress. D, the watermark of the store: every event up to it is projected. A, in the archive,
+and M, in the slot of the log: every event up to them is archived. A batch takes these steps:
+
+1. Read the events in (min(A, M), D], and the password hashes of the sign-ups among them.
+2. Wait a moment for the replicas of the log's shard, so that a failover rarely loses archived events.
+3. Insert the batch and advance A, in one transaction that fails if another archiver has advanced A.
+4. Advance M, if the log still holds the last event of the batch.
+
+A process can die between any two steps. If M is below A, it died before the last step, or a failover has lost the end
+of the log: the events that only the archive holds are then projected again, and streams report a gap.
+
+Everything that discards data, such as the trimming of the log, uses the lower of M and D.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from graph import keys
+from graph.archive.rows import ConflictingEvent, EventsRefused, Overtaken
+from graph.archiver.batch import Batch, read_batch
+from graph.archiver.hot_window import HotWindow
+from graph.archiver.lease import Lease
+from graph.archiver.lost_events import LostEvents
+from graph.binding import Binding
+from graph.errors import (
+    ArchiverStopped,
+    ArchiveUnavailable,
+    GraphError,
+    StoreNotReady,
+    StoreUnavailable,
+    WrongArchive,
+)
+from graph.log.dead_letters import DeadLetters
+from graph.log.numbers import entry_id
+from graph.projections.projections import Projections
+from graph.store.commands import script
+from graph.store.store import Store
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+BATCH = 1000
+INTERVAL_SECONDS = 0.5
+RETRY_SECONDS = 5.0
+CHECK_SECONDS = 5.0
+REPLICAS_MS = 1000
+ALARM_SECONDS = 60
+PROGRESS = (keys.LOG, keys.ARCHIVED, keys.ARCHIVE_PROGRESS, keys.TRIMMED)
+
+logger = logging.getLogger("fanline.archiver")
+
+
+class Archiver:
+    """Copies the log into the archive, `batch` events at a time.
+
+    Metrics: `archived` counts events, `failures` counts failed attempts, `batch_seconds` is the duration of the last
+    batch.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        archive: "Archive",
+        binding: Binding,
+        projections: Projections,
+        hot_window: HotWindow,
+        dead_letters: DeadLetters,
+        lease: Lease,
+        *,
+        batch: int = BATCH,
+    ) -> None:
+        self._store = store
+        self._archive = archive
+        self._binding = binding
+        self._projections = projections
+        self._lost_events = LostEvents(store, archive, projections)
+        self._hot_window = hot_window
+        self._dead_letters = dead_letters
+        self._batch = self._size = batch
+        self._lease = lease
+        self._known: int | None = None
+        self._checked_at = 0.0
+        self._kept = 0  # the last event that became a dead letter
+        self.archived = 0
+        self.failures = 0
+        self.batch_seconds = 0.0
+        self._reported_trimmed = 0
+
+    async def run(self) -> None:
+        """Archive the log as it grows, until cancelled. Continue after outages; report what needs an operator."""
+        while True:
+            pause = INTERVAL_SECONDS
+            try:
+                if await self._lease.take():
+                    await self.work()
+            except ArchiveUnavailable as outage:
+                pause = RETRY_SECONDS
+                logger.warning("The archive is unavailable; the log keeps the events: %s", outage.reason)
+                await self._fail()
+            except StoreUnavailable as outage:
+                pause = RETRY_SECONDS if isinstance(outage, StoreNotReady) else INTERVAL_SECONDS
+                logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
+            except (ArchiverStopped, ConflictingEvent, WrongArchive) as stop:
+                pause = RETRY_SECONDS
+                await self._report(stop)
+            except asyncio.CancelledError:
+                await self._give_up_lease()
+                raise
+            except Exception:
+                pause = RETRY_SECONDS
+                logger.exception("The archiver failed and will retry")
+                await self._fail()
+            await asyncio.sleep(pause)
+
+    async def _fail(self) -> None:
+        """Count a failure, try a smaller batch next, and let another process try, which may reach the archive."""
+        self.failures += 1
+        self._size = max(1, self._size // 2)
+        await self._give_up_lease()
+
+    async def _give_up_lease(self) -> None:
+        with suppress(StoreUnavailable):
+            await self._lease.give_up()
+
+    async def _report(self, stop: GraphError) -> None:
+        self.failures += 1
+        logger.error("The archiver has stopped: %s", stop)
+        with suppress(StoreUnavailable):
+            await self._store.run("SET", keys.ALARM, str(stop), "EX", ALARM_SECONDS)
+        await self._give_up_lease()
+
+    async def work(self) -> None:
+        """Archive every projected event, and cut the hot timelines that have become too long.
+
+        Raises ArchiveUnavailable, StoreUnavailable, WrongArchive, ConflictingEvent and ArchiverStopped.
+        """
+        while await self.archive_batch():
+            if not await self._lease.take():
+                return
+
+    async def archive_batch(self) -> bool:
+        """Archive the next batch, and return whether there may be more.
+
+        Three to five round trips and one transaction, and those of the cuts. Raises like `work`.
+        """
+        binding = await self._check_archive()
+        store_id = binding.partition(":")[0]
+        archived, watermark, trimmed = await self._marks(binding)
+        known = await self._known_number()
+        if archived < known:
+            trimmed = await self._lost_events.recover(archived, known, trimmed)
+        batch = await read_batch(self._store, self._projections, archived, watermark, self._size)
+        if batch.last:
+            if not await self._commit(batch, store_id, known) or not await self._advance(archived, trimmed, batch):
+                return True
+            await self._hot_window.cut_full(batch.authors, min(watermark, batch.last))
+        if batch.stop is not None:
+            raise batch.stop
+        return batch.is_full
+
+    async def _check_archive(self) -> str:
+        """Return the binding. Every few seconds, check it and read A again.
+
+        The archive may have been restored from a backup, or bound to another store, since the last event.
+        """
+        now = asyncio.get_running_loop().time()
+        again = now > self._checked_at + CHECK_SECONDS
+        binding = await self._binding.check(again=again)
+        if again:
+            self._known, self._checked_at = None, now
+        return binding
+
+    async def _known_number(self) -> int:
+        """Return A, as this process last wrote or read it."""
+        if self._known is None:
+            self._known = (await self._archive.state()).watermark
+        return self._known
+
+    async def _marks(self, binding: str) -> tuple[int, int, int]:
+        """Return M, D and the highest number missing in the log.
+
+        If the archive was restored from a backup, lower M first, so that the log keeps what the archive lacks. Raises
+        ArchiverStopped, and StoreUnavailable if the store has another binding or was emptied: it lost no events.
+        """
+        found, *numbers = await self._store.read(
+            [("GET", key) for key in (keys.BINDING, keys.ARCHIVED, keys.WATERMARK, keys.TRIMMED)]
+        )
+        if found != binding:
+            self._binding.forget()
+            raise StoreUnavailable("the store was emptied or replaced")
+        archived, watermark, trimmed = (int(number or 0) for number in numbers)
+        known = await self._known_number()
+        if max(archived, trimmed) > known:
+            self._known = None
+            known = await self._known_number()
+        lowered = max(known, trimmed)
+        if archived > lowered:
+            logger.warning("The archive was restored: it ends at event %d instead of %d", known, archived)
+            lower = script("set_archived").call(PROGRESS, archived, lowered, "", 0, 0, 0, 0)
+            await self._store.run(*lower)
+        if trimmed > known:
+            raise ArchiverStopped(
+                f"The log begins after event {trimmed}, but the archive ends at event {known}: the events between are "
+                "missing. Restore a newer backup of the archive."
+            )
+        return min(archived, known), watermark, trimmed
+
+    async def _commit(self, batch: Batch, store_id: str, known: int) -> bool:
+        """Insert a batch; return False if the next attempt must begin anew.
+
+        If the database refuses a batch, the next attempts are half as large. Of a single refused event the body is
+        left out; the event becomes a dead letter.
+        """
+        try:
+            if not await self._insert_or_shrink(batch, store_id, known):
+                return False
+        except Overtaken:
+            self._known = None
+            self._binding.forget()
+            return False
+        self._size = min(self._batch, 2 * self._size)
+        return True
+
+    async def _insert_or_shrink(self, batch: Batch, store_id: str, known: int) -> bool:
+        try:
+            await self._insert(batch, store_id, known)
+        except EventsRefused as refusal:
+            if self._size > 1:
+                self._size = max(1, len(batch.rows) // 2)
+                logger.warning("%s The next batches have %d events.", refusal, self._size)
+                return False
+            await self._insert_refused(batch, store_id, known, refusal)
+        return True
+
+    async def _insert_refused(self, batch: Batch, store_id: str, known: int, refusal: EventsRefused) -> None:
+        """Insert a refused event without its body, and without credentials if the archive refuses those too.
+
+        Raises ArchiverStopped if the archive refuses even that.
+        """
+        if self._kept != batch.last:
+            await self._dead_letters.keep(entry_id(batch.last), batch.words, str(refusal))
+            self._kept = batch.last
+        batch.rows = [row._replace(body=None) for row in batch.rows]
+        for credentials in (batch.credentials, []):
+            batch.credentials = credentials
+            try:
+                return await self._insert(batch, store_id, known)
+            except EventsRefused as reason:
+                refusal = reason
+        raise ArchiverStopped(
+            f"The archive refuses event {batch.last} even without its body. {refusal} Change the database so that it "
+            "accepts the event."
+        )
+
+    async def _insert(self, batch: Batch, store_id: str, known: int) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await self._archive.append(
+            batch.rows,
+            batch.credentials,
+            store=store_id,
+            watermark=known,
+            upto=batch.last,
+            before_commit=lambda: self._store.replicate(keys.REPLICATED, REPLICAS_MS),
+        )
+        self._known = max(known, batch.last)
+        self.archived += len(batch.rows)
+        self.batch_seconds = loop.time() - started
+
+    async def _advance(self, archived: int, trimmed: int, batch: Batch) -> bool:
+        """Advance M to the end of a batch, and count its work. Return False if a failover has changed the log."""
+        cut, milliseconds = self._hot_window.trimmed, int(1000 * self.batch_seconds)
+        work = (len(batch.rows), milliseconds, cut - self._reported_trimmed)
+        entry = entry_id(batch.last)
+        call = script("set_archived").call(PROGRESS, archived, batch.last, entry, *work, trimmed, *batch.words)
+        if not await self._store.run(*call):
+            return False
+        self._reported_trimmed = cut
+        return True

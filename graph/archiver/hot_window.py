@@ -1,0 +1,152 @@
+"""The hot window: the newest posts of an author, which the store holds. The archive holds all posts.
+
+A cut removes the oldest posts from a hot timeline:
+
+1. Read from the archive which of them it holds; insert the others, from their records.
+2. Free their records. Readers that find no record ask the archive.
+3. In one script, remove the posts from the timeline, raise its floor and count them as archived.
+4. Free the records again, because a repeated projection may have written one in the meantime.
+
+A cut can stop after any step; the next one begins anew.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from graph import keys
+from graph.archive.rows import EventRow, EventsRefused
+from graph.binding import Binding
+from graph.log.dead_letters import DeadLetters
+from graph.log.events import encode
+from graph.log.numbers import entry_id
+from graph.model import number_at
+from graph.projections.posts import free_posts
+from graph.records import as_published
+from graph.store.commands import Command, script
+from graph.store.store import Store
+from graph.tuning import Tuning
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+POSTS_PER_CUT = 1000
+ATTEMPTS = 5
+
+logger = logging.getLogger("fanline.archiver")
+
+
+class HotWindow:
+    """Cuts hot timelines. `trimmed` counts the posts that were removed from the store."""
+
+    def __init__(self, store: Store, binding: Binding, dead_letters: DeadLetters, tuning: Tuning) -> None:
+        self._store = store
+        self._binding = binding
+        self._dead_letters = dead_letters
+        self._tuning = tuning
+        self.trimmed = 0
+
+    async def cut_full(self, authors: Sequence[int], upto: int) -> None:
+        """Cut the timelines of authors with more than `hot_posts` + `hot_slack` hot posts.
+
+        Only posts up to the number `upto` are removed, which must be projected and archived. One round trip, and about
+        six with two queries for every 1,000 posts removed.
+        """
+        commands: list[Command] = []
+        for author in authors:
+            commands += [("ZSCORE", keys.posts(author), "f"), ("ZCARD", keys.posts(author))]
+        replies = await self._store.read(commands)
+        for author, floor, size in zip(authors, replies[::2], replies[1::2], strict=True):
+            await self._cut(author, int(floor or 0), self._surplus(size - 1), upto)
+
+    async def cut_old(self, authors: Sequence[int], upto: int) -> None:
+        """Cut like `cut_full`, and remove the posts older than `hot_age`, except an author's newest `hot_newest`."""
+        oldest = max(0, number_at(datetime.now(UTC) - self._tuning.hot_age))
+        commands: list[Command] = []
+        for author in authors:
+            name = keys.posts(author)
+            commands += [("ZSCORE", name, "f"), ("ZCARD", name), ("ZCOUNT", name, "-inf", f"({oldest}")]
+        replies = await self._store.read(commands)
+        for author, floor, size, older in zip(authors, replies[::3], replies[1::3], replies[2::3], strict=True):
+            aged = min(older - 1, size - 1 - self._tuning.hot_newest)
+            await self._cut(author, int(floor or 0), max(self._surplus(size - 1), aged), upto)
+
+    def _surplus(self, posts: int) -> int:
+        hot = self._tuning.hot_posts
+        return posts - hot if posts > hot + self._tuning.hot_slack else 0
+
+    async def _cut(self, author: int, floor: int, surplus: int, upto: int) -> None:
+        """Remove the `surplus` oldest posts of an author's timeline, as far as they are archived.
+
+        `floor` is the archive floor that was read before the timeline was counted. If it has changed, another process
+        has cut the timeline, and the surplus is gone.
+        """
+        attempts = ATTEMPTS
+        while surplus > 0 and attempts:
+            rows = await self._store.run("ZRANGE", keys.posts(author), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
+            present, posts = split_floor(rows)
+            posts = [post for post in posts[:surplus] if post <= upto]
+            if present != floor or not posts:
+                return
+            try:
+                is_cut = await self._cut_posts(author, floor, posts)
+            except ValueError as error:
+                logger.error("Posts of user %d cannot be archived and stay in the store: %s", author, error)
+                return
+            if is_cut:
+                floor = posts[-1]
+                surplus -= len(posts)
+                self.trimmed += len(posts)
+            else:
+                attempts -= 1
+
+    async def _cut_posts(self, author: int, floor: int, posts: Sequence[int]) -> bool:
+        """Remove posts, all above the floor, in ascending order. Return False if the timeline has changed.
+
+        A post that has neither a row nor a record was deleted meanwhile, or is lost; neither keeps the others.
+        """
+        archive = await self._binding.archive()
+        missing = {*posts} - await archive.post_ids(author, floor, posts[-1])
+        if missing:
+            rows = await self._rows(missing)
+            logger.warning("The archive lacked %d posts of user %d; inserting %d", len(missing), author, len(rows))
+            await self._insert(archive, rows)
+        await free_posts(self._store, posts)
+        cut = script("cut_posts").call([keys.posts(author), keys.cold(author)], floor, posts[-1], *posts)
+        outcome = await self._store.run(*cut)
+        await free_posts(self._store, posts)
+        return bool(outcome == "cut")
+
+    async def _insert(self, archive: "Archive", rows: Sequence[EventRow]) -> None:
+        """Insert rows; of those that the archive refuses, leave out the content, which becomes a dead letter."""
+        store_id = await self._binding.store_id()
+        try:
+            await archive.insert(rows, store=store_id)
+        except EventsRefused as refusal:
+            if len(rows) > 1:
+                for row in rows:
+                    await self._insert(archive, [row])
+                return
+            [row] = rows
+            words = ("kind", row.kind, "actor", str(row.actor), "body", row.body or "")
+            await self._dead_letters.keep(entry_id(row.number), words, str(refusal))
+            await archive.insert([row._replace(body=None)], store=store_id)
+
+    async def _rows(self, posts: Iterable[int]) -> list[EventRow]:
+        """Return rows of the archive made from the records of posts. One round trip."""
+        rows = []
+        wanted = sorted(posts)
+        records = await self._store.read([("HGETALL", keys.post(post)) for post in wanted])
+        for post, record in zip(wanted, records, strict=True):
+            body = as_published(record)
+            if body is not None:
+                encoded = encode(body)
+                rows.append(EventRow(post, encoded.kind, body.author, encoded.subject, encoded.body))
+        return rows
+
+
+def split_floor(rows: Sequence[tuple[str, float]]) -> tuple[int, list[int]]:
+    """Return the archive floor and the hot posts of a timeline's members and scores."""
+    floor = next((int(score) for member, score in rows if member == "f"), 0)
+    return floor, [int(member) for member, _ in rows if member != "f"]

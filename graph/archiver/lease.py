@@ -1,0 +1,33 @@
+"""The lease that makes one of several archivers the active one."""
+
+import secrets
+
+from graph import keys
+from graph.store.commands import script
+from graph.store.store import Store
+
+LEASE_MS = 10_000
+
+
+class Lease:
+    """The lease of one process, which it renews by taking it again.
+
+    It only avoids duplicate work: two active archivers are safe, but one of them would waste its work.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._holder = secrets.token_hex(8)
+        self.is_held = False
+
+    async def take(self) -> bool:
+        """Take or renew the lease, and return whether this process holds it. One round trip."""
+        call = script("hold_lease").call([keys.ARCHIVER], self._holder, LEASE_MS)
+        self.is_held = bool(await self._store.run(*call))
+        return self.is_held
+
+    async def give_up(self) -> None:
+        """Let another process take the lease at once, if this one holds it. One round trip."""
+        if self.is_held:
+            self.is_held = False
+            await self._store.run(*script("give_up_lease").call([keys.ARCHIVER], self._holder))

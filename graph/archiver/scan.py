@@ -1,0 +1,223 @@
+"""The scan: a slow pass over all posts in the store, which corrects what no event leads to.
+
+It removes posts that have grown old from hot timelines, drops old tombstones, frees records that a crash has left
+behind, and corrects the counts of archived posts. It keeps no state: a pass that is interrupted begins anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from graph import keys
+from graph.archive.rows import REDACTED
+from graph.archiver.hot_window import HotWindow
+from graph.archiver.lease import Lease
+from graph.binding import Binding
+from graph.commit import Commit
+from graph.errors import ArchiveUnavailable, StoreUnavailable
+from graph.log.events import PostDeleted
+from graph.log.log import NONCE_SECONDS, IdempotencyKey
+from graph.model import EPOCH_MS, number_at
+from graph.projections.posts import free_posts
+from graph.store.commands import Command, script
+from graph.store.store import Store
+
+PATTERN = "post*{*}"
+FIRST_PASS_SECONDS = 60.0
+PASS_SECONDS = 3600.0
+IDLE_SHARE = 4  # after each chunk the scan rests for this multiple of the time that the chunk took
+KEYS_AT_ONCE = 500
+COUNTS_AT_ONCE = 20  # authors with many archived posts take long to count
+
+logger = logging.getLogger("fanline.archiver")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """An author's archive floor and number of archived posts, as the store holds them, None if it holds no number.
+
+    `last` is the highest number that the log had assigned when they were read.
+    """
+
+    author: int
+    floor: int
+    posts: str | None
+    last: int = 0
+
+
+class Scan:
+    """Runs passes. Tombstones of posts are kept for `tombstones_live` at least."""
+
+    def __init__(
+        self,
+        store: Store,
+        binding: Binding,
+        commit: Commit,
+        hot_window: HotWindow,
+        lease: Lease,
+        tombstones_live: timedelta,
+    ) -> None:
+        self._store = store
+        self._binding = binding
+        self._commit = commit
+        self._hot_window = hot_window
+        self._lease = lease
+        self._tombstones_live = tombstones_live
+
+    async def run(self) -> None:
+        """Run a pass every hour until cancelled, using a fifth of the time, while this process holds the lease.
+
+        Continue after outages.
+        """
+        pause = FIRST_PASS_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                if self._lease.is_held:
+                    await self.run_pass(IDLE_SHARE)
+                    pause = PASS_SECONDS
+            except (ArchiveUnavailable, StoreUnavailable) as outage:
+                logger.warning("The scan of the store was interrupted: %s", outage.reason)
+            except Exception:
+                logger.exception("The scan of the store failed and will be repeated")
+
+    async def run_pass(self, idle_share: float = 0) -> None:
+        """Scan all posts once.
+
+        One round trip for every 1,000 keys in the store, and for every 500 posts or authors about two more, and up
+        to three queries and one for every 20 authors with archived posts.
+
+        Raises ArchiveUnavailable and StoreUnavailable.
+        """
+        loop = asyncio.get_running_loop()
+        waiting: dict[str, list[int]] = {"post": [], "posts": []}
+        doubts: list[Count] = []
+
+        async def check_timelines(authors: Sequence[int]) -> None:
+            await self._hot_window.cut_old(authors, await self._upto())
+            doubts.extend(await self._doubtful_counts(authors))
+
+        handlers = {"post": self._check_records, "posts": check_timelines}
+        started = loop.time()
+        async for names in self._store.scan(PATTERN):
+            for name in names:
+                kind, _, owner = name.removesuffix("}").partition(":{")
+                if kind in waiting and owner.isdecimal():
+                    waiting[kind].append(int(owner))
+            for kind, handle in handlers.items():
+                while len(waiting[kind]) >= KEYS_AT_ONCE:
+                    await handle(waiting[kind][:KEYS_AT_ONCE])
+                    del waiting[kind][:KEYS_AT_ONCE]
+            await asyncio.sleep(idle_share * (loop.time() - started))
+            started = loop.time()
+        for kind, handle in handlers.items():
+            if waiting[kind]:
+                await handle(waiting[kind])
+        for start in range(0, len(doubts), COUNTS_AT_ONCE):
+            await self._correct_counts(doubts[start : start + COUNTS_AT_ONCE])
+
+    async def _upto(self) -> int:
+        """Return the number up to which every event is projected and archived. One round trip and one query.
+
+        The archive ends below M if it was restored from a backup and no archiver has noticed yet.
+        """
+        marks = await self._store.read([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK)])
+        state = await (await self._binding.archive()).state()
+        return min(state.watermark, *(int(mark or 0) for mark in marks))
+
+    async def _doubtful_counts(self, authors: Sequence[int]) -> list[Count]:
+        """Return the counts of archived posts that differ from the archive.
+
+        They are wrong, or the archive does not hold the newest deletions yet.
+        """
+        commands: list[Command] = []
+        for author in authors:
+            commands += [("ZSCORE", keys.posts(author), "f"), ("GET", keys.cold(author))]
+        rows = await self._store.read(commands)
+        counts = [
+            Count(author, int(floor), cold)
+            for author, floor, cold in zip(authors, rows[::2], rows[1::2], strict=True)
+            if floor is not None and int(floor)
+        ]
+        if not counts:
+            return []
+        archive = await self._binding.archive()
+        expected: list[int] = []
+        for start in range(0, len(counts), COUNTS_AT_ONCE):
+            some = counts[start : start + COUNTS_AT_ONCE]
+            expected += (await archive.post_counts([(count.author, count.floor) for count in some]))[0]
+        doubtful = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
+        if not doubtful:
+            return []
+        last = int(await self._store.run(*script("last_number").call([keys.LOG], EPOCH_MS)))
+        return [replace(count, last=last) for count in doubtful]
+
+    async def _correct_counts(self, doubtful: Sequence[Count]) -> None:
+        """Set the counts that still differ from the archive, unless they have changed.
+
+        The archive's count is right if the archive holds every event that the count in the store may include.
+        """
+        archive = await self._binding.archive()
+        expected, archived = await archive.post_counts([(count.author, count.floor) for count in doubtful])
+        wrong = [
+            script("set_cold").call([keys.posts(c.author), keys.cold(c.author)], c.floor, c.posts or "", posts)
+            for c, posts in zip(doubtful, expected, strict=True)
+            if c.last <= archived and int(c.posts or 0) != posts
+        ]
+        if wrong:
+            logger.warning("The counts of archived posts of %d users are wrong and are corrected", len(wrong))
+            await self._store.send(wrong)
+
+    async def _check_records(self, posts: Sequence[int]) -> None:
+        """Drop old tombstones, and free the records of archived posts."""
+        upto = await self._upto()
+        rows = await self._store.read([("HMGET", keys.post(post), "author", "deleted") for post in posts])
+        tombstones: dict[int, int] = {}
+        records: dict[int, int] = {}
+        for post, (author, deleted) in zip(posts, rows, strict=True):
+            if deleted is not None:
+                tombstones[post] = int(deleted)
+            elif author is not None and post <= upto:
+                records[post] = int(author)
+        oldest = min(upto, number_at(datetime.now(UTC) - self._tombstones_live))
+        await self._drop_tombstones({post: number for post, number in tombstones.items() if number <= oldest})
+        await self._free_records(records)
+
+    async def _drop_tombstones(self, tombstones: dict[int, int]) -> None:
+        """Drop the tombstones of posts that the archive does not show. If it shows one, delete the post again."""
+        if not tombstones:
+            return
+        archive = await self._binding.archive()
+        kinds = await archive.kinds_of(list(tombstones))
+        hidden = [post for post in tombstones if kinds.get(post, REDACTED) == REDACTED]
+        drop = script("drop_tombstones")
+        await self._store.send(
+            [
+                drop.call([keys.post(post) for post in group], *(tombstones[post] for post in group))
+                for group in self._store.together(hidden, keys.post, KEYS_AT_ONCE)
+            ]
+        )
+        shown = [post for post in tombstones if post not in {*hidden}]
+        for post in (await archive.look_up(shown)).posts.values() if shown else ():
+            logger.warning("The archive shows post %d, which was deleted; deleting it again", post.id)
+            key = IdempotencyKey("-", f"deletion:{post.id}:again", NONCE_SECONDS)
+            await self._commit([PostDeleted(post.author, post.id)], key)
+
+    async def _free_records(self, records: dict[int, int]) -> None:
+        """Free the records of posts that are below the floor of their timeline and in the archive, or deleted.
+
+        A projection that is repeated after the tombstone was dropped, and killed, leaves the record of a deleted post.
+        """
+        commands: list[Command] = []
+        for post, author in records.items():
+            commands.append(("ZMSCORE", keys.posts(author), "f", str(post)))
+        replies = await self._store.read(commands)
+        floors = {
+            post: int(floor or 0) for post, (floor, listed) in zip(records, replies, strict=True) if listed is None
+        }
+        if floors:
+            kinds = await (await self._binding.archive()).kinds_of(floors)
+            leaked = [post for post, kind in kinds.items() if post <= floors[post] or kind == REDACTED]
+            await free_posts(self._store, leaked)

@@ -1,0 +1,8 @@
+#!lua
+-- Give a login back to its user: a failover has lost it. A later sign-up with this login becomes void.
+-- KEYS: 1 login:{x}   ARGV: 1 password hash, '' for an account without a password   2 nonce   3 user
+-- Returns 1, or 0 if the login belongs to the user.
+if redis.call('HGET', KEYS[1], 'user') == ARGV[3] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'secret', ARGV[1], 'nonce', ARGV[2], 'user', ARGV[3])
+return 1
