@@ -5,19 +5,24 @@ A cluster hashes the part in `{…}`: all keys of one user share a slot, and so 
 =============================  ==============  ==================================================================
 key                            type            content
 =============================  ==============  ==================================================================
-`{log}`                        stream          events, one per entry; the entry's id is the event's number
+`{log}`                        stream          events: kind, actor, subject, body (JSON of the other fields); the
+                                               entry's id is the event's number
 `{log}:idempotency:<user>:<key>` string, TTL   hash of the appended events, and their numbers
 `{log}:watermark`              string          every event up to this number is projected
+`{log}:archived`               string          every event up to this number is in the archive
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          up to this number, texts of deleted posts are removed from the log
-`{log}:import`                 string          source of an import, and whether it is complete
 `{log}:dead`                   stream          dead letters: events and tasks that failed, with the reason
 `{log}:fanouts`                stream          fan-out tasks: post, author, follow numbers (low, high]
 `{log}:fanouts:open`           sorted set      entry of an open task → its post, which the watermark waits for
-`{log}:archivable`             sorted set      author with too many hot posts → the post that exceeded the limit
-`{log}:deleted`                sorted set      deleted post that may have an archive row → number of its deletion
-`{log}:rewritten`              sorted set      archived post whose record a repeated event wrote again → post
-`{log}:archive`                string          identity of the archive with the posts of this store
+`{log}:binding`                string          `<store id>:<archive id>`: the archive that this store belongs to;
+                                               absent until the store is complete
+`{log}:rebuild`                string          the binding that this store gets at the end of `fanline rebuild`
+`{log}:archived:progress`      hash            position: entries added to the log up to `{log}:archived`; totals:
+                                               events, batches, milliseconds, trimmed (posts)
+`{log}:archiver`               string, TTL     the archiver that is active now
+`{log}:alarm`                  string, TTL     why the archiver has stopped
+`{log}:replicated`             string          time of the last write that replicas were waited for
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account
 `rate:{<holder>}`              hash, TTL       rate → time at which its bucket is full, in microseconds
 `attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
@@ -31,7 +36,8 @@ key                            type            content
 `posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
 `cold:{u}`                     string          number of u's live posts in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>` or `pull`
-`post:{p}`                     hash            id, author, text, platform, latitude, longitude; or `deleted`
+`post:{p}`                     hash            id, author, text, platform, latitude, longitude, reply_to, root,
+                                               repost_of, mentions and attachments (JSON); or `deleted`
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
                                                during a rebuild; `a<author>` → -1 for pulled authors
 =============================  ==============  ==================================================================
@@ -43,17 +49,25 @@ number is greater than the member's version: its score, else that of its tombsto
 
 LOG = "{log}"
 WATERMARK = "{log}:watermark"
+ARCHIVED = "{log}:archived"
+ARCHIVE_PROGRESS = "{log}:archived:progress"
 TRIMMED = "{log}:trimmed"
 SCRUBBED = "{log}:scrubbed"
-IMPORT = "{log}:import"
 DEAD = "{log}:dead"
 FANOUTS = "{log}:fanouts"
 OPEN_FANOUTS = "{log}:fanouts:open"
-ARCHIVABLE = "{log}:archivable"
-DELETED = "{log}:deleted"
-REWRITTEN = "{log}:rewritten"
-ARCHIVE = "{log}:archive"
-HOMES = "home:{*}"
+BINDING = "{log}:binding"
+REBUILD = "{log}:rebuild"
+ARCHIVER = "{log}:archiver"
+ALARM = "{log}:alarm"
+REPLICATED = "{log}:replicated"
+HOMES = "home:{"
+"""The prefix of all home caches."""
+DERIVED = (
+    *("user:{", "login:{", "following:{", "followers:{", "posts:{", "cold:{", "delivery:{", "post:{", "session:{"),
+    HOMES,
+)
+"""The prefixes of the keys that a rebuild writes, and of those that depend on them."""
 
 
 def idempotency(user: int | str, key: str) -> str:

@@ -12,8 +12,10 @@ class Tuning:
     `home_size` is the number of posts in a home cache, which expires after `hibernate_after` without a read.
     A mutation pushes a post to the first `sync_followers` followers; workers push it to the others, in tasks of
     `fan_out_task` followers. Posts of authors with more than `push_limit` followers are merged at read instead:
-    infinity means push only, 0 pull only. With an archive, the store keeps the newest `hot_posts` posts of an author;
-    `archive_batch` further ones move to the archive at once. Tombstones live for at least `tombstones_live`.
+    infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of an author and up to
+    `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least
+    `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
+    log-outs.
     """
 
     home_size: int = 800
@@ -21,10 +23,13 @@ class Tuning:
     push_limit: float = math.inf
     fan_out_task: int = 10_000
     hot_posts: int = 1000
-    archive_batch: int = 1000
+    hot_slack: int = 1000
+    hot_age: timedelta = timedelta(days=30)
+    hot_newest: int = 50
     hibernate_after: timedelta = timedelta(days=7)
     log_retention: timedelta = timedelta(hours=24)
-    tombstones_live: timedelta = timedelta(hours=24)
+    log_limit: int = 2_000_000
+    tombstones_live: timedelta = timedelta(days=30)
     max_following: int = 5000
     session_ttl: timedelta = timedelta(days=30)
     argon2_time_cost: int = 3

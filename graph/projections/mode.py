@@ -16,11 +16,8 @@ class Mode(Enum):
     """Project everything.
 
     A post is pushed to all followers, or tasks are added for a long fan-out. Promotions that other projections began
-    are finished, and work for the archiver is recorded.
+    are finished.
     """
-
-    IMPORT = "import"
-    """Project everything except the fan-out. The caller must delete all home caches afterwards."""
 
     CATCH_UP = "catch-up"
     """Project what the reader of a stream must see, without fan-out.
@@ -36,4 +33,4 @@ class Mode(Enum):
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left for a worker to project."""
-        return self in (Mode.WORKER, Mode.IMPORT)
+        return self is Mode.WORKER

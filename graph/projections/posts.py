@@ -1,4 +1,4 @@
-"""The projection of posts: records, the authors' timelines, fan-out, and notes for the archiver."""
+"""The projection of posts: records, the authors' timelines, and fan-out."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,7 @@ from graph.log.events import PostDeleted, PostPublished
 from graph.projections.batches import MAX_CONCURRENT, run_concurrently, send_in_batches
 from graph.projections.mode import Mode
 from graph.projections.versioned_sets import by_owner, set_keys
+from graph.records import record_fields
 from graph.store.commands import script
 from graph.store.store import Store
 
@@ -23,9 +24,9 @@ POSTS_PER_SCRIPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class ListedPost:
-    """The reply of `list_post.lua` for one post: its state, and what fan-out and the archive need to know.
+    """The reply of `list_post.lua` for one post: its state, and what fan-out needs to know.
 
-    `state` is 'listed', 'deleted' or 'archived'; `hot` is the number of the author's posts in the store.
+    `state` is 'listed', 'deleted' or 'archived'.
     """
 
     number: int
@@ -33,15 +34,10 @@ class ListedPost:
     state: str
     delivery_mode: str = PUSH
     followers: int = 0
-    hot: int = 0
 
 
 class PostProjection:
-    """Projects PostPublished and PostDeleted events.
-
-    A mutation pushes a post to at most `sync_followers` followers. Authors with `archivable_from` hot posts or more are
-    noted for the archiver; without an archive it is infinity.
-    """
+    """Projects PostPublished and PostDeleted events. A mutation pushes a post to at most `sync_followers` followers."""
 
     def __init__(
         self,
@@ -50,25 +46,23 @@ class PostProjection:
         delivery_modes: DeliveryModes,
         *,
         sync_followers: int,
-        archivable_from: float,
     ) -> None:
         self._store = store
         self._fan_outs = fan_outs
         self._delivery_modes = delivery_modes
         self._sync_followers = sync_followers
-        self._archivable_from = archivable_from
 
     async def publish(self, events: Sequence[tuple[int, PostPublished]], mode: Mode) -> None:
         """Write and list posts, then fan them out as the mode says.
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
-        during the fan-out finds the post by merging. Three round trips, and one for every 1,000 followers.
+        during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime
+        is removed again: its tombstone may have been dropped already.
+        Three round trips, and one for every 1,000 followers.
         """
         posts = await self._list(await self._write(events))
-        await self._note_rewritten([post.number for post in posts if post.state == "archived"])
+        await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         listed = [post for post in posts if post.state == "listed"]
-        if mode.is_complete:
-            await self._note_archivable(listed)
         if mode.fans_out:
             await run_concurrently([partial(self._fan_out, post, mode) for post in listed])
         else:
@@ -105,19 +99,6 @@ class PostProjection:
             for (number, body), reply in zip(group, group_replies, strict=True)
         ]
 
-    async def _note_rewritten(self, archived: Sequence[int]) -> None:
-        """Note archived posts whose records a repeated event has written again, so that the archiver deletes them."""
-        if archived:
-            words = [word for post in archived for word in (post, post)]
-            await self._store.run("ZADD", keys.REWRITTEN, *words)
-
-    async def _note_archivable(self, listed: Sequence[ListedPost]) -> None:
-        """Note authors with more hot posts than the store should hold, for the archiver."""
-        full = {post.author: post.number for post in listed if post.hot >= self._archivable_from}
-        if full:
-            words = [word for author, number in full.items() for word in (number, author)]
-            await self._store.run("ZADD", keys.ARCHIVABLE, *words)
-
     async def _fan_out(self, post: ListedPost, mode: Mode) -> None:
         """Push a post into the home caches of its author and, unless reads pull the author, of the followers."""
         delivery_mode = post.delivery_mode
@@ -140,7 +121,7 @@ class PostProjection:
             post.author, post.number, post.delivery_mode, post.followers, take_over=mode.is_complete
         )
 
-    async def delete(self, events: Sequence[tuple[int, PostDeleted]], mode: Mode, trim_up_to: int) -> None:
+    async def delete(self, events: Sequence[tuple[int, PostDeleted]], trim_up_to: int) -> None:
         """Replace posts by tombstones and remove them from their authors' timelines. Two round trips.
 
         Of several deletions of one post, the one with the lowest number counts. Tombstones of timelines with numbers up
@@ -157,9 +138,6 @@ class PostProjection:
                 for author, pairs in removals
             ],
         )
-        if mode.is_complete and numbers and self._archivable_from < math.inf:
-            words = [word for post, number in numbers.items() for word in (number, post)]
-            await self._store.run("ZADD", keys.DELETED, *words)
 
     async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:
         """Replace posts by tombstones, and return for each post the number of the deletion that counts."""
@@ -178,16 +156,13 @@ class PostProjection:
         return numbers
 
 
+async def free_posts(store: Store, posts: Sequence[int]) -> None:
+    """Remove the records of archived posts from the store, but not tombstones. One round trip."""
+    groups = store.together(posts, keys.post, POSTS_PER_SCRIPT)
+    await send_in_batches(store, [script("free_post").call([keys.post(post) for post in group]) for group in groups])
+
+
 def listing_keys(author: int) -> tuple[str, str, str, str]:
     """Return the keys that `list_post.lua` takes for a post of this author."""
     name = keys.posts(author)
     return name, keys.gone(name), keys.delivery(author), keys.followers(author)
-
-
-def record_fields(number: int, body: PostPublished) -> list[str]:
-    """Return a post's record as a flat list of fields and values."""
-    words = ["id", str(number), "author", str(body.author), "text", body.text]
-    for name, value in (("platform", body.platform), ("latitude", body.latitude), ("longitude", body.longitude)):
-        if value is not None:
-            words += (name, str(value))
-    return words

@@ -39,9 +39,8 @@ E = TypeVar("E")
 class Projections:
     """Projects events.
 
-    A mutation pushes a post to at most `sync_followers` followers before it returns. The archive may take posts of
-    authors with `archivable_from` hot posts or more; without an archive it is infinity. Tombstones are kept for at
-    least `tombstones_live`.
+    A mutation pushes a post to at most `sync_followers` followers before it returns. Tombstones are kept for at least
+    `tombstones_live`.
     """
 
     def __init__(
@@ -52,15 +51,12 @@ class Projections:
         delivery_modes: DeliveryModes,
         *,
         sync_followers: int,
-        archivable_from: float,
         tombstones_live: timedelta,
     ) -> None:
         self._store = store
         self._log = log
         self._tombstones_live = tombstones_live
-        self._posts = PostProjection(
-            store, fan_outs, delivery_modes, sync_followers=sync_followers, archivable_from=archivable_from
-        )
+        self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=sync_followers)
 
     async def project(self, events: Sequence[Event], mode: Mode) -> None:
         """Project events as far as the mode says. Idempotent.
@@ -76,7 +72,7 @@ class Projections:
         await add_follows(store, select(events, Followed))
         await self._posts.publish(select(events, PostPublished), mode)
         await remove_follows(store, select(events, Unfollowed), self._trim_up_to())
-        await self._posts.delete(select(events, PostDeleted), mode, self._trim_up_to())
+        await self._posts.delete(select(events, PostDeleted), self._trim_up_to())
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.
@@ -89,7 +85,7 @@ class Projections:
 
     def _trim_up_to(self) -> int:
         """Return the highest number of a tombstone that no late or repeated event can still need."""
-        return max(0, min(self._log.known_watermark, number_at(datetime.now(UTC) - self._tombstones_live)))
+        return max(0, min(self._log.discardable, number_at(datetime.now(UTC) - self._tombstones_live)))
 
 
 def select(events: Iterable[Event], body_type: type[E]) -> list[tuple[int, E]]:

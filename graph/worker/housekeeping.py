@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from graph import keys
+from graph.log.dead_letters import DeadLetters
 from graph.log.events import PostDeleted
 from graph.log.log import Log
 from graph.log.numbers import entry_id
@@ -10,50 +11,62 @@ from graph.model import EPOCH_MS, number_at
 from graph.store.commands import script
 from graph.store.store import Store
 from graph.worker.consumer import GROUP, create_groups
-from graph.worker.dead_letters import DeadLetters
 
 IDLE_CONSUMER_MS = 3_600_000
+TRIM_BATCH = 1000
 
 
 class Housekeeping:
-    """Scrubs and trims the log. Any process may run it at any time."""
+    """Scrubs and trims the log, up to the last event that is both projected and in the archive.
 
-    def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta) -> None:
+    The log keeps events for the duration of `retention`, but of more than `most` events the oldest go earlier. Any
+    process may tidy the log at any time.
+    """
+
+    def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta, most: int) -> None:
         self._store = store
         self._log = log
         self._dead_letters = dead_letters
         self._retention = retention
+        self._most = most
 
     async def tidy(self) -> None:
-        """Remove the texts of deleted posts, idle consumers, and events older than the retention from the log.
+        """Remove the texts of deleted posts, idle consumers, and old events from the log.
 
-        Events above the watermark stay in the log. A consumer is idle if it has no pending entries and has not read for
-        an hour.
+        A consumer is idle if it has no pending entries and has not read for an hour.
         """
         await self._scrub()
         await create_groups(self._store, self._log)
+        forget = script("forget_consumers")
+        await self._store.send([forget.call([stream], GROUP, IDLE_CONSUMER_MS) for stream in (keys.LOG, keys.FANOUTS)])
+        await self._trim()
+
+    async def _trim(self) -> None:
+        """Remove old events. One round trip for every 1,000.
+
+        A script that removed them all at once would block the store.
+        """
+        names = [keys.LOG, keys.WATERMARK, keys.ARCHIVED, keys.TRIMMED]
         oldest = max(0, number_at(datetime.now(UTC) - self._retention))
-        forget, trim = script("forget_consumers"), script("trim_log")
-        await self._store.send(
-            [
-                forget.call([keys.LOG], GROUP, IDLE_CONSUMER_MS),
-                forget.call([keys.FANOUTS], GROUP, IDLE_CONSUMER_MS),
-                trim.call([keys.LOG, keys.WATERMARK, keys.TRIMMED], oldest, EPOCH_MS),
-            ]
-        )
+        trim = script("trim_log").call(names, oldest, EPOCH_MS, self._most, TRIM_BATCH)
+        while (await self._store.send([trim]))[0] >= TRIM_BATCH:
+            pass
 
     async def _scrub(self) -> None:
-        """Remove the PostPublished events of posts whose deletion is projected, also from the dead letters."""
-        watermark = await self._log.watermark()
+        """Remove the PostPublished events of posts whose deletion is discardable, also from the dead letters."""
+        await self._log.watermark()
+        upto = self._log.discardable
         start = int(await self._store.run("GET", keys.SCRUBBED) or 0)
-        if start >= watermark:
+        if start >= upto:
             return
         published = {
             entry_id(event.body.post)
-            async for event in self._log.replay(start, watermark)
+            async for event in self._log.replay(start, upto)
             if isinstance(event.body, PostDeleted)
         }
+        entries = sorted(published)
+        for start in range(0, len(entries), TRIM_BATCH):
+            await self._store.run("XDEL", keys.LOG, *entries[start : start + TRIM_BATCH])
         if published:
-            await self._store.run("XDEL", keys.LOG, *published)
             await self._dead_letters.remove(published)
-        await self._store.run("SET", keys.SCRUBBED, watermark)
+        await self._store.run("SET", keys.SCRUBBED, upto)

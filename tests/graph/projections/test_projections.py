@@ -24,7 +24,7 @@ from graph.log.events import (
 )
 from graph.model import User
 from graph.projections.mode import Mode
-from tests.support.graph_worlds import Open, befriend, counted, crowd, home, people, posts, state
+from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, home, people, posts, state
 from tests.support.stores import Stop, runs
 
 BASE = 1000
@@ -219,7 +219,7 @@ async def test_a_fan_out_to_many_followers_runs_in_chunks(graph: Graph, raw: Red
 
 async def test_a_batch_costs_the_round_trips_of_one_event(graph: Graph) -> None:
     alice, *others = await crowd(graph, 101)
-    events = await graph.log.append([Followed(other, alice) for other in others])
+    events = await append_events(graph, [Followed(other, alice) for other in others])
 
     async with counted(graph) as cost:
         await graph.projections.project(events, Mode.WORKER)

@@ -1,5 +1,6 @@
 """Trimmed tombstones: the floor rejects late events, but not events that are still to be projected."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Event, Followed, Unfollowed
 from graph.projections.mode import Mode
-from tests.support.graph_worlds import Open, people
+from tests.support.graph_worlds import Open, append_events, archive_log, people, posts
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ async def trimmed_follows(graph: Graph, raw: Redis, alice: int, bob: int, carol:
     for body in (Followed(alice, bob), Unfollowed(alice, bob), Followed(alice, bob), Unfollowed(alice, bob)):
         events += await graph.commit([body])
     await graph.worker().drain()
+    await archive_log(graph)
     await graph.commit([Followed(alice, carol), Followed(carol, bob)])
     await graph.commit([Unfollowed(alice, carol), Unfollowed(carol, bob)])
     for name in (keys.following(alice), keys.followers(bob)):
@@ -68,10 +70,73 @@ async def test_the_floor_stays_below_the_watermark(trimming: Graph) -> None:
     alice, bob, carol, dave = await people(trimming, "alice", "bob", "carol", "dave")
     await trimming.follows.follow(alice, [carol, dave])
     await trimming.worker().drain()
-    await trimming.log.append([Followed(alice, bob)])
+    await append_events(trimming, [Followed(alice, bob)])
+    await archive_log(trimming)
     for other in (carol, dave):
         await trimming.follows.unfollow(alice, [other])
 
     await trimming.worker().drain()
 
     assert await sides(trimming, alice, bob) == (True, True)
+
+
+@pytest.mark.parametrize("archived", [False, True])
+async def test_tombstones_that_are_not_archived_are_kept(trimming: Graph, raw: Redis, archived: bool) -> None:
+    """After a failover the archive may project the events again that the store has lost."""
+    alice, bob, carol = await people(trimming, "alice", "bob", "carol")
+    await archive_log(trimming)
+    await trimming.follows.follow(alice, [bob, carol])
+    await trimming.follows.unfollow(alice, [bob])
+    await trimming.worker().drain()
+    if archived:
+        await archive_log(trimming)
+
+    await trimming.follows.unfollow(alice, [carol])
+
+    gone = await raw.zrange(keys.gone(keys.following(alice)), 0, -1)
+    assert (str(bob) in gone) is not archived
+
+
+async def test_a_worker_reads_how_far_events_are_archived_as_it_acknowledges(trimming: Graph, another: Open) -> None:
+    """Without a round trip of its own."""
+    process, other = await another(), await another()
+    [alice] = await people(trimming, "alice")
+    await trimming.worker().drain()
+    await archive_log(trimming)
+
+    await process.worker().drain()
+
+    assert process.log.discardable == alice
+    assert other.log.discardable == 0
+
+
+async def test_what_is_not_archived_after_a_failover_is_not_discarded(trimming: Graph, raw: Redis) -> None:
+    """The number goes back together with the log."""
+    alice, bob = await people(trimming, "alice", "bob")
+    await trimming.worker().drain()
+    await archive_log(trimming)
+    assert trimming.log.discardable == bob
+
+    await raw.set(keys.ARCHIVED, alice)
+    await trimming.log.watermark()
+
+    assert trimming.log.discardable == alice
+
+
+async def test_a_late_projection_of_a_deleted_post_leaves_no_record(trimming: Graph, raw: Redis) -> None:
+    """The tombstone was dropped, because the archive shows the post no more."""
+    [alice] = await people(trimming, "alice")
+    [post] = await posts(trimming, alice, "deleted")
+    published = await trimming.log.get(post)
+    assert published is not None
+    await trimming.posts.delete(alice, post)
+    await trimming.worker().drain()
+    await archive_log(trimming)
+    await asyncio.sleep(0.002)
+    await trimming.scan.run_pass()
+    assert not await raw.exists(keys.post(post))
+
+    await trimming.projections.project([published], Mode.REQUEST)
+
+    assert await trimming.posts.get_many(None, [post]) == [None]
+    assert not await raw.exists(keys.post(post))

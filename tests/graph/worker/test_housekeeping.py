@@ -1,40 +1,97 @@
-"""Housekeeping: retention and the watermark."""
+"""Housekeeping: what the log keeps, and what it may lose."""
 
 from datetime import timedelta
 
-from graph import Graph
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
 from graph.log.events import Followed
 from graph.model import MAX_NUMBER
+from graph.worker.housekeeping import TRIM_BATCH
 from tests.graph.worker.unprojected import append
-from tests.support.graph_worlds import Open, many_posts, people
+from tests.support.graph_worlds import Open, archive_log, many_posts, people, posts
+
+
+async def logged(graph: Graph) -> list[int]:
+    return [event.number async for event in graph.log.replay(0, MAX_NUMBER)]
 
 
 async def test_events_above_the_watermark_stay_in_the_log(another: Open) -> None:
     """Whatever the retention."""
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
+    await archive_log(graph)
     await graph.housekeeping.tidy()
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, bob]
+    assert await logged(graph) == [alice, bob]
     watermark = await graph.worker().drain()
+    await archive_log(graph)
     number, *_ = later = await append(graph, Followed(alice, bob), Followed(bob, alice))
+    await archive_log(graph)
 
     await graph.housekeeping.tidy()
 
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == later
+    assert await logged(graph) == later
     assert await graph.log.trimmed() == watermark < number
     assert await graph.worker().drain() == later[-1]
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     assert await graph.log.trimmed() == later[-1]
     assert await graph.store.run("XLEN", "{log}") == 0
 
 
+async def test_events_that_are_not_archived_stay_in_the_log(another: Open, raw: Redis) -> None:
+    """Whatever the retention and the limit. The trimmed number is that of a removed event."""
+    graph = await another(log_retention=timedelta(0), log_limit=4)
+    first, *later = await people(graph, "alice", "bob", "carol")
+    await graph.worker().drain()
+
+    await graph.housekeeping.tidy()
+    assert await logged(graph) == [first, *later]
+    await raw.set(keys.ARCHIVED, later[0] - 1)
+    await graph.housekeeping.tidy()
+
+    assert await logged(graph) == later
+    assert await graph.log.trimmed() == first
+
+
 async def test_events_within_the_retention_stay_in_the_log(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
     written = await many_posts(graph, alice, 10)
-    worker = graph.worker()
-    await worker.drain()
+    await graph.worker().drain()
+    await archive_log(graph)
 
     await graph.housekeeping.tidy()
 
-    assert [event.number async for event in graph.log.replay(0, MAX_NUMBER)] == [alice, *written]
+    assert await logged(graph) == [alice, *written]
     assert await graph.log.trimmed() == 0
+
+
+@pytest.mark.parametrize("excess", [1, TRIM_BATCH, 2 * TRIM_BATCH + 1])
+async def test_half_the_limit_is_kept_of_events_within_the_retention(another: Open, excess: int) -> None:
+    """So that the log has room for an outage of the archive."""
+    graph = await another(log_limit=2 * TRIM_BATCH * 5)
+    written = await append(graph, *(Followed(1, n) for n in range(TRIM_BATCH * 5 + excess)))
+    await graph.worker().drain()
+    await archive_log(graph)
+
+    await graph.housekeeping.tidy()
+
+    assert await logged(graph) == written[excess:]
+    assert await graph.log.trimmed() == written[excess - 1]
+
+
+async def test_the_text_of_a_deleted_post_stays_until_the_deletion_is_archived(graph: Graph) -> None:
+    """The archiver reads the log in order, the post before its deletion."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "regret")
+    await archive_log(graph)
+    await graph.posts.delete(alice, post)
+    await graph.worker().drain()
+
+    await graph.housekeeping.tidy()
+
+    assert await graph.log.get(post) is not None
+    await archive_log(graph)
+    await graph.housekeeping.tidy()
+    assert await graph.log.get(post) is None
