@@ -2,30 +2,29 @@
 
 An entry that a consumer reads stays pending until it is acknowledged. The consumer holds a lease on it, which it renews
 while it works. When a lease has expired, another consumer claims the entry. An entry that was delivered five times
-becomes a dead letter.
+becomes a dead letter, unless its kind is unknown: a worker of a later version can project it.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias
 
 from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.errors import StoreUnavailable
+from graph.log.dead_letters import DeadLetters
+from graph.log.events import StreamEntry, unknown_kind
 from graph.log.log import Log
 from graph.log.numbers import entry_id
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end
-from graph.worker.dead_letters import DeadLetters
 
 GROUP = "projections"
 MAX_DELIVERIES = 5
 RENEWALS_PER_LEASE = 3
-
-Entry: TypeAlias = tuple[str, list[str] | None]
-"""A stream entry: its id, and its fields and values, or None if it has been removed from the stream."""
+RELEASED_MS = 24 * 3_600_000
+"""The idle time that a released entry gets: longer than the lease of any worker, also of another version."""
 
 
 class Consumer:
@@ -54,7 +53,7 @@ class Consumer:
         self._lease_ms = lease_ms
         self._open_tasks = open_tasks
 
-    async def read(self, store: Store, *, block: bool = False) -> list[Entry]:
+    async def read(self, store: Store, *, block: bool = False) -> list[StreamEntry]:
         """Read new entries over the connection of `store`, which a blocking read occupies. One round trip."""
         blocking = ("BLOCK", int(BLOCK_SECONDS * 1000)) if block else ()
         reply = await store.run(
@@ -62,16 +61,18 @@ class Consumer:
         )
         return list(reply[self._stream]) if reply else []
 
-    async def claim(self) -> list[Entry]:
+    async def claim(self, before: str | None = None) -> list[StreamEntry]:
         """Claim entries whose lease has expired; those delivered five times become dead letters.
 
-        For its last delivery an entry is claimed alone, so that an entry that crashes its worker does not turn the
-        others of its batch into dead letters. Two round trips, and one for every dead letter.
+        With `before`, only entries before this one are claimed. For its last delivery an entry is claimed alone, so
+        that an entry that crashes its worker does not turn the others of its batch into dead letters. Two round trips,
+        and two for every dead letter.
         """
-        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._lease_ms, "-", "+", self._batch)
+        last = "+" if before is None else f"({before}"
+        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._lease_ms, "-", last, self._batch)
         claimable, last_delivery = [], []
         for entry, _, _, deliveries in rows:
-            if deliveries >= MAX_DELIVERIES:
+            if deliveries >= MAX_DELIVERIES and not await self._is_unknown(entry):
                 reason = f"Not projected after {deliveries} deliveries."
                 await self._dead_letters.add(self._stream, GROUP, entry, reason, self._open_tasks)
             elif deliveries == MAX_DELIVERIES - 1:
@@ -83,6 +84,10 @@ class Consumer:
             return []
         claimed = await self._store.run("XCLAIM", self._stream, GROUP, self._name, self._lease_ms, *chosen)
         return [entry for entry in claimed if entry and entry[0]]
+
+    async def _is_unknown(self, entry: str) -> bool:
+        found = await self._store.run("XRANGE", self._stream, entry, entry)
+        return any(unknown_kind(each) is not None for each in found)
 
     @asynccontextmanager
     async def lease(self, entries: Sequence[str]) -> AsyncIterator[None]:
@@ -96,18 +101,19 @@ class Consumer:
         except asyncio.CancelledError:
             if entries:
                 with suppress(StoreUnavailable, ResponseError):
-                    await self._release(entries)
+                    await self.release(entries)
             raise
         finally:
             await end(renewing)
 
-    async def _release(self, entries: Sequence[str]) -> None:
-        """Let other workers claim entries immediately, and do not count this delivery. Two round trips."""
-        held = await self._store.run("XPENDING", self._stream, GROUP, entries[0], "+", self._batch, self._name)
+    async def release(self, entries: Sequence[str]) -> None:
+        """Let other workers claim a batch of entries immediately, and do not count this delivery. Two round trips."""
+        most = 2 * self._batch  # this consumer may hold another batch with entries in the same range
+        held = await self._store.run("XPENDING", self._stream, GROUP, entries[0], entries[-1], most, self._name)
         claim = ("XCLAIM", self._stream, GROUP, self._name, 0)
         await self._store.send(
             [
-                (*claim, entry, "IDLE", self._lease_ms, "RETRYCOUNT", max(0, deliveries - 1), "JUSTID")
+                (*claim, entry, "IDLE", RELEASED_MS, "RETRYCOUNT", max(0, deliveries - 1), "JUSTID")
                 for entry, _, _, deliveries in held
                 if entry in entries
             ]

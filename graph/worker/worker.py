@@ -6,37 +6,42 @@ not acknowledged and below the oldest post with open fan-out tasks.
 
 An event or task that fails is retried; after five deliveries it becomes a dead letter. While the store is unavailable
 the worker waits, and the delivery does not count.
+
+A worker stops at an event whose kind it does not know: a later version has appended the event, and its workers project
+it. The stopped worker leaves this event and the later ones to them, and continues after they have projected it.
 """
 
 import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from redis.exceptions import ResponseError
 
 from graph import keys
-from graph.archive.archiver import Archiver
-from graph.errors import StoreUnavailable
+from graph.archiver.archiver import Archiver
+from graph.archiver.scan import Scan
+from graph.errors import OutdatedWorker, StoreUnavailable
 from graph.home.fan_out import FanOut, FanOuts
-from graph.log.events import Event, decode_entry
+from graph.log.dead_letters import DeadLetters
+from graph.log.events import Event, StreamEntry, decode_entry, unknown_kind
 from graph.log.log import Log
 from graph.log.numbers import entry_id, number_of
-from graph.model import EPOCH_MS, time_of
+from graph.model import EPOCH_MS
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.commands import script
 from graph.store.store import Store
-from graph.worker.consumer import GROUP, Consumer, Entry, create_groups
-from graph.worker.dead_letters import DeadLetters
+from graph.worker.consumer import GROUP, Consumer, create_groups
 from graph.worker.housekeeping import Housekeeping
 
 V = TypeVar("V")
-Handler: TypeAlias = Callable[[Sequence[Entry]], Awaitable[int]]
+Reader: TypeAlias = Callable[[Store], Awaitable[Sequence[StreamEntry]]]
+"""Reads new entries of a stream over a connection that the read may block."""
+Handler: TypeAlias = Callable[[Sequence[StreamEntry]], Awaitable[int]]
 """Processes and acknowledges entries of a stream, and returns the watermark."""
 
 EVENTS_PER_BATCH = 100
@@ -44,20 +49,10 @@ CONCURRENT_TASKS = 2  # while one task waits for the store, the other prepares i
 LEASE = timedelta(seconds=30)
 HOUSEKEEPING_SECONDS = 5.0
 RETRY_SECONDS = 0.5
+UNKNOWN_SECONDS = 0.5
 POLL_SECONDS = 0.05
 
 logger = logging.getLogger("fanline.worker")
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """Unfinished work: the time of the oldest unprojected event, or None, and the numbers of open items."""
-
-    oldest: datetime | None
-    tasks: int
-    dead: int
-    archivable: int
-    deleted: int
 
 
 class Worker:
@@ -73,7 +68,8 @@ class Worker:
         log: Log,
         projections: Projections,
         fan_outs: FanOuts,
-        archiver: Archiver | None,
+        archiver: Archiver,
+        scan: Scan,
         housekeeping: Housekeeping,
         dead_letters: DeadLetters,
         *,
@@ -84,8 +80,10 @@ class Worker:
         self._projections = projections
         self._fan_outs = fan_outs
         self._archiver = archiver
+        self._scan = scan
         self._housekeeping = housekeeping
         self._pause = min(HOUSEKEEPING_SECONDS, max(POLL_SECONDS, lease.total_seconds()))
+        self._unknown: OutdatedWorker | None = None
         self._poll = min(POLL_SECONDS, lease.total_seconds())
         name = secrets.token_hex(8)
         lease_ms = int(lease.total_seconds() * 1000)
@@ -98,12 +96,12 @@ class Worker:
         """Project the log as it grows, until cancelled. Retry while the store or the archive is unavailable."""
         readers = [self._store.reader() for _ in range(1 + CONCURRENT_TASKS)]
         loops = [
-            self._consume(self._events, self._project_entries, readers[0]),
-            *(self._consume(self._tasks, self._run_tasks, reader) for reader in readers[1:]),
+            self._consume(self._read_events, self._project_entries, readers[0]),
+            *(self._consume(partial(self._tasks.read, block=True), self._run_tasks, each) for each in readers[1:]),
             self._maintain(),
+            self._archiver.run(),
+            self._scan.run(),
         ]
-        if self._archiver is not None:
-            loops.append(self._archiver.run())
         try:
             async with asyncio.TaskGroup() as group:
                 for loop in loops:
@@ -112,13 +110,13 @@ class Worker:
             for reader in readers:
                 await reader.close()
 
-    async def _consume(self, consumer: Consumer, handle: Handler, reader: Store) -> None:
+    async def _consume(self, read: Reader, handle: Handler, reader: Store) -> None:
         """Process new entries of a stream as they are added; create the consumer group again if it is lost."""
         while True:
             try:
                 await create_groups(self._store, self._log)
                 while True:
-                    await handle(await consumer.read(reader, block=True))
+                    await handle(await read(reader))
             except StoreUnavailable as outage:
                 logger.warning("The store is unavailable; the worker will retry: %s", outage.reason)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -131,7 +129,8 @@ class Worker:
         while True:
             await asyncio.sleep(self._pause)
             try:
-                while events := await self._events.claim():
+                await create_groups(self._store, self._log)
+                while events := await self._events.claim(self._first_unknown):
                     await self._project_entries(events)
                 while tasks := await self._tasks.claim():
                     await self._run_tasks(tasks)
@@ -142,29 +141,64 @@ class Worker:
             except ResponseError as error:
                 logger.warning("Housekeeping failed and will be retried: %s", error)
 
+    async def _read_events(self, reader: Store) -> Sequence[StreamEntry]:
+        """Read new events. If the worker is stopped at an event, wait first until another worker has projected it."""
+        while self._unknown is not None:
+            await asyncio.sleep(UNKNOWN_SECONDS)
+            await self._acknowledge()
+        return await self._events.read(reader, block=True)
+
     async def drain(self) -> int:
         """Project everything in the log, fan-outs included, and return the watermark.
 
-        Wait for events and tasks that other workers hold, and claim them when their lease has expired.
+        Wait for events and tasks that other workers hold, and claim them when their lease has expired. Raises
+        OutdatedWorker at an event of an unknown kind, after the events before it and the tasks.
         """
         await create_groups(self._store, self._log)
         while True:
-            events = await self._events.read(self._store) or await self._events.claim()
+            events = [] if self._unknown else await self._events.read(self._store)
+            events = events or await self._events.claim(self._first_unknown)
             watermark = await self._project_entries(events)
             tasks = await self._tasks.read(self._store) or await self._tasks.claim()
             if tasks:
                 watermark = await self._run_tasks(tasks)
             if not events and not tasks:
-                if watermark >= await self._log.last():
+                if self._unknown is not None:
+                    raise self._unknown
+                if watermark >= await self._log.end():
                     return watermark
                 await asyncio.sleep(self._poll)
 
-    async def _project_entries(self, entries: Sequence[Entry]) -> int:
+    async def _project_entries(self, entries: Sequence[StreamEntry]) -> int:
         """Project a batch of events, acknowledge those that succeeded, and return the watermark."""
+        entries = await self._release_unknown(entries)
         async with self._events.lease([entry[0] for entry in entries]):
             return await self._acknowledge(events=await self._project(entries))
 
-    async def _run_tasks(self, entries: Sequence[Entry]) -> int:
+    async def _release_unknown(self, entries: Sequence[StreamEntry]) -> Sequence[StreamEntry]:
+        """Stop at the first event of an unknown kind, release the events from there on, and return those before it."""
+        for entry in entries:
+            self._stop_at_unknown(entry)
+        if self._unknown is None:
+            return entries
+        first = number_of(self._unknown.entry)
+        released = [entry[0] for entry in entries if number_of(entry[0]) >= first]
+        if released:
+            async with self._events.lease(released):
+                await retry_outages(partial(self._events.release, released))
+        return [entry for entry in entries if number_of(entry[0]) < first]
+
+    def _stop_at_unknown(self, entry: StreamEntry) -> None:
+        kind = unknown_kind(entry)
+        if kind is not None and (self._unknown is None or number_of(entry[0]) < number_of(self._unknown.entry)):
+            self._unknown = OutdatedWorker(kind, entry[0])
+            logger.error("The worker stops: %s", self._unknown)
+
+    @property
+    def _first_unknown(self) -> str | None:
+        return None if self._unknown is None else self._unknown.entry
+
+    async def _run_tasks(self, entries: Sequence[StreamEntry]) -> int:
         """Run fan-out tasks, acknowledge those that succeeded, and return the watermark."""
         async with self._tasks.lease([entry[0] for entry in entries]):
             done = []
@@ -180,13 +214,16 @@ class Worker:
 
     async def _acknowledge(self, events: Sequence[str] = (), tasks: Sequence[str] = ()) -> int:
         """Acknowledge events and tasks, and return the new watermark. One round trip."""
-        names = [keys.LOG, keys.WATERMARK, keys.FANOUTS, keys.OPEN_FANOUTS]
+        names = [keys.LOG, keys.WATERMARK, keys.FANOUTS, keys.OPEN_FANOUTS, keys.ARCHIVED]
         call = script("acknowledge").call(names, GROUP, EPOCH_MS, len(events), *events, *tasks)
-        [watermark] = await retry_outages(lambda: self._store.send([call]))
-        self._log.known_watermark = max(self._log.known_watermark, int(watermark))
-        return int(watermark)
+        [reply] = await retry_outages(lambda: self._store.send([call]))
+        watermark = self._log.note_watermark(reply)
+        if self._unknown is not None and watermark >= number_of(self._unknown.entry):
+            logger.info("Another worker has projected entry %s; this one continues", self._unknown.entry)
+            self._unknown = None
+        return watermark
 
-    async def _project(self, entries: Sequence[Entry]) -> list[str]:
+    async def _project(self, entries: Sequence[StreamEntry]) -> list[str]:
         """Project a batch of entries, and return the entries to acknowledge. If it fails, project each event alone."""
         events: list[Event] = []
         done: list[str] = []
@@ -213,20 +250,6 @@ class Worker:
             except Exception:
                 logger.exception("Projecting event %d failed", event.number)
         return done
-
-    async def backlog(self) -> Backlog:
-        """Return the unfinished work. Two round trips."""
-        watermark = await self._log.watermark()
-        [first, *counts] = await self._store.read(
-            [
-                ("XRANGE", keys.LOG, f"({entry_id(watermark)}", "+", "COUNT", 1),
-                ("ZCARD", keys.OPEN_FANOUTS),
-                ("XLEN", keys.DEAD),
-                ("ZCARD", keys.ARCHIVABLE),
-                ("ZCARD", keys.DELETED),
-            ]
-        )
-        return Backlog(time_of(number_of(first[0][0])) if first else None, *counts)
 
 
 async def retry_outages(work: Callable[[], Awaitable[V]]) -> V:

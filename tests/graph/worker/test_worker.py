@@ -15,6 +15,7 @@ from tests.graph.worker.unprojected import SOON, append, pending, read_and_die
 from tests.support.graph_worlds import (
     PATIENCE,
     Open,
+    archive_log,
     background,
     befriend,
     cached,
@@ -147,6 +148,7 @@ async def test_a_running_worker_claims_events_and_tidies_the_log(another: Open) 
     graph = await another(log_retention=timedelta(0))
     alice, bob = await people(graph, "alice", "bob")
     [number] = await append(graph, Followed(alice, bob))
+    await archive_log(graph)
     await read_and_die(graph)
 
     async with background(graph.worker(SOON).run()):

@@ -5,13 +5,14 @@ from datetime import timedelta
 from graph import Graph
 from graph.log.events import EventBody
 from graph.worker.consumer import GROUP, create_groups
+from tests.support.graph_worlds import append_events
 
 SOON = timedelta(milliseconds=20)
 
 
 async def append(graph: Graph, *bodies: EventBody) -> list[int]:
     """Append events without projecting them, like a mutation whose process dies."""
-    return [event.number for event in await graph.log.append(bodies)]
+    return [event.number for event in await append_events(graph, bodies)]
 
 
 async def pending(graph: Graph) -> int:
