@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from graph import keys
-from graph.archive.binding import ArchiveBinding
+from graph.archive.rows import Found
+from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted, PostPublished
@@ -19,25 +20,31 @@ from graph.validation import Check
 class Posts:
     """Posts, in the store and in the archive."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, binding: ArchiveBinding) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, binding: Binding) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._binding = binding
 
-    async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
+    async def get_many(self, viewer: int | None, ids: Sequence[int]) -> list[Post | None]:
         """Return posts by id, None for deleted and unknown posts.
 
-        One round trip. Ids that the store does not know take a query of the archive, and at first another round trip
-        that checks its binding. Raises ArchiveUnavailable.
+        `viewer` is whose view this is, as in `hydrate`. One round trip. Ids that the store does not know take a query
+        of the archive. Raises ArchiveUnavailable.
         """
-        posts, _ = await self.hydrate(ids, {})
+        posts, _ = await self.hydrate(viewer, ids, {})
         return [posts.get(id_) for id_ in ids]
 
-    async def hydrate(self, ids: Sequence[int], archived: Mapping[int, Post]) -> tuple[dict[int, Post], list[int]]:
+    async def hydrate(
+        self, viewer: int | None, ids: Sequence[int], archived: Mapping[int, Post]
+    ) -> tuple[dict[int, Post], list[int]]:
         """Return live posts by id, and the ids of deleted posts. Costs as much as `get_many`.
 
+        `viewer` is whose view this is: posts hidden from this user will be left out. It is None for anonymous requests
+        and for look-ups that are shown to nobody.
+
         `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone.
+        A post that neither the store nor the archive holds, although the archive holds the log beyond it, is deleted.
         """
         posts, deleted, absent = await self._store.ask_each(
             "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
@@ -45,8 +52,9 @@ class Posts:
         if absent:
             posts.update((id_, archived[id_]) for id_ in absent if id_ in archived)
             missing = [id_ for id_ in absent if id_ not in archived]
-            found = await self._binding.look_up(missing) if missing else []
-            posts.update((post.id, post) for post in found if post is not None)
+            found, watermark = await self._binding.look_up(missing) if missing else Found({}, 0)
+            posts.update(found)
+            deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]
         return posts, deleted
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
@@ -76,7 +84,7 @@ class Posts:
         latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
         body = PostPublished(author, text, platform, latitude, longitude)
         [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
-        if key is not None and (await self.get_many([event.number]))[0] is None:
+        if key is not None and (await self.get_many(None, [event.number]))[0] is None:
             raise Rejected.because(
                 ProblemCode.NOT_FOUND,
                 "The post with this idempotency key was deleted. Use a new key.",
@@ -98,7 +106,7 @@ class Posts:
             if event is None or not isinstance(event.body, PostDeleted) or event.body.author != viewer:
                 raise not_found()
             return
-        found = as_post(post, row) or (await self.get_many([post]))[0]
+        found = as_post(post, row) or (await self.get_many(None, [post]))[0]
         if found is None:
             raise not_found()
         if found.author != viewer:

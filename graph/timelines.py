@@ -18,10 +18,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graph.archive.binding import ArchiveBinding
+from graph.binding import Binding
 from graph.errors import StoreUnavailable
 from graph.home.cache import CacheState, HomeCache
-from graph.home.merge import first_of, merge_hot
+from graph.home.merge import Which, first_of, merge_hot
 from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts import Posts
@@ -44,7 +44,7 @@ class Found:
 class Timelines:
     """Reads home and user timelines page by page."""
 
-    def __init__(self, store: Store, binding: ArchiveBinding, posts: Posts, cache: HomeCache) -> None:
+    def __init__(self, store: Store, binding: Binding, posts: Posts, cache: HomeCache) -> None:
         self._store = store
         self._binding = binding
         self._posts = posts
@@ -62,7 +62,7 @@ class Timelines:
         rest, batch = Window(window.count + 1, window.forward, window.low, window.high), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
-            posts, deleted = await self._posts.hydrate(some.ids, some.archived)
+            posts, deleted = await self._posts.hydrate(viewer, some.ids, some.archived)
             found += [posts[post] for post in some.ids if post in posts]
             if deleted and state == "ready":
                 await self._cache.remove(viewer, deleted)
@@ -96,8 +96,10 @@ class Timelines:
             rows = await archive.merge([author for author, floor in floors.items() if floor > cold.low], cold)
         return with_archived(ids, rows, window), cached.state
 
-    async def user(self, authors: Sequence[int], window: Window) -> list[Page[Post]]:
+    async def user(self, viewer: int | None, authors: Sequence[int], window: Window) -> list[Page[Post]]:
         """Return a page of each author's own timeline.
+
+        `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
 
         Two round trips for all authors, and more if posts were deleted. One query of the archive for all authors if a
         page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
@@ -108,7 +110,8 @@ class Timelines:
         while pending:
             some = await self._user_ids(pending)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
-            posts, _ = await self._posts.hydrate([post for each in some.values() for post in each.ids], archived)
+            wanted = [post for each in some.values() for post in each.ids]
+            posts, _ = await self._posts.hydrate(viewer, wanted, archived)
             rest: dict[int, Window] = {}
             for author, read in pending.items():
                 ids = some[author].ids
@@ -121,7 +124,7 @@ class Timelines:
 
     async def _user_ids(self, reads: Mapping[int, Window]) -> dict[int, Found]:
         """Return the next posts of each author's timeline."""
-        hot = await merge_hot(self._store, [([author], window) for author, window in reads.items()])
+        hot = await merge_hot(self._store, [([author], window) for author, window in reads.items()], Which.COUNTED)
         cold = [
             (author, archive_window(window, merged.posts, merged.floors))
             for (author, window), merged in zip(reads.items(), hot, strict=True)

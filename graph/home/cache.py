@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from graph import keys
-from graph.home.merge import merge_hot
+from graph.home.merge import Which, merge_hot
 from graph.paging import Window
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -107,7 +107,7 @@ class HomeCache:
         if following is None:
             return False
         authors = {viewer, *map(int, following)}
-        [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], push_only=True)
+        [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], Which.PUSHED)
         newest, surplus = merged.posts[: self._size], merged.posts[self._size :]
         floor = max([*surplus, *merged.floors.values()], default=0)
         finish = script("finish_rebuild").call(

@@ -6,6 +6,7 @@ thousands of timelines are read completely.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from graph import keys
 from graph.model import MAX_NUMBER
@@ -14,6 +15,16 @@ from graph.store.commands import Command, Word, script
 from graph.store.store import Store
 
 AUTHORS_PER_SCRIPT = 1000
+
+
+class Which(Enum):
+    """Which authors and floors a merge considers; the values are arguments of the script."""
+
+    ALL = ""
+    PUSHED = "push only"
+    """Skip authors whose delivery mode is pull or promoting."""
+    COUNTED = "count archived"
+    """Leave out the floors of authors without archived posts, so that no query follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +37,17 @@ class Merged:
 
 
 async def merge_hot(
-    store: Store, reads: Sequence[tuple[Collection[int], Window]], *, push_only: bool = False
+    store: Store, reads: Sequence[tuple[Collection[int], Window]], which: Which = Which.ALL
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
-    With `push_only`, authors whose delivery mode is pull or promoting are skipped. A command merges up to 1,000
-    authors; on a cluster, all of one slot.
+    A command merges up to 1,000 authors; on a cluster, all of one slot.
     """
     commands: list[Command] = []
     requests: list[tuple[int, list[int]]] = []
     for index, (authors, window) in enumerate(reads):
         for group in store.together(sorted(authors, reverse=window.forward), keys.posts, AUTHORS_PER_SCRIPT):
-            commands.append(merge_command(group, window, push_only=push_only))
+            commands.append(merge_command(group, window, which))
             requests.append((index, group))
     replies = await store.read(commands)
     posts: list[list[int]] = [[] for _ in reads]
@@ -53,14 +63,16 @@ async def merge_hot(
     ]
 
 
-def merge_command(authors: Sequence[int], window: Window, *, push_only: bool) -> Command:
+def merge_command(authors: Sequence[int], window: Window, which: Which) -> Command:
     """Return the command that merges the timelines of authors whose keys one command may name."""
     names = [keys.posts(author) for author in authors]
-    if push_only:
+    if which is Which.PUSHED:
         names = [name for author in authors for name in (keys.posts(author), keys.delivery(author))]
+    elif which is Which.COUNTED:
+        names = [name for author in authors for name in (keys.posts(author), keys.cold(author))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
-    return script("merge").call(names, window.low, high, window.count, direction, "push only" if push_only else "")
+    return script("merge").call(names, window.low, high, window.count, direction, which.value)
 
 
 def first_of(posts: Collection[int], window: Window) -> list[int]:

@@ -1,14 +1,16 @@
 #!lua
 -- Merge the hot timelines of authors: return their newest or oldest posts in a window.
--- KEYS: for each author posts:{a}; with 'push only', each followed by delivery:{a}
+-- KEYS: for each author posts:{a}; with 'push only', each followed by delivery:{a}; with 'count archived', by cold:{a}
 -- ARGV: 1 low   2 high, both exclusive; 'inf' for no bound   3 number of posts   4 'newest' or 'oldest' first
---       5 'push only' to skip authors whose delivery mode is pull or promoting, else ''
+--       5 'push only' to skip authors whose delivery mode is pull or promoting; 'count archived' to ignore the floors of
+--       authors without archived posts; else ''
 -- Returns {posts in order; place and archive floor of each author with archived posts in the range of the posts found;
 --       places of the skipped authors}. Places count from 0.
 -- A few posts of every author narrow the window first. Then only authors with more posts in the window are read on, so
 -- the cost grows with the number of authors and the number of posts wanted, not with the number of posts stored.
 local low, high, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local newest, push_only, bounded = ARGV[4] == 'newest', ARGV[5] == 'push only', ARGV[2] ~= 'inf'
+local newest, bounded = ARGV[4] == 'newest', ARGV[2] ~= 'inf'
+local push_only, count_archived = ARGV[5] == 'push only', ARGV[5] == 'count archived'
 local found, floors, skipped, unfinished = {}, {}, {}, {}
 local descending = function(a, b) return a > b end
 local exclusive = function(number) return number == math.huge and 'inf' or string.format('(%.0f', number) end
@@ -44,15 +46,15 @@ local read = function(key, from, limit)
   return #posts == limit and last or nil, ended
 end
 
-local add_floor = function(key, place)
+local add_floor = function(key, place, cold)
   local floor = tonumber(redis.call('ZSCORE', key, 'f') or 0)
-  if floor > low then
+  if floor > low and (not count_archived or tonumber(redis.call('GET', cold) or 0) > 0) then
     floors[#floors + 1] = place
     floors[#floors + 1] = floor
   end
 end
 
-local stride = push_only and 2 or 1
+local stride = ARGV[5] == '' and 1 or 2
 local first = math.max(2, math.ceil(4 * count * stride / #KEYS))
 for i = 1, #KEYS, stride do
   local place = (i - 1) / stride
@@ -62,7 +64,7 @@ for i = 1, #KEYS, stride do
     local last, ended = read(KEYS[i], newest and top or bottom, first)
     if last then unfinished[#unfinished + 1] = {i, place, last} end
     -- Reading the newest posts finds the floor where the hot posts end. In other windows it must be read separately.
-    if ended or bounded or not newest then add_floor(KEYS[i], place) end
+    if ended or bounded or not newest then add_floor(KEYS[i], place, KEYS[i + 1]) end
   end
 end
 narrow()
@@ -70,7 +72,7 @@ for _, author in ipairs(unfinished) do
   local i, place, last = unpack(author)
   if newest and last > low or not newest and last < high then
     local _, ended = read(KEYS[i], exclusive(last), count + 1)
-    if ended and newest and not bounded then add_floor(KEYS[i], place) end
+    if ended and newest and not bounded then add_floor(KEYS[i], place, KEYS[i + 1]) end
   end
 end
 narrow()

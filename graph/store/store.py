@@ -9,8 +9,10 @@ Every write of the graph is idempotent, because redis-py repeats a write that ti
 """
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib import resources
 from typing import Any, Self, TypeAlias, TypeVar
@@ -18,6 +20,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import AbstractConnection
 from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
@@ -230,6 +233,54 @@ class Store:
         """Raise StoreUnavailable unless the store answers."""
         await self.run("EXISTS", "{log}")
 
+    async def replicate(self, key: str, milliseconds: int) -> None:
+        """Write a time to `key`, and wait until the replicas of its shard have received it, for a limited time.
+
+        They have then received all earlier writes to the shard too. One round trip without replicas, else two. Raises
+        StoreUnavailable also if the server was demoted before or during the wait.
+        """
+        try:
+            async with self._connection_for(key) as connection:
+                self.round_trips += 1
+                self.commands += 2
+                _, role = await _ask(connection, ("SET", key, int(time.time())), ("ROLE",))
+                if role[0] == "master" and role[2]:
+                    self.round_trips += 1
+                    self.commands += 1
+                    await _ask(connection, ("WAIT", len(role[2]), milliseconds))
+        except (exceptions.AskError, exceptions.MovedError) as error:
+            await self.run("EXISTS", key)  # redis-py follows the redirection, and learns the slot's new owner
+            raise StoreUnavailable(error) from error
+        except (*OUTAGES, exceptions.ResponseError) as error:
+            raise StoreUnavailable(error) from error
+
+    @asynccontextmanager
+    async def _connection_for(self, key: str) -> AsyncIterator[AbstractConnection]:
+        """Lend a connection to the primary that holds a key."""
+        if isinstance(self._client, RedisCluster):
+            await self._client.initialize()
+            node = self._client.get_node_from_key(key)
+            if node is None:
+                raise StoreUnavailable(f"no node serves the slot of {key}")
+            connection = node.acquire_connection()
+            try:
+                yield connection
+            except BaseException:
+                await connection.disconnect()
+                raise
+            finally:
+                node.release(connection)
+            return
+        pool: Any = self._client.connection_pool  # parts of redis-py have no types
+        lent: AbstractConnection = await pool.get_connection()
+        try:
+            yield lent
+        except BaseException:
+            await lent.disconnect()
+            raise
+        finally:
+            await pool.release(lent)
+
     def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
         """Yield lists of at most `most` items whose keys one command may name: on a cluster, the keys of one slot.
 
@@ -273,6 +324,12 @@ class Store:
         if self._read_pipeline is not None:
             await self._read_pipeline.close()
         await self._client.aclose()
+
+
+async def _ask(connection: AbstractConnection, *commands: Command) -> list[Any]:
+    """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
+    await connection.send_packed_command(connection.pack_commands(commands))
+    return [await connection.read_response() for _ in commands]
 
 
 def unchanged(replies: list[Any]) -> list[Any]:

@@ -3,13 +3,11 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.archive.archive import Archive
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted
 from graph.model import Location
@@ -18,6 +16,7 @@ from tests.conftest import CHEAP
 from tests.support.graph_worlds import (
     Counts,
     Open,
+    archive_log,
     codes,
     counted,
     counts_of,
@@ -28,6 +27,7 @@ from tests.support.graph_worlds import (
     posts,
     state,
 )
+from tests.support.graphs import open_graph
 from tests.support.stores import Stop, runs
 
 
@@ -45,7 +45,7 @@ async def test_a_published_post_is_found(graph: Graph) -> None:
     post = await graph.posts.publish(alice, " cafe\u0301 你好 ", platform="web", location=Location(-0.5, 1e-7))
 
     assert (post.author, post.text, post.platform, post.location) == (alice, "café 你好", "web", Location(-0.5, 1e-7))
-    assert await graph.posts.get_many([post.id]) == [post]
+    assert await graph.posts.get_many(None, [post.id]) == [post]
 
 
 async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
@@ -54,12 +54,12 @@ async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
     one, two = await posts(graph, alice, "one", "two")
 
     async with counted(graph) as cost:
-        found = await graph.posts.get_many([two, one, two])
+        found = await graph.posts.get_many(None, [two, one, two])
 
     assert [post and post.text for post in found] == ["two", "one", "two"]
     assert cost.round_trips == 1
     async with counted(graph) as cost:
-        found = await graph.posts.get_many([7, one])
+        found = await graph.posts.get_many(None, [7, one])
 
     assert [post and post.text for post in found] == [None, "one"]
     assert cost.round_trips == 2
@@ -150,7 +150,7 @@ async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
         await graph.posts.publish(alice, "hi", idempotency_key="k")
 
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await graph.posts.get_many([post.id]) == [None]
+    assert await graph.posts.get_many(None, [post.id]) == [None]
     assert await home(graph, alice) == []
 
 
@@ -164,9 +164,9 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
 
     await graph.posts.delete(alice, gone)
 
-    assert await other.posts.get_many([gone]) == [None]
+    assert await other.posts.get_many(None, [gone]) == [None]
     assert await home(other, bob) == [kept]
-    assert [p.id for p in (await other.timelines.user([alice], newest(10)))[0].items] == [kept]
+    assert [p.id for p in (await other.timelines.user(None, [alice], newest(10)))[0].items] == [kept]
     assert await counts_of(other, [alice]) == [Counts(1, 0, 1)]
     assert await other.posts.are_deleted([kept, gone, 7]) == [False, True, False]
 
@@ -179,6 +179,7 @@ async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
 
     await asyncio.gather(*(instance.posts.delete(alice, post) for instance in (graph, other) * 5))
     await graph.worker().drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     await graph.posts.delete(alice, post)
 
@@ -192,6 +193,7 @@ async def test_after_the_retention_a_deleted_post_is_not_found(another: Open) ->
     await graph.posts.delete(alice, post)
     worker = graph.worker()
     await worker.drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
 
     assert await refused(graph, alice, post) == [ProblemCode.NOT_FOUND]
@@ -226,7 +228,7 @@ async def test_a_deletion_during_the_publication_holds(graph: Graph, another: Op
         assert await home(graph, alice) == []
         assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
         await graph.worker().drain()
-        assert await graph.posts.get_many([post]) == [None]
+        assert await graph.posts.get_many(None, [post]) == [None]
         assert await home(graph, alice) == []
 
 
@@ -241,6 +243,7 @@ async def test_the_text_of_a_deleted_post_is_erased(graph: Graph, raw: Redis) ->
     worker = graph.worker()
 
     await worker.drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
 
     entries = repr(await raw.xrange("{log}")) + repr(await state(raw, but=("{log}:idempotency", "{log}")))
@@ -248,6 +251,7 @@ async def test_the_text_of_a_deleted_post_is_erased(graph: Graph, raw: Redis) ->
     assert "no matter" in entries
     assert (await raw.hkeys(f"post:{{{secret}}}")) == ["deleted"]
     assert await home(graph, bob) == [kept]
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     assert await worker.drain() == await graph.log.last()
 
@@ -267,15 +271,13 @@ async def test_a_deletion_contains_the_digest_of_the_text(graph: Graph) -> None:
     ]
 
 
-async def test_the_deletion_of_an_archived_post_contains_it_too(store_url: str, raw: Redis, tmp_path: Path) -> None:
-    tuning = replace(CHEAP, hot_posts=1, archive_batch=1)
-    graph = await Graph.open(store_url, tuning, archive=Archive(f"sqlite:///{tmp_path}/archive.sqlite"))
+async def test_the_deletion_of_an_archived_post_contains_it_too(store_url: str, raw: Redis) -> None:
+    graph = await open_graph(store_url, replace(CHEAP, hot_posts=1, hot_slack=1))
     try:
         [alice] = await people(graph, "alice")
         old = await graph.posts.publish(alice, "Rain in 北京", location=Location(39.9, 1e-7))
         await many_posts(graph, alice, 5)
         await graph.worker().drain()
-        assert graph.archiver is not None
         await graph.archiver.work()
         assert not await raw.exists(keys.post(old.id))
 
@@ -295,9 +297,11 @@ async def test_the_text_stays_in_the_log_until_the_deletion_is_projected(graph: 
     await worker.drain()
     await graph.posts.delete(alice, post)
 
+    await archive_log(graph)
     await graph.housekeeping.tidy()
 
     assert await graph.log.get(post) is not None
     await worker.drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     assert await graph.log.get(post) is None

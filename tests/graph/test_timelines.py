@@ -27,11 +27,11 @@ from tests.support.graph_worlds import (
 async def user_timeline(graph: Graph, author: int, size: int) -> list[int]:
     """Return a whole user timeline, read page by page."""
     found: list[int] = []
-    page = (await graph.timelines.user([author], newest(size)))[0]
+    page = (await graph.timelines.user(None, [author], newest(size)))[0]
     found += ids(page.items)
     while page.has_next:
         assert len(page.items) == size
-        page = (await graph.timelines.user([author], newest(size, after=found[-1])))[0]
+        page = (await graph.timelines.user(None, [author], newest(size, after=found[-1])))[0]
         found += ids(page.items)
     return found
 
@@ -222,7 +222,7 @@ async def test_user_timelines_cost_two_round_trips_for_all_authors(graph: Graph)
     by_alice, by_bob = await posts(graph, alice, *"1234"), await posts(graph, bob, *"12")
 
     async with counted(graph) as cost:
-        pages = await graph.timelines.user([bob, alice, carol, 7, bob], newest(2))
+        pages = await graph.timelines.user(None, [bob, alice, carol, 7, bob], newest(2))
 
     assert [ids(page.items) for page in pages] == [by_bob[::-1], by_alice[:1:-1], [], [], by_bob[::-1]]
     assert [page.has_next for page in pages] == [False, True, False, False, False]
@@ -233,8 +233,8 @@ async def test_user_timelines_are_paged_in_both_directions(graph: Graph) -> None
     [alice] = await people(graph, "alice")
     one, two, three, four = await posts(graph, alice, *"1234")
 
-    [older] = await graph.timelines.user([alice], newest(2, after=four))
-    [newer] = await graph.timelines.user([alice], oldest(2, before=one))
+    [older] = await graph.timelines.user(None, [alice], newest(2, after=four))
+    [newer] = await graph.timelines.user(None, [alice], oldest(2, before=one))
 
     assert (ids(older.items), older.has_next, older.has_previous) == ([three, two], True, True)
     assert (ids(newer.items), newer.has_next, newer.has_previous) == ([three, two], True, True)

@@ -11,7 +11,7 @@ from graph import Graph
 from graph.log.events import Followed, PostPublished
 from graph.store.commands import Command
 from graph.worker.consumer import MAX_DELIVERIES, create_groups
-from tests.support.graph_worlds import Open, background, befriend, crowd, home, posts, reached
+from tests.support.graph_worlds import Open, append_events, background, befriend, crowd, home, posts, reached
 from tests.support.stores import Crashed, Fault, HookedStore, Stop, runs
 
 FOREVER = timedelta(hours=1)
@@ -59,15 +59,18 @@ async def test_the_watermark_waits_for_all_tasks_of_a_fan_out(another: Open, raw
     assert await raw.xlen("{log}:fanouts") == 0
 
 
+async def resume(stop: Stop) -> None:
+    await stop.reached.wait()
+    stop.resume()
+
+
 async def test_two_workers_share_one_fan_out(another: Open, raw: Redis) -> None:
     first, second = await another(fan_out_task=5, sync_followers=1), await another(fan_out_task=5)
     star, fans = await star_with_fans(first, raw, 60)
     stops = [Stop(graph.store, runs("insert")) for graph in (first, second)]
-    [event] = await first.log.append([PostPublished(star, "hi")])
+    [event] = await append_events(first, [PostPublished(star, "hi")])
     workers = [asyncio.create_task(graph.worker(FOREVER).run()) for graph in (first, second)]
-    for stop in stops:
-        await stop.reached.wait()
-        stop.resume()
+    await asyncio.gather(*map(resume, stops))
     await reached(lambda: first.log.watermark(), event.number)
     for worker in workers:
         worker.cancel()
@@ -81,7 +84,7 @@ async def test_the_task_of_a_dead_worker_is_claimed(another: Open, raw: Redis, a
     """When its lease has expired; until then the watermark waits."""
     graph, dying = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 17)
-    [event] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await append_events(graph, [PostPublished(star, "hi")])
     Fault(dying.store, runs("insert", f"home:{{{fans[6]}}}"), Crashed(), after=after, times=100)
     await create_groups(dying.store, dying.log)
     worker = dying.worker(FOREVER)
@@ -98,7 +101,7 @@ async def test_a_stopped_worker_releases_its_lease(another: Open, raw: Redis) ->
     """Another worker does not wait for the lease to expire."""
     graph, stopped = await another(fan_out_task=4), await another(fan_out_task=4)
     star, fans = await star_with_fans(graph, raw, 9)
-    [event] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await append_events(graph, [PostPublished(star, "hi")])
     stop = Stop(stopped.store, runs("insert", f"home:{{{fans[0]}}}"))
     running = asyncio.create_task(stopped.worker(FOREVER).run())
     await stop.reached.wait()
@@ -117,7 +120,7 @@ async def test_a_task_that_fails_becomes_a_dead_letter(another: Open, raw: Redis
     star, fans = await star_with_fans(graph, raw, 9)
     await raw.delete(f"home:{{{fans[0]}}}")
     await raw.set(f"home:{{{fans[0]}}}", "not a sorted set")
-    [event] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await append_events(graph, [PostPublished(star, "hi")])
 
     assert await graph.worker(timedelta(0)).drain() == event.number
 
@@ -133,7 +136,7 @@ async def test_follows_and_unfollows_during_a_fan_out_are_respected(another: Ope
     graph, slow = await another(fan_out_task=2), await another(fan_out_task=2)
     star, fans = await star_with_fans(graph, raw, 9)
     [late] = await crowd(graph, 1, "late")
-    [event] = await graph.log.append([PostPublished(star, "hi")])
+    [event] = await append_events(graph, [PostPublished(star, "hi")])
     stop = Stop(slow.store, runs("insert", f"home:{{{fans[4]}}}"))
     async with background(slow.worker(FOREVER).run()):
         await stop.reached.wait()

@@ -21,6 +21,7 @@ from graph.store.urls import connect
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE, background, counted, home, outcomes_of, people, posts, reached
+from tests.support.graphs import open_graph
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def own_server(tmp_path: Path) -> Iterator[EmbeddedStore]:
 @pytest.fixture
 async def doomed(own_server: EmbeddedStore) -> AsyncIterator[Graph]:
     """Open a graph on a server that the test may kill."""
-    graph = await Graph.open(own_server.url, CHEAP, partial(Store, single_slot=True))
+    graph = await open_graph(own_server.url, CHEAP, partial(Store, single_slot=True))
     yield graph
     await graph.close()
 
@@ -205,7 +206,7 @@ async def test_a_url_of_another_kind_is_refused(url: str) -> None:
 
 async def test_a_store_that_does_not_exist_is_unavailable(tmp_path: Path) -> None:
     """Opening the graph does not connect; each use raises StoreUnavailable."""
-    graph = await Graph.open(f"unix://{tmp_path}/nothing", CHEAP)
+    graph = await open_graph(f"unix://{tmp_path}/nothing", CHEAP)
 
     for use in (graph.store.ping(), graph.users.get_many([1]), graph.posts.publish(1, "x"), graph.log.watermark()):
         with pytest.raises(StoreUnavailable):
