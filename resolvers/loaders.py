@@ -73,7 +73,7 @@ class Loaders:
     @lazy
     def posts(self) -> DataLoader[int, Post | None]:
         """Undeleted posts by id; None if there is none."""
-        return self._loader(IsolatedFailures(self._graph.posts.get_many))
+        return self._loader(IsolatedFailures(partial(self._graph.posts.get_many, self._viewer)))
 
     @lazy
     def relationships(self) -> DataLoader[int, Relationship]:
@@ -100,7 +100,7 @@ class Loaders:
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
-        return self._loader(IsolatedFailures(partial(user_pages, self._graph, self.posts)))
+        return self._loader(IsolatedFailures(partial(user_pages, self._graph, self._viewer, self.posts)))
 
 
 async def home_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:
@@ -111,9 +111,11 @@ async def home_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Se
     return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
 
 
-async def user_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:
+async def user_pages(
+    graph: Graph, viewer: int | None, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+) -> list[Page[Post]]:
     """Return pages of users' own posts and prime the posts."""
-    return prime_posts(posts, await pages_by_window(graph.timelines.user, keys))
+    return prime_posts(posts, await pages_by_window(partial(graph.timelines.user, viewer), keys))
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:

@@ -60,7 +60,7 @@ def events(
     chosen, viewer = _filter_of(filter), context.viewer
     user, session = (viewer.user, viewer.session) if viewer else (None, None)
     position = _position(context, after)
-    updates = context.graph.feed.events(chosen, position, user, session, holder=context.client.holder)
+    updates = context.graph.feed.events(user, chosen, position, session, holder=context.client.holder)
     return _counting_terms(updates, context, chosen.terms)
 
 

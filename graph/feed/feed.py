@@ -81,14 +81,16 @@ class Feed:
 
     def events(
         self,
+        viewer: int | None,
         filter_: EventFilter,
         after: int | None = None,
-        viewer: int | None = None,
         session: str | None = None,
         *,
         holder: Hashable = None,
     ) -> AsyncGenerator[StreamUpdate]:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
+
+        `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
         cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
@@ -102,7 +104,8 @@ class Feed:
                 raise NotPermitted("A firehose requires a viewer with the permission 'firehose'. Log in.")
             claims.append((viewer, Permission.FIREHOSE))
         turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
-        return Subscription(self._shared, FilterSource(filter_, self._filters), after, claims, turn).updates()
+        source = FilterSource(viewer, filter_, self._filters)
+        return Subscription(self._shared, source, after, claims, turn).updates()
 
     def __len__(self) -> int:
         """Return the number of live subscriptions."""

@@ -31,12 +31,15 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
+    `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
+
     Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
     deleted post and confirm the guess by subscribing.
     """
 
-    def __init__(self, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:
+    def __init__(self, viewer: int | None, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:
         self.reads_posts = filter_.reads_posts
+        self._viewer = viewer
         self._filter = filter_
         self._index = index
 

@@ -96,7 +96,7 @@ class LogReader:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def ready(self) -> None:
-        """Start reading and wait until the head is known. Three round trips the first time. Raises StoreUnavailable."""
+        """Start reading and wait until the head is known. Four round trips the first time. Raises StoreUnavailable."""
         self.start()
         if self._recent is None:
             await self._position()
@@ -140,13 +140,17 @@ class LogReader:
             await end([self._task])
 
     async def _position(self) -> None:
-        """Set the head to the end of the log and load the newest events."""
+        """Set the head to the end of the log and load the newest events.
+
+        The log may hold events before those that a failover has lost: then they are not all in memory.
+        """
         async with self._positioning:
             if self._recent is None:
                 head = await self._log.last()
                 events = await self._log.newest(head, MAX_RECENT)
+                since = max(await self._log.trimmed(), events[0].number - 1 if events else head)
                 self.head = max(head, self.head)
-                self._recent = Recent(events[0].number - 1 if events else head, events)
+                self._recent = Recent(since, events)
 
     async def _run(self) -> None:
         reader = self._store.reader()

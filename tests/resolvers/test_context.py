@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from graph import Graph
-from graph.errors import BadPaging, NumbersExhausted, Rejected, SessionOver, StoreUnavailable
+from graph.errors import BadPaging, NumbersExhausted, Overloaded, Rejected, SessionOver, StoreReplaced, StoreUnavailable
 from resolvers.context import Context
 from resolvers.errors import BadInput, Unauthenticated, code_of
 from schema import schema
 from tests.resolvers.conftest import World, errors_of, issue_token, user_id
+from tests.support.graphs import open_graph
 
 
 async def test_the_watermark_is_read_once(world: World) -> None:
@@ -78,6 +78,8 @@ async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
         (Unauthenticated(), "UNAUTHENTICATED"),
         (SessionOver("x"), "UNAUTHENTICATED"),
         (StoreUnavailable("x"), "STORE_UNAVAILABLE"),
+        (StoreReplaced(), "STORE_UNAVAILABLE"),
+        (Overloaded("x"), "OVERLOADED"),
         (NumbersExhausted("x"), None),
         (Rejected(), None),
         (KeyError("secret"), None),
@@ -89,7 +91,7 @@ def test_only_errors_that_clients_may_see_have_a_code(error: Exception | None, c
 
 
 async def test_an_unavailable_store_fails_only_the_fields_that_need_it() -> None:
-    graph = await Graph.open("unix:///nowhere/store.sock")
+    graph = await open_graph("unix:///nowhere/store.sock")
     try:
         result = await schema.execute(
             '{ __typename user(by: {login: "alice"}) { id } }', context_value=Context(graph, None, issue_token)

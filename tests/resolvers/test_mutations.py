@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from graph import Graph
 from graph.model import User
 from resolvers import ids
 from tests.conftest import CHEAP
 from tests.resolvers.conftest import PASSWORD, Answer, World, post_id, user_id
+from tests.support.graphs import open_graph
 
 FOLLOW = """mutation ($ids: [ID!]!) { follow(input: {userIds: $ids}) {
     results { userId outcome user { login relationship { state } } }
@@ -312,7 +312,7 @@ async def test_no_ids_and_too_many_ids_write_nothing(world: World) -> None:
 
 async def test_over_the_limit_of_follows(store_url: str) -> None:
     """No user is followed, which each outcome and a user error report."""
-    graph = await Graph.open(store_url, replace(CHEAP, max_following=2))
+    graph = await open_graph(store_url, replace(CHEAP, max_following=2))
     try:
         world = World(graph)
         alice, *others = await world.users("alice", "bob", "carol", "dave")

@@ -12,7 +12,7 @@ from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, PostAdded
 from graph.log.events import Followed, PostPublished, ProfileChanged, SessionsEnded
 from graph.model import Post
 from tests.graph.feed.watching import CHECKPOINT_SECONDS, blocked, numbers, watching
-from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts, reached
+from tests.support.graph_worlds import PATIENCE, append_events, background, befriend, people, posts, reached
 
 
 async def test_a_stream_begins_with_a_checkpoint(graph: Graph, feed: Feed) -> None:
@@ -92,7 +92,7 @@ async def test_a_stream_without_updates_gets_checkpoints_while_the_log_is_busy(g
 
     async def chatter() -> None:
         while True:
-            await graph.log.append([ProfileChanged(bob, "b")])
+            await append_events(graph, [ProfileChanged(bob, "b")])
             await asyncio.sleep(CHECKPOINT_SECONDS / 10)
 
     async with watching(feed, alice) as watcher, background(chatter()), asyncio.timeout(10 * CHECKPOINT_SECONDS):
@@ -105,7 +105,7 @@ async def test_an_unprojected_post_is_streamed(graph: Graph, feed: Feed) -> None
     await befriend(graph, alice, bob)
     start = await graph.log.last()
     async with watching(feed, alice) as watcher:
-        [event] = await graph.log.append([PostPublished(bob, "hi", "web", 1.0, 2.0)])
+        [event] = await append_events(graph, [PostPublished(bob, "hi", "web", 1.0, 2.0)])
         [live] = await watcher.take(1)
     async with watching(feed, alice, start) as watcher:
         [replayed] = await watcher.take(1)
@@ -121,7 +121,7 @@ async def test_an_unprojected_follow_is_applied(graph: Graph, feed: Feed) -> Non
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, carol)
     await graph.worker().drain()
-    await graph.log.append([Followed(alice, bob)])
+    await append_events(graph, [Followed(alice, bob)])
     await graph.follows.unfollow(alice, [carol])
 
     async with watching(feed, alice) as watcher:
@@ -207,7 +207,7 @@ async def test_a_session_with_an_unprojected_log_out_gets_no_stream(graph: Graph
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     await graph.worker().drain()
-    await graph.log.append([SessionsEnded(alice, [session.id])])
+    await append_events(graph, [SessionsEnded(alice, [session.id])])
 
     with pytest.raises(SessionOver):
         async with watching(feed, alice, session=session.id) as watcher:
@@ -218,6 +218,6 @@ async def test_an_unprojected_log_out_ends_a_live_stream(graph: Graph, feed: Fee
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
     async with watching(feed, alice, session=session.id) as watcher:
-        await graph.log.append([SessionsEnded(alice, [session.id])])
+        await append_events(graph, [SessionsEnded(alice, [session.id])])
         with pytest.raises(SessionOver):
             await watcher.take(1)

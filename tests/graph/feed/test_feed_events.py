@@ -15,7 +15,7 @@ from graph.log.events import PermissionRevoked
 from graph.log.numbers import entry_id
 from graph.model import Permission
 from tests.graph.feed.watching import Watcher, feed_of, following, numbers
-from tests.support.graph_worlds import Open, befriend, people, posts, reached
+from tests.support.graph_worlds import Open, append_events, archive_log, befriend, people, posts, reached
 from tests.support.stores import Stop, sends
 
 
@@ -74,6 +74,7 @@ async def test_a_replayed_deletion_matches_every_keyword_and_box(graph: Graph, a
     for post in (rain, sun):
         await graph.posts.delete(alice, post)
     await graph.worker().drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     for filter_ in (EventFilter.of(keywords=["Rain berlin"]), EventFilter.of(within=Box(0, 0, 1, 1))):
         async with feed_of(elsewhere) as feed, following(feed, filter_, start) as watcher:
@@ -97,7 +98,7 @@ async def test_a_stream_does_not_wait_for_lost_entries(
         feed._reader.start()
         await stop.reached.wait()
         [lost] = await posts(graph, alice, "rain")
-        stream = feed.events(EventFilter.of(keywords=["rain"]))
+        stream = feed.events(None, EventFilter.of(keywords=["rain"]))
         watcher = Watcher(stream)
         assert isinstance(await watcher.next(), Checkpoint)
         step = asyncio.ensure_future(watcher.next())
@@ -157,9 +158,9 @@ async def test_a_firehose_requires_the_permission_of_a_viewer(graph: Graph, feed
     [alice] = await people(graph, "alice")
     everything = EventFilter.of(firehose=True, kinds=[EventKind.POST_PUBLISHED])
     with pytest.raises(NotPermitted):
-        feed.events(everything)
+        feed.events(None, everything)
     with pytest.raises(NotPermitted):
-        await anext(feed.events(everything, viewer=alice))
+        await anext(feed.events(alice, everything))
     await graph.users.grant(alice, Permission.FIREHOSE)
     async with following(feed, everything, viewer=alice) as watcher:
         written = await posts(graph, alice, "everything")
@@ -176,7 +177,7 @@ async def test_a_revoked_permission_ends_the_firehose(graph: Graph, feed: Feed) 
         following(feed, everything, viewer=alice) as revoked,
         following(feed, everything, viewer=bob) as kept,
     ):
-        await graph.log.append([PermissionRevoked(alice, Permission.FIREHOSE)])
+        await append_events(graph, [PermissionRevoked(alice, Permission.FIREHOSE)])
         with pytest.raises(NotPermitted):
             await revoked.take(1)
         written = await posts(graph, bob, "still here")

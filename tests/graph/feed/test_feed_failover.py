@@ -9,8 +9,9 @@ from graph import Graph
 from graph.feed.feed import Feed
 from graph.feed.updates import Gap, GapReason
 from graph.log.events import PostPublished
+from graph.model import number_at
 from tests.graph.feed.watching import numbers, watching
-from tests.support.graph_worlds import PATIENCE, Open, befriend, people, posts
+from tests.support.graph_worlds import PATIENCE, Open, append_events, befriend, people, posts
 
 
 async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
@@ -22,8 +23,8 @@ async def test_new_numbers_are_above_those_that_were_streamed_before_a_failover(
     before = await raw.dump("{log}")
     assert before is not None
     async with watching(feed, alice) as watcher:
-        ahead = datetime.now(UTC) + timedelta(seconds=30)
-        [lost] = await other.log.append([PostPublished(alice, "lost")], times=[ahead])
+        other.log.seen = number_at(datetime.now(UTC) + timedelta(seconds=30))
+        [lost] = await append_events(other, [PostPublished(alice, "lost")])
         assert numbers(await watcher.take(1)) == [lost.number]
         await raw.restore("{log}", 0, before, replace=True)
 

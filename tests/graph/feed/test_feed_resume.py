@@ -13,7 +13,19 @@ from graph.log.events import Followed, PostDeleted, PostPublished, ProfileChange
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
 from tests.graph.feed.watching import CHECKPOINT_SECONDS, Watcher, feed_of, numbers, watching
-from tests.support.graph_worlds import PATIENCE, Open, background, befriend, cached, home, many_posts, people, posts
+from tests.support.graph_worlds import (
+    PATIENCE,
+    Open,
+    append_events,
+    archive_log,
+    background,
+    befriend,
+    cached,
+    home,
+    many_posts,
+    people,
+    posts,
+)
 from tests.support.stores import Fault, Stop, sends
 
 
@@ -97,6 +109,7 @@ async def test_the_replay_contains_deletions_but_no_deleted_posts(graph: Graph, 
     async with watching(feed, alice, start) as watcher:
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
     await graph.worker().drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
     async with watching(feed, alice, start) as watcher:
         assert numbers(await watcher.until(deleted)) == [kept, deleted]
@@ -108,9 +121,9 @@ async def test_a_cursor_ahead_of_the_reader_misses_no_follow(graph: Graph, anoth
     alice, bob = await people(graph, "alice", "bob")
     async with feed_of(lagging) as feed, watching(feed, bob):
         stop = Stop(lagging.store, sends("XREAD"), after=True)
-        await graph.log.append([ProfileChanged(bob, "b")])
+        await append_events(graph, [ProfileChanged(bob, "b")])
         await stop.reached.wait()
-        [follow, _] = await graph.log.append([Followed(alice, bob), ProfileChanged(bob, "B")])
+        [follow, _] = await append_events(graph, [Followed(alice, bob), ProfileChanged(bob, "B")])
 
         async with watching(feed, alice, await graph.log.last()) as watcher:
             stop.resume()
@@ -129,6 +142,7 @@ async def test_a_cursor_older_than_the_retention_gets_a_gap(another: Open) -> No
     await posts(graph, bob, "lost")
     worker = graph.worker()
     end = await worker.drain()
+    await archive_log(graph)
     await graph.housekeeping.tidy()
 
     async with feed_of(graph) as feed:
@@ -308,7 +322,7 @@ async def test_a_burst_cuts_off_no_active_client(graph: Graph, feed: Feed, monke
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     async with watching(feed, alice) as watcher:
-        events = await graph.log.append([PostPublished(bob, f"{n}") for n in range(300)])
+        events = await append_events(graph, [PostPublished(bob, f"{n}") for n in range(300)])
         taken: list[PostAdded] = []
         while len(taken) < len(events):
             taken += await watcher.take(1)
@@ -365,8 +379,9 @@ async def test_a_page_refetched_after_a_follow_contains_all_streamed_posts(graph
     await cached(graph, alice)
     async with feed_of(reading) as feed, watching(feed, alice) as watcher:
         assert await watcher.silent()
-        committed = await graph.log.append(
-            [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)]
+        committed = await append_events(
+            graph,
+            [PostPublished(bob, "bob's"), PostPublished(carol, "new"), PostDeleted(carol, gone), Followed(alice, bob)],
         )
         updates = await watcher.take(3)
 

@@ -119,7 +119,7 @@ async def test_other_tasks_run_between_the_updates_of_a_replay(graph: Graph, fee
 
     beside = asyncio.create_task(others())
     streamed = []
-    async with aclosing(feed.events(EventFilter.of(users=[alice]), start)) as stream, asyncio.timeout(PATIENCE):
+    async with aclosing(feed.events(None, EventFilter.of(users=[alice]), start)) as stream, asyncio.timeout(PATIENCE):
         async for update in stream:
             streamed += [update.number] if isinstance(update, PostPublished) else []
             if len(streamed) == len(written):
@@ -136,7 +136,7 @@ async def test_stalled_replays_do_not_delay_others(graph: Graph, feed: Feed) -> 
     start = await graph.log.last()
     written = await many_posts(graph, alice, 400)
     chosen = EventFilter.of(users=[alice])
-    stalled = [feed.events(chosen, start, holder=f"{n % 3}") for n in range(20)]
+    stalled = [feed.events(None, chosen, start, holder=f"{n % 3}") for n in range(20)]
     for stream in stalled:
         for _ in range(150):
             await asyncio.wait_for(anext(stream), PATIENCE)

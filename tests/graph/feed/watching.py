@@ -67,7 +67,7 @@ async def following(
     holder: str | None = None,
 ) -> AsyncIterator[Watcher]:
     """Subscribe to filtered events and take the first checkpoint. Without `after`, the subscription is live."""
-    async with _begun(feed.events(filter_, after, viewer, session, holder=holder), after) as watcher:
+    async with _begun(feed.events(viewer, filter_, after, session, holder=holder), after) as watcher:
         yield watcher
 
 
