@@ -1,0 +1,124 @@
+"""The content of the store that events determine, by the user who owns it.
+
+Content is built by `graph.fold.fold`, one event at a time and in any order, and `graph.fold.stored` returns it as keys.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from graph.log.events import PostPublished
+
+
+class Part(Enum):
+    """The parts of a user's content. They are derived from different events and can be folded separately."""
+
+    ACCOUNT = "account"
+    """Profile, permissions and login."""
+
+    FOLLOWING = "following"
+    FOLLOWERS = "followers"
+
+    POSTS = "posts"
+    """Live posts and deletions."""
+
+
+@dataclass(slots=True)
+class Account:
+    """A user's profile, permissions and login.
+
+    `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
+    of the last change of each permission, negative if it was revoked. Only a user whose sign-up is valid has a `login`.
+    """
+
+    fields: dict[str, tuple[int, str]] = field(default_factory=dict)
+    permissions: dict[str, int] = field(default_factory=dict)
+    login: str | None = None
+    nonce: str = ""
+    secret: str = ""
+
+    def set_field(self, name: str, value: str, number: int) -> None:
+        """Set a field, unless an event with a higher number has set it."""
+        held = self.fields.get(name)
+        if held is None or number > held[0]:
+            self.fields[name] = (number, value)
+
+    def set_permission(self, permission: str, number: int) -> None:
+        """Set a permission to an event's number, negative for a revocation, unless a later event has set it."""
+        held = self.permissions.get(permission, 0)
+        if abs(number) > abs(held):
+            self.permissions[permission] = number
+
+
+@dataclass(slots=True)
+class VersionedSet:
+    """Members with the numbers that added them, and tombstones with the numbers that removed them.
+
+    The event with the highest number decides whether an element is a member or a tombstone.
+    """
+
+    members: dict[int, int] = field(default_factory=dict)
+    tombstones: dict[int, int] = field(default_factory=dict)
+
+    def add(self, element: int, number: int) -> None:
+        """Add an element, unless an event with a higher number has added or removed it."""
+        if number > self.version(element):
+            self.tombstones.pop(element, None)
+            self.members[element] = number
+
+    def remove(self, element: int, number: int) -> None:
+        """Replace an element by a tombstone, unless an event with a higher number has added or removed it."""
+        if number > self.version(element):
+            self.members.pop(element, None)
+            self.tombstones[element] = number
+
+    def version(self, element: int) -> int:
+        """Return the number of the event that last changed an element, 0 if there is none."""
+        return self.members.get(element) or self.tombstones.get(element) or 0
+
+
+@dataclass(slots=True)
+class Posts:
+    """An author's live posts by id, and the lowest number of a deletion of each deleted post."""
+
+    live: dict[int, PostPublished] = field(default_factory=dict)
+    deleted: dict[int, int] = field(default_factory=dict)
+
+    def publish(self, post: int, body: PostPublished) -> None:
+        """Add a post, unless it is deleted."""
+        if post not in self.deleted:
+            self.live[post] = body
+
+    def delete(self, post: int, number: int) -> None:
+        """Replace a post by a tombstone. Of several deletions, the one with the lowest number counts."""
+        self.live.pop(post, None)
+        self.deleted[post] = min(number, self.deleted.get(post, number))
+
+
+class Content:
+    """The content that belongs to some users, or to all of them with `owners=None`, restricted to some parts.
+
+    Events of other users and other parts change nothing, so a large graph can be folded in chunks of owners.
+    `secrets` has the password hash of each user with valid credentials, None for a user without a password: a sign-up
+    of a user who is not in it is void. `ended` has the sessions that must not exist; other sessions are not events.
+    """
+
+    def __init__(
+        self,
+        owners: Collection[int] | None = None,
+        *,
+        secrets: Mapping[int, str | None] | None = None,
+        parts: Collection[Part] = tuple(Part),
+    ) -> None:
+        self.secrets = secrets or {}
+        self.accounts: dict[int, Account] = {}
+        self.following: dict[int, VersionedSet] = {}
+        self.followers: dict[int, VersionedSet] = {}
+        self.posts: dict[int, Posts] = {}
+        self.ended: dict[int, set[str]] = {}
+        self._owners = None if owners is None else frozenset(owners)
+        self._parts = frozenset(parts)
+
+    def owns(self, part: Part, user: int) -> bool:
+        """Return whether this part of a user's content belongs to the content."""
+        return part in self._parts and (self._owners is None or user in self._owners)

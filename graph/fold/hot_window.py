@@ -1,0 +1,42 @@
+"""The canonical hot window: which of an author's posts belong in the store, and which in the archive only.
+
+The window holds an author's newest posts, without old ones. The newest few stay regardless of their age, so that a page
+of a quiet author needs no query. A store may hold more posts than the window until they are cut.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from graph.model import number_at
+from graph.tuning import Tuning
+
+
+@dataclass(frozen=True, slots=True)
+class HotLimits:
+    """The limits of the window: at most `posts`, those from number `oldest` on, and the newest `newest` of any age."""
+
+    posts: int
+    newest: int
+    oldest: int
+
+    @classmethod
+    def of(cls, tuning: Tuning, now: datetime) -> "HotLimits":
+        """Return the window at a time."""
+        return cls(tuning.hot_posts, min(tuning.hot_newest, tuning.hot_posts), max(0, number_at(now - tuning.hot_age)))
+
+
+def floor(posts: Sequence[int], limits: HotLimits) -> int:
+    """Return an author's archive floor: the newest post that is not in the window, 0 if all are in it.
+
+    `posts` are the author's newest live posts, newest first, at least one more than the window may hold. O(n).
+    """
+    for place, post in enumerate(posts):
+        if place >= limits.posts or (place >= limits.newest and post < limits.oldest):
+            return post
+    return 0
+
+
+def cold(posts: Iterable[int], floor: int) -> int:
+    """Return the number of live posts up to and including the archive floor. O(n)."""
+    return sum(post <= floor for post in posts)

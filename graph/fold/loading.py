@@ -1,0 +1,213 @@
+"""Reads the events of a chunk of users from the archive and folds them, in batches of bounded size.
+
+An author with many posts is read down to the floor of the hot window only, with a count of the posts below. A user with
+many follows or followers is read page by page.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from graph.archive.rows import EventRow
+from graph.fold.content import Content, Part
+from graph.fold.fold import fold
+from graph.fold.hot_window import HotLimits, floor
+from graph.log.events import (
+    Event,
+    Followed,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    ProfileChanged,
+    Unfollowed,
+    UserCreated,
+    decode,
+)
+from graph.model import MAX_NUMBER
+from graph.paging import Window
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+T = TypeVar("T")
+
+Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[list[EventRow]]]
+"""`Archive.by_actor` or `Archive.by_subject`."""
+
+ROWS = 10_000
+AUTHORS = 200
+ACCOUNT_KINDS = tuple(kind.__name__ for kind in (UserCreated, ProfileChanged, PermissionGranted, PermissionRevoked))
+FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
+DELETION_KINDS = (PostDeleted.__name__,)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Folded content of some users, and what is needed to store it.
+
+    `floors` and `cold` are the archive floors of authors and their numbers of posts up to the floor. If the batch is
+    one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages hold. `events`
+    is the number of events in the batch, and `damaged` the numbers of rows that could not be decoded.
+    """
+
+    content: Content
+    floors: Mapping[int, int] = field(default_factory=dict)
+    cold: Mapping[int, int] = field(default_factory=dict)
+    is_page: bool = False
+    events: int = 0
+    damaged: list[int] = field(default_factory=list)
+
+    def add(self, rows: Iterable[EventRow]) -> None:
+        """Fold rows into the content. Rows without a body are skipped: SQL refused it, or the post was deleted."""
+        fold(self.content, self._decoded(rows))
+
+    def _decoded(self, rows: Iterable[EventRow]) -> Iterator[Event]:
+        for row in rows:
+            self.events += 1
+            try:
+                yield decode(*row)
+            except ValueError:
+                self.damaged.append(row.number)
+
+
+class Loading:
+    """Reads and folds what the store holds of users. Deletions up to `tombstones_after` are left out.
+
+    A query reads at most about `rows` rows.
+    """
+
+    def __init__(
+        self, archive: "Archive", limits: HotLimits, tombstones_after: int, *, rows: int = ROWS, authors: int = AUTHORS
+    ) -> None:
+        self._archive = archive
+        self._limits = limits
+        self._tombstones_after = tombstones_after
+        self._rows = rows
+        self._authors = authors
+
+    async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the content of users in batches, which together hold every key of theirs."""
+        for read in (self.accounts, self.following, self.followers, self.posts):
+            async for batch in read(users):
+                yield batch
+
+    async def accounts(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the profiles and logins of users. Users without credentials have none."""
+        credentials = await self._archive.credentials(users)
+        secrets = {user: credential.hash for user, credential in credentials.items()}
+        batch = Batch(Content(users, secrets=secrets, parts=[Part.ACCOUNT]))
+        async for _, rows, _ in self._pages(self._archive.by_actor, users, ACCOUNT_KINDS):
+            batch.add(rows)
+        yield batch
+
+    async def following(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the users whom users follow."""
+        async for owners, rows, is_page in self._pages(self._archive.by_actor, users, FOLLOW_KINDS):
+            yield folded(owners, Part.FOLLOWING, rows, is_page=is_page)
+
+    async def followers(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the followers of users. Their events are not counted: those of `following` are the same events."""
+        async for owners, rows, is_page in self._pages(self._archive.by_subject, users, FOLLOW_KINDS):
+            batch = folded(owners, Part.FOLLOWERS, rows, is_page=is_page)
+            batch.events = 0
+            yield batch
+
+    async def posts(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the hot posts of authors with their floors and counts, and the deletions."""
+        for some in chunks(authors, self._authors):
+            newest = await self._newest(some, self._limits.newest + 1)
+            active = [author for author, rows in newest.items() if self._is_cut_short(rows)]
+            yield await self._timelines({author: rows for author, rows in newest.items() if author not in active})
+            for few in chunks(active, max(1, self._rows // (self._limits.posts + 1))):
+                yield await self._timelines(await self._newest(few, self._limits.posts + 1))
+            async for batch in self._deletions(some):
+                yield batch
+
+    async def _newest(self, authors: Sequence[int], most: int) -> dict[int, list[EventRow]]:
+        rows = await self._archive.post_rows([(author, Window(most, forward=True)) for author in authors])
+        return dict(zip(authors, rows, strict=True))
+
+    def _is_cut_short(self, newest: Sequence[EventRow]) -> bool:
+        """Return True if the hot window may hold more posts than the first read returned."""
+        is_full = len(newest) > self._limits.newest
+        return is_full and self._limits.posts > self._limits.newest and newest[-1].number >= self._limits.oldest
+
+    async def _timelines(self, posts: Mapping[int, Sequence[EventRow]]) -> Batch:
+        """Return the hot posts among the newest posts of authors, and count the others."""
+        floors = {author: floor([row.number for row in rows], self._limits) for author, rows in posts.items()}
+        cut = [(author, bottom) for author, bottom in floors.items() if bottom]
+        counts, _ = await self._archive.post_counts(cut) if cut else ([], 0)
+        cold = {author: count for (author, _), count in zip(cut, counts, strict=True)}
+        batch = Batch(Content(posts, parts=[Part.POSTS]), floors, cold, events=sum(counts))
+        for author, rows in posts.items():
+            batch.add(row for row in rows if row.number > floors[author])
+        return batch
+
+    async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the deletions whose tombstones are still kept. The lowest deletion of a post decides."""
+        pages = self._pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
+        async for owners, rows, _ in pages:
+            deleted = sorted({row.subject for row in rows if row.subject is not None})
+            batch = Batch(Content(owners, parts=[Part.POSTS]))
+            for posts in chunks(deleted, self._authors):
+                async for _, all_deletions, _ in self._pages(self._archive.by_subject, posts, DELETION_KINDS):
+                    batch.add(all_deletions)
+            yield batch
+
+    async def _pages(
+        self, read: Read, owners: Sequence[int], kinds: Sequence[str], after: int = 0
+    ) -> AsyncIterator[tuple[Sequence[int], list[EventRow], bool]]:
+        """Yield owners, rows of theirs above `after`, and whether the rows are one of several pages of one owner.
+
+        If the owners have too many rows for one query, they are split. The rows of one owner ascend across the pages.
+        """
+        rows = await read(owners, kinds, after, self._rows)
+        if len(rows) < self._rows:
+            yield owners, rows, False
+            return
+        if len(owners) > 1:
+            middle = len(owners) // 2
+            for part in (owners[:middle], owners[middle:]):
+                async for page in self._pages(read, part, kinds, after):
+                    yield page
+            return
+        async for rows in pages_of_one(read, owners[0], kinds, after, self._rows):
+            yield owners, rows, True
+
+
+async def pages_of_one(
+    read: Read, owner: int, kinds: Sequence[str], after: int, size: int
+) -> AsyncIterator[list[EventRow]]:
+    """Yield the rows of one owner in pages that ascend by number.
+
+    Each kind is read by itself, in the order of its index, because a query for several kinds sorts all their rows.
+    """
+    held: dict[str, list[EventRow]] = {kind: [] for kind in kinds}
+    reached = dict.fromkeys(kinds, after)
+    unread = set(kinds)
+    while unread or any(held.values()):
+        for kind in kinds:
+            if kind in unread and not held[kind]:
+                held[kind] = await read([owner], [kind], reached[kind], size)
+                if len(held[kind]) < size:
+                    unread.remove(kind)
+                else:
+                    reached[kind] = held[kind][-1].number
+        upto = min((reached[kind] for kind in unread), default=MAX_NUMBER)
+        page = sorted(row for rows in held.values() for row in rows if row.number <= upto)
+        held = {kind: [row for row in rows if row.number > upto] for kind, rows in held.items()}
+        if page:
+            yield page
+
+
+def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> Batch:
+    """Return a batch with one part of the content of owners."""
+    batch = Batch(Content(owners, parts=[part]), is_page=is_page)
+    batch.add(rows)
+    return batch
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in chunks of at most this size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

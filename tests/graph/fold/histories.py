@@ -1,0 +1,84 @@
+"""Random histories of a small graph, as the events that its log would hold."""
+
+from hypothesis import strategies as st
+
+from graph.log.events import (
+    Event,
+    EventBody,
+    Followed,
+    PermissionGranted,
+    PermissionRevoked,
+    PostDeleted,
+    PostPublished,
+    ProfileChanged,
+    SessionsEnded,
+    Unfollowed,
+    UserCreated,
+)
+from graph.model import Permission
+
+USERS = 4
+STEP = 1 << 12
+NAMES = st.sampled_from(["", "a", "é", "name with spaces", "0"])
+
+
+def user_id(place: int) -> int:
+    """Return the id of the user with this place."""
+    return (place + 1) * STEP
+
+
+@st.composite
+def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
+    """Return sign-ups of four users, then up to `most` events of theirs, in the order of their numbers.
+
+    A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed.
+    """
+    events = [
+        Event(user_id(place), UserCreated(f"user{place}", draw(NAMES), f"nonce{place}", draw(NAMES)))
+        for place in range(USERS)
+    ]
+    posts: list[tuple[int, int]] = []
+    for index in range(draw(st.integers(0, most))):
+        number = user_id(USERS + index) + draw(st.integers(0, 3))
+        body = draw(_bodies(posts))
+        if isinstance(body, PostPublished):
+            posts.append((body.author, number))
+        events.append(Event(number, body))
+    return events
+
+
+@st.composite
+def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
+    user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
+    kinds = ["profile", "grant", "revoke", "sessions", "post", "post", "follow", "follow", "unfollow"]
+    kind = draw(st.sampled_from(kinds + ["delete", "delete"] * bool(posts)))
+    if kind == "profile":
+        name = draw(st.none() | NAMES)
+        return ProfileChanged(user, name, draw(NAMES if name is None else st.none() | NAMES))
+    if kind == "grant":
+        return PermissionGranted(user, Permission.FIREHOSE.value)
+    if kind == "revoke":
+        return PermissionRevoked(user, Permission.FIREHOSE.value)
+    if kind == "sessions":
+        return SessionsEnded(user, [f"session{draw(st.integers(0, 2))}"])
+    if kind == "post":
+        located = draw(st.booleans())
+        latitude, longitude = (draw(st.sampled_from([0.0, -12.25, 89.9999])), 1e-07) if located else (None, None)
+        mentions = tuple(draw(st.lists(st.just(other), max_size=1)))
+        return PostPublished(user, draw(NAMES), draw(st.none() | NAMES), latitude, longitude, mentions=mentions)
+    if kind == "delete":
+        return PostDeleted(*draw(st.sampled_from(posts)))
+    return Followed(user, other) if kind == "follow" else Unfollowed(user, other)
+
+
+@st.composite
+def shuffled(draw: st.DrawFn, events: list[Event]) -> list[list[Event]]:
+    """Return the events in a random order, some twice, split into batches."""
+    twice = draw(st.lists(st.sampled_from(events), max_size=len(events)))
+    order = draw(st.permutations([*events, *twice]))
+    batches: list[list[Event]] = [[]]
+    for event in order:
+        if draw(st.booleans()):
+            batches.append([])
+        batches[-1].append(event)
+    return batches
