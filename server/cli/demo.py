@@ -11,6 +11,7 @@ from server.cli.seed import seed_with_progress
 from server.cli.stores import run, store_of
 from server.cli.token import issue_token
 from server.demo.people import PASSWORD, SEVEN
+from server.lifespan import ArchiveUse
 from server.process.start import start_safely
 from server.seeding.load import demo_source
 from server.serving import bind, serve_here
@@ -32,7 +33,7 @@ def serve_demo(port: int, data: Path | None) -> None:
     start_safely(settings, print_warning, HOST)
     listening = bind(HOST, port)
     with store_of(settings):
-        token = run(settings, lambda graph: _prepare(graph, settings))
+        token = run(settings, lambda graph: _prepare(graph, settings), ArchiveUse.REBUILD)
         app = create_app(settings, demo_login=VIEWER)
         introduce(listening.getsockname()[1], token, settings)
         serve_here(app, listening, settings)

@@ -1,32 +1,42 @@
-"""Seeding: load generated or imported data into an empty store, through the same log and projections as the API.
+"""Seeding: write generated or imported data into an unused archive in bulk, and rebuild an empty store from it.
 
-An interrupted seeding resumes where it stopped when it is started again. A complete one is not repeated, and a store
-that holds anything else is not changed.
+The archive keeps a note of what is seeded. An interrupted seeding resumes where it stopped when it is started again. A
+complete one is not repeated, and a store or archive that holds anything else is not changed.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
-from graph import Graph
-from graph.errors import OutOfStep
+from graph import Graph, keys
+from graph.archive.event_rows import event_row
+from graph.archive.rows import ArchiveState, Credential, EventRow, Overtaken
+from graph.errors import RebuildRefused
 from graph.log.events import Event, UserCreated
 from graph.model import number_at, time_of
+from graph.rebuild.reservation import Reservation, reserve
 from server.demo.people import PASSWORD, PEOPLE, POSTS, SEVEN, demo_world
 
 BATCH = 5000
 DEMO = "the demo world"
 
-Advance = Callable[[int, int], None]
-"""Called with the number of loaded events and the total. The first call reports the events loaded by an earlier run."""
+WRITING, FILLING = "Writing events", "Filling the store"
+
+Advance = Callable[[str, int, int], None]
+"""Called with the step, WRITING events or FILLING the store with users, with the number done and the total.
+
+The first call reports the events that an earlier run wrote.
+"""
 
 
 class SeedRefused(Exception):
-    """The store cannot be seeded. The message gives the reason in one sentence."""
+    """The store or the archive cannot be seeded. The message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The store's note of a seeding: the data, the base time as a log number, and whether it is complete."""
+    """The archive's note of a seeding: the data, the base time as a log number, and whether all events are written."""
 
     what: str
     version: str
@@ -65,6 +75,13 @@ class Note:
         return cls(what, version, base, complete)
 
 
+class Batch(NamedTuple):
+    """Events as rows of the archive, and the credentials of the users who sign up."""
+
+    rows: list[EventRow]
+    credentials: list[Credential]
+
+
 def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     """Return the demo world, or a small part of it, as a source."""
     return Source(
@@ -78,88 +95,104 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
 
 
 async def holds_demo(graph: Graph) -> bool:
-    """Return whether the store holds the demo world, whose users have a public password. One round trip."""
-    text = await graph.imports.note()
+    """Return whether the archive holds the demo world, whose users have a public password. One query."""
+    text = (await graph.archive.state()).note
     return text is not None and Note.read(text).what.startswith(DEMO)
 
 
-async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:
-    """Seed a store, and project every event. Return False if the store already held the same data.
+async def check_complete(graph: Graph) -> None:
+    """Raise SeedRefused if the archive holds an unfinished seeding. One query."""
+    text = (await graph.archive.state()).note
+    note = None if text is None else Note.read(text)
+    if note and not note.complete:
+        raise SeedRefused(
+            f"The archive holds {note.what}, not yet complete. Run the same `fanline seed` command again."
+        )
 
-    The base time is now, or the time at which the seeding first began. Memory holds three batches of 5,000 events, and
-    the data of the source. Raises SeedRefused if the store holds anything else, or if another client writes to it in
-    the meantime.
+
+async def load(graph: Graph, source: Source, advance: Advance | None = None, now: datetime | None = None) -> bool:
+    """Seed an empty store and an unused archive. Return False if they already hold the same data.
+
+    The base time is now, or the time at which the seeding first began. Memory holds three batches of 5,000 events, the
+    data of the source, and what a rebuild needs. Raises SeedRefused if the store or the archive holds anything else, or
+    if another process takes over, and WrongArchive if the store was lost after the seeding.
     """
-    note = await begin(graph, source, now or datetime.now(UTC))
-    if note.complete:
+    state = await graph.archive.state()
+    note = check(state, source)
+    if note and note.complete and await graph.store.run("GET", keys.REBUILD) is None:
+        await graph.binding.check()
         return False
-    secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
-    total = await asyncio.to_thread(source.count) if advance else 0
-    last, done, started = await graph.log.last(), 0, False
-    if last >= note.base:
-        raise store_written_to(source)
-    in_place = last == 0
-    async with aclosing(prefetched(batches(source.events(time_of(note.base))))) as made:
-        async for batch in made:
-            if batch[-1].number >= last:
-                if not in_place and batch[-1].number != last:
-                    break
-                if advance and not started:
-                    advance(done, total)
-                started = True
-                last = await load_batch(graph, source, batch, secrets)
-                in_place = last == batch[-1].number
-            done += len(batch)
-            if advance and in_place:
-                advance(done, total)
-            if last >= note.base:
-                break
-    if not in_place:
-        raise store_written_to(source)
-    await graph.imports.end(Note(note.what, note.version, note.base, complete=True).written())
+    if await graph.log.last():
+        raise SeedRefused("The store already holds users; only an empty store can be seeded.")
+    try:
+        reservation = await reserve(graph.store, graph.archive, unused_only=note is None)
+        if note is None:
+            note = new_note(source, now or datetime.now(UTC))
+            await graph.archive.set_note(note.written())
+        if not note.complete:
+            await write(graph, source, note, reservation, advance)
+            await graph.archive.set_note(replace(note, complete=True).written())
+        await graph.rebuild().fill(reservation, advance and partial(advance, FILLING))
+    except (Overtaken, RebuildRefused) as error:
+        raise SeedRefused(f"{source.what[:1].upper()}{source.what[1:]} cannot be seeded: {error}") from error
+    finally:
+        graph.binding.forget()
     return True
 
 
-async def begin(graph: Graph, source: Source, now: datetime) -> Note:
-    """Return the note of this seeding, and write it if it is missing. Raises SeedRefused if the store is not empty."""
-    text = await graph.imports.note()
-    if text is None:
-        if await graph.log.last():
-            raise SeedRefused("The store already holds users; only an empty store can be seeded.")
-        base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
-        text = await graph.imports.begin(Note(source.what, source.version, number_at(base)).written())
-    note = Note.read(text)
+def check(state: ArchiveState, source: Source) -> Note | None:
+    """Return the note of this seeding, None if it has not begun. Raises SeedRefused if the archive holds other data."""
+    if state.note is None:
+        if state.watermark:
+            raise SeedRefused("The archive already holds events; only an unused archive can be seeded.")
+        return None
+    note = Note.read(state.note)
     if (note.what, note.version) != (source.what, source.version):
         raise SeedRefused(
-            f"The store holds {note.what}{'' if note.complete else ', not yet complete'}; "
+            f"The archive holds {note.what}{'' if note.complete else ', not yet complete'}; "
             "only an empty store can be seeded with other data."
         )
     return note
 
 
-async def load_batch(graph: Graph, source: Source, batch: list[Event], secrets: dict[str, str]) -> int:
-    """Claim the logins of a batch and load its events. Return the last number in the log.
+def new_note(source: Source, now: datetime) -> Note:
+    """Return the note of a seeding that begins now. Numbers have milliseconds."""
+    base = (now - timedelta(microseconds=now.microsecond % 1000)).astimezone(UTC)
+    return Note(source.what, source.version, number_at(base))
 
-    The number is beyond the batch if another process seeds the same data and is ahead, or if another client has
-    written. Raises SeedRefused if a login is taken.
+
+async def write(
+    graph: Graph, source: Source, note: Note, reservation: Reservation, advance: Advance | None = None
+) -> None:
+    """Write the events that the archive lacks, with the password hashes. One transaction per 5,000 events.
+
+    Raises Overtaken if the archive is bound to another store meanwhile.
     """
-    people = [(event.number, event.body) for event in batch if isinstance(event.body, UserCreated)]
-    if people:
-        claims = [(person.login, person.nonce, secrets.get(person.login)) for _, person in people]
-        claimed = await graph.users.claim_many(claims)
-        taken = [one for one, fresh in zip(people, claimed, strict=True) if not fresh]
-        held = await graph.users.ids_of_logins([person.login for _, person in taken])
-        if any(holder != id for holder, (id, _) in zip(held, taken, strict=True)):
-            raise store_written_to(source)
-    try:
-        await graph.imports.add(batch)
-    except OutOfStep:
-        return await graph.log.last()
-    return batch[-1].number
+    secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
+    total = await asyncio.to_thread(source.count) if advance else 0
+    watermark, done, started = (await graph.archive.state()).watermark, 0, False
+    async with aclosing(prefetched(batches(source.events(time_of(note.base)), secrets))) as made:
+        async for batch in made:
+            upto = batch.rows[-1].number
+            if upto > watermark:
+                if advance and not started:
+                    advance(WRITING, done, total)
+                started = True
+                await graph.archive.append(
+                    batch.rows,
+                    batch.credentials,
+                    store=reservation.store_id,
+                    watermark=watermark,
+                    upto=upto,
+                )
+                watermark = upto
+            done += len(batch.rows)
+            if advance and started:
+                advance(WRITING, done, total)
 
 
-async def prefetched(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Event]]:
-    """Yield batches. A thread prepares the next one while the store processes the previous one."""
+async def prefetched(batches: Iterator[Batch]) -> AsyncGenerator[Batch]:
+    """Yield batches. A thread prepares the next one while the archive writes the previous one."""
     upcoming = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
     try:
         while batch := await upcoming:
@@ -169,15 +202,15 @@ async def prefetched(batches: Iterator[list[Event]]) -> AsyncGenerator[list[Even
         await asyncio.gather(upcoming, return_exceptions=True)
 
 
-def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+def batches(events: Iterable[Event], secrets: Mapping[str, str]) -> Iterator[Batch]:
     """Split events into batches, which depend only on the events, so a resumed seeding has the same batches."""
     iterator = iter(events)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch
-
-
-def store_written_to(source: Source) -> SeedRefused:
-    """Return the error for a store that another client has written to."""
-    return SeedRefused(
-        f"Another client wrote to the store before {source.what} was complete. Start over with an empty store."
-    )
+    while part := list(islice(iterator, BATCH)):
+        yield Batch(
+            [event_row(event) for event in part],
+            [
+                Credential(event.number, event.body.login, secrets.get(event.body.login), event.number)
+                for event in part
+                if isinstance(event.body, UserCreated)
+            ],
+        )

@@ -2,29 +2,33 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph import Graph
-from graph.errors import Rejected, StoreUnavailable
-from graph.model import number_at
+from graph.archive.archive import Archive
+from graph.errors import ArchiveUnavailable, GraphError, Rejected, StoreUnavailable
 from graph.store.commands import Command
 from server.demo.people import PASSWORD, SEVEN, demo_world
-from server.seeding.load import SeedRefused, demo_source, load
+from server.seeding.load import FILLING, WRITING, SeedRefused, check_complete, demo_source, holds_demo, load
 from server.seeding.sources import seed_source
-from tests.conftest import CHEAP
-from tests.support.graph_worlds import background, cached, counts_of, reached
-from tests.support.stores import InterceptedStore
+from tests.support.graph_worlds import PATIENCE, background, cached, counts_of, outcomes_of, reached
+from tests.support.graphs import CHEAP, archive_file, open_graph
+from tests.support.stores import HookedStore, InterceptedStore, Stop
 from tests.support.worlds import BASE, as_it_is, as_it_should_be, settle_small_world
 
+T = TypeVar("T")
+
+UNAVAILABLE = (StoreUnavailable, ArchiveUnavailable)
 SMALL = demo_source(people=16, posts=40)
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = pytest.mark.parametrize("base", [BASE, NOW], ids=["of long ago", "up to now"])
-"""Old events are only counted in the log; events of the last day are in it."""
+"""Tombstones and posts of long ago are not in the store."""
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ async def test_the_store_holds_the_world(graph: Graph) -> None:
 async def test_deleted_posts_stay_deleted(graph: Graph) -> None:
     world = await settle_small_world(graph, posts=900)
     gone = [post for post in (event.number for event in world.events) if post not in world.posts()]
-    assert not any(await graph.posts.get_many(gone))
+    assert not any(await graph.posts.get_many(None, gone))
 
 
 async def test_only_the_seven_can_log_in(graph: Graph) -> None:
@@ -63,68 +67,64 @@ async def test_nothing_is_seeded_twice(graph: Graph) -> None:
     assert await graph.log.last() == last
 
 
-async def test_progress_begins_at_zero_and_ends_at_a_total_that_never_changes(
-    graph: Graph, small_batches: None
-) -> None:
-    steps: list[tuple[int, int]] = []
-    await load(graph, SMALL, lambda done, total: steps.append((done, total)), BASE)
-    assert steps == sorted(steps)
-    assert steps[0][0] == 0
-    assert {total for _, total in steps} == {steps[-1][0]} == {SMALL.count()}
+async def test_progress_begins_at_zero_and_ends_at_totals_that_never_change(graph: Graph, small_batches: None) -> None:
+    steps: list[tuple[str, int, int]] = []
+    await load(graph, SMALL, lambda step, done, total: steps.append((step, done, total)), BASE)
+    for name, total in ((WRITING, SMALL.count()), (FILLING, 16)):
+        done = [count for step, count, of in steps if step == name]
+        assert done == sorted(done)
+        assert (done[0], done[-1]) == (0, total)
+        assert {of for step, _, of in steps if step == name} == {total}
+    assert steps == sorted(steps, reverse=True, key=lambda step: step[0])
 
 
 async def test_progress_of_a_second_seeding_begins_where_the_first_failed(graph: Graph, small_batches: None) -> None:
     """Otherwise the estimate of the remaining time would be wrong."""
-    failing = await failing_graph(graph.store.url, 30, before=True)
-    with pytest.raises(StoreUnavailable):
+    failing = await failing_graph(graph.store.url, 11, before=True)
+    with pytest.raises(UNAVAILABLE):
         await load(failing, SMALL, now=BASE)
     await failing.close()
-    steps: list[tuple[int, int]] = []
+    steps: list[tuple[str, int, int]] = []
 
-    await load(graph, SMALL, lambda done, total: steps.append((done, total)))
+    await load(graph, SMALL, lambda step, done, total: steps.append((step, done, total)))
 
-    assert steps[0][0] >= 60
-    assert steps[-1] == (SMALL.count(), SMALL.count())
+    assert steps[0][0] == WRITING
+    assert 60 <= steps[0][1] < SMALL.count()
+    assert (WRITING, SMALL.count(), SMALL.count()) in steps
 
 
 @AGES
-async def test_seeded_events_are_projected(graph: Graph, base: datetime) -> None:
-    """A worker finds nothing to do, although its consumer group existed before."""
-    await graph.worker().drain()
+async def test_seeded_events_are_projected_and_archived(graph: Graph, base: datetime) -> None:
+    """A worker finds nothing to do, and the log is empty."""
     await load(graph, SMALL, now=base)
-    assert await graph.log.watermark() == await graph.log.last()
+    assert await graph.log.watermark() == await graph.log.last() == (await graph.archive.state()).watermark
+    assert not await graph.log.end()
     before = graph.store.commands
     await graph.worker().drain()
-    assert graph.store.commands - before < 10
+    assert graph.store.commands - before <= 10
 
 
-@AGES
-async def test_a_worker_can_run_during_a_seeding(graph: Graph, small_batches: None, base: datetime) -> None:
-    """The worker projects the events that it finds in the log, and the world is the same."""
-    expected = as_it_should_be(demo_world(base, people=16, posts=40))
-    async with background(graph.worker().run()):
-        await load(graph, SMALL, now=base)
-        await reached(graph.log.watermark, await graph.log.last())
-    assert await as_it_is(graph, list(expected.users)) == expected
-    assert not await graph.dead_letters.oldest()
-
-
-@AGES
-async def test_clients_can_read_during_a_seeding(graph: Graph, small_batches: None, base: datetime) -> None:
-    """Home caches that are filled meanwhile lack later posts, and are deleted at the end."""
-    world = demo_world(base, people=16, posts=40)
-    for calls in range(20, 400, 40):
-        failing = await failing_graph(graph.store.url, calls, before=True)
-        try:
-            await load(failing, SMALL, now=base)
-        except StoreUnavailable:
-            await cached(graph, *world.people().values())
-        finally:
-            await failing.close()
-    assert await graph.log.last() == world.events[-1].number
-
-    expected = as_it_should_be(world)
-    assert await as_it_is(graph, list(expected.users)) == expected
+async def test_nothing_can_be_written_during_a_seeding(store_url: str, small_batches: None) -> None:
+    """A process that knows the former binding is refused until the store is complete, and home caches start anew."""
+    world = demo_world(BASE, people=16, posts=40)
+    seeding, writing = await open_graph(store_url, store=HookedStore), await open_graph(store_url)
+    alice = world.people()["alice"]
+    await writing.binding.check()
+    stop = Stop(seeding.store, lambda command: any(str(word).startswith("post:") for word in command))
+    try:
+        async with background(load(seeding, SMALL, now=BASE)) as task:
+            await asyncio.wait_for(stop.reached.wait(), PATIENCE)
+            with pytest.raises(StoreUnavailable):
+                await writing.posts.publish(alice, "too early")
+            await cached(writing, alice)
+            stop.resume()
+            assert await task
+        assert (await as_it_is(writing, ["alice"])).homes["alice"] == world.home(alice)
+        post = await writing.posts.publish(alice, "hello")
+        assert post.id > world.events[-1].number
+    finally:
+        await seeding.close()
+        await writing.close()
 
 
 async def test_events_after_a_seeding_have_higher_numbers(graph: Graph) -> None:
@@ -136,25 +136,52 @@ async def test_events_after_a_seeding_have_higher_numbers(graph: Graph) -> None:
     assert (await as_it_is(graph, ["alice"])).homes["alice"][0] == post.id
 
 
-class FailingStore(InterceptedStore):
-    """A store that fails from its n-th call on. The n-th call is applied or, with `before`, not sent."""
+class Calls:
+    """The calls to the store and the archive that a process makes before it fails.
 
-    calls_left = 10**9
-    before = True
+    The n-th call is applied or, with `before`, not sent.
+    """
+
+    def __init__(self, left: int, *, before: bool) -> None:
+        self.left = left
+        self.before = before
+
+    async def call(self, work: Callable[[], Awaitable[Any]], error: GraphError) -> Any:
+        self.left -= 1
+        if self.left > 0:
+            return await work()
+        if self.left == 0 and not self.before:
+            await work()
+        raise error
+
+
+class FailingStore(InterceptedStore):
+    """A store that fails with the calls of its process."""
+
+    calls = Calls(10**9, before=True)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
-        self.calls_left -= 1
-        if self.calls_left > 0:
-            return await super()._exchange(commands)
-        if self.calls_left == 0 and not self.before:
-            await super()._exchange(commands)
-        raise StoreUnavailable("a fault injected by the test")
+        exchange = super()._exchange
+        found: list[Any] = await self.calls.call(lambda: exchange(commands), StoreUnavailable("a fault of the test"))
+        return found
+
+
+class FailingArchive(Archive):
+    """An archive that fails with the calls of its process."""
+
+    calls = Calls(10**9, before=True)
+
+    async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        transaction = super()._transaction
+        found: T = await self.calls.call(lambda: transaction(work), ArchiveUnavailable("a fault of the test"))
+        return found
 
 
 async def failing_graph(url: str, calls: int, *, before: bool) -> Graph:
-    graph = await Graph.open(url, CHEAP, partial(FailingStore, single_slot=True))
+    archive = FailingArchive(f"sqlite:///{archive_file(url)}")
+    graph = await open_graph(url, CHEAP, partial(FailingStore, single_slot=True), archive)
     assert isinstance(graph.store, FailingStore)
-    graph.store.calls_left, graph.store.before = calls, before
+    graph.store.calls = archive.calls = Calls(calls, before=before)
     return graph
 
 
@@ -170,12 +197,12 @@ async def test_a_seeding_that_fails_at_any_call_is_completed_by_the_next(
         try:
             await load(failing, SMALL, now=base)
             break
-        except StoreUnavailable:
+        except UNAVAILABLE:
             calls += 1
         finally:
             await failing.close()
     assert calls > 10
-    graph = await Graph.open(store_url, CHEAP)
+    graph = await open_graph(store_url)
     expected = as_it_should_be(demo_world(base, people=16, posts=40))
     try:
         assert await as_it_is(graph, list(expected.users)) == expected
@@ -183,44 +210,39 @@ async def test_a_seeding_that_fails_at_any_call_is_completed_by_the_next(
         await graph.close()
 
 
-@AGES
-@pytest.mark.parametrize("calls", range(3, 49, 5))
-async def test_a_seeding_that_failed_once_gives_the_same_world(
-    graph: Graph, small_batches: None, calls: int, base: datetime
-) -> None:
-    """A worker that drains in between does not wait. The next seeding keeps the base time and is complete."""
-    expected = as_it_should_be(demo_world(base, people=16, posts=40))
+@pytest.mark.parametrize("calls", range(9, 31, 3))
+async def test_a_seeding_that_failed_once_gives_the_same_world(graph: Graph, small_batches: None, calls: int) -> None:
+    """The next seeding keeps the base time and is complete."""
     failing = await failing_graph(graph.store.url, calls, before=calls % 2 == 0)
-    with pytest.raises(StoreUnavailable):
-        await load(failing, SMALL, now=base)
+    with pytest.raises(UNAVAILABLE):
+        await load(failing, SMALL, now=BASE)
     await failing.close()
-    async with asyncio.timeout(5):
-        await graph.worker().drain()
+    expected = as_it_should_be(demo_world(BASE, people=16, posts=40))
     assert await load(graph, SMALL)
     assert await as_it_is(graph, list(expected.users)) == expected
 
 
 KILLED = """
 import asyncio, sys
-from graph import Graph
 from server.seeding.load import load
 from server.seeding.sources import seed_source
-from tests.support.stores import InterceptedStore
+from tests.support.graphs import open_graph
 
 async def main():
-    await load(await Graph.open(sys.argv[1]), seed_source(2000, 6000, 3))
+    await load(await open_graph(sys.argv[1]), seed_source(2000, 6000, 3))
 
 asyncio.run(main())
 """
 
 
-async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph) -> None:
+@pytest.mark.parametrize("moment", ["events", "users"])
+async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph, moment: str) -> None:
     """After SIGKILL and a second seeding, each user, post and follow exists once."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, graph.store.url)
-    await reached(graph.log.last, 1)
+    await reached(partial(archived, graph) if moment == "events" else partial(stored_keys, graph), 1, 60)
     process.kill()
     await process.wait()
-    assert await graph.log.last() < number_at(datetime.now(UTC) - timedelta(days=1))
+    assert not await graph.log.last()
     source = seed_source(2000, 6000, 3)
 
     assert await load(graph, source)
@@ -232,11 +254,21 @@ async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph) -> None:
     assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
 
 
-async def test_two_concurrent_seedings_make_one_world(store_url: str, small_batches: None) -> None:
-    """Two clients that seed one store at the same time append each event once."""
-    graphs = [await Graph.open(store_url, CHEAP) for _ in range(2)]
+async def archived(graph: Graph) -> int:
+    return (await graph.archive.state()).watermark
+
+
+async def stored_keys(graph: Graph) -> int:
+    return max(0, int(await graph.store.run("DBSIZE")) - 2)
+
+
+async def test_one_of_two_concurrent_seedings_can_be_refused(store_url: str, small_batches: None) -> None:
+    """At the latest, the next seeding is complete, and each event is in the archive once."""
+    graphs = [await open_graph(store_url) for _ in range(2)]
     try:
-        await asyncio.gather(*(load(graph, SMALL, now=BASE) for graph in graphs))
+        outcomes = await outcomes_of(*(load(graph, SMALL, now=BASE) for graph in graphs))
+        assert all(outcome is True or isinstance(outcome, SeedRefused) for outcome in outcomes)
+        assert await load(graphs[0], SMALL) == (True not in outcomes)
         expected = as_it_should_be(demo_world(BASE, people=16, posts=40))
         assert await as_it_is(graphs[0], list(expected.users)) == expected
     finally:
@@ -258,15 +290,33 @@ async def test_a_store_with_another_seeding_is_refused(graph: Graph) -> None:
         await load(graph, demo_source(people=17, posts=40))
 
 
-@pytest.mark.parametrize("calls", [12, 25])
-async def test_a_partly_seeded_store_with_other_events_is_refused(
-    graph: Graph, small_batches: None, calls: int
-) -> None:
-    """The remaining events could no longer have the numbers that the source gives them."""
+async def test_an_archive_with_other_events_is_refused(graph: Graph) -> None:
+    """Its store was lost. A seeding must not take its place."""
+    await graph.users.sign_up("somebody", "correct horse")
+    await graph.worker().drain()
+    await graph.archiver.work()
+    before = await graph.archive.state()
+    await graph.store.run("FLUSHALL")
+    with pytest.raises(SeedRefused, match="archive already holds events"):
+        await load(graph, SMALL)
+    assert await graph.archive.state() == before
+
+
+@pytest.mark.parametrize("calls", [9, 11])
+async def test_an_unfinished_seeding_is_not_served_or_replaced(graph: Graph, small_batches: None, calls: int) -> None:
     failing = await failing_graph(graph.store.url, calls, before=True)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(UNAVAILABLE):
         await load(failing, SMALL, now=BASE)
     await failing.close()
-    await graph.users.sign_up("somebody", "correct horse")
-    with pytest.raises(SeedRefused, match="Another client wrote"):
-        await load(graph, SMALL)
+    with pytest.raises(StoreUnavailable):
+        await graph.users.sign_up("somebody", "correct horse")
+    with pytest.raises(SeedRefused, match="not yet complete"):
+        await load(graph, demo_source(people=17, posts=40))
+    with pytest.raises(SeedRefused, match="not yet complete"):
+        await check_complete(graph)
+
+
+async def test_the_demo_is_recognised_by_the_note(graph: Graph) -> None:
+    assert not await holds_demo(graph)
+    await load(graph, SMALL, now=BASE)
+    assert await holds_demo(graph)

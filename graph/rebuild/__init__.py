@@ -1,0 +1,1 @@
+"""The rebuild: fills an empty store with what the archive holds."""

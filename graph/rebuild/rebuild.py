@@ -1,0 +1,160 @@
+"""The rebuild of a store from the archive.
+
+An empty store is reserved, filled with the content that the events in the archive determine, and opened. Each step can
+be repeated: a rebuild that was interrupted is run again, and starts over. Events that were not archived yet are lost
+with the former store; sessions, idempotency keys and home caches start anew.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import orjson
+
+from graph import keys
+from graph.errors import RebuildRefused
+from graph.fold.hot_window import HotLimits
+from graph.fold.loading import ROWS, Batch, Loading, chunks
+from graph.model import number_at
+from graph.rebuild.reservation import REPLACED, Reservation, complete, reserve
+from graph.rebuild.writes import KeyCommand, pulls, writes
+from graph.store.commands import Command, script
+from graph.store.store import Store
+from graph.tuning import Tuning
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+T = TypeVar("T")
+
+OnProgress = Callable[[int, int], None]
+"""Called with the number of rebuilt users and the number of all users."""
+
+USERS = 500
+COMMANDS_PER_TRIP = 10_000
+COMMANDS_PER_SCRIPT = 500
+
+
+@dataclass(slots=True)
+class RebuildReport:
+    """What a rebuild has written: numbers of users, live follows and live posts, archived ones included.
+
+    `events` is the number of events that they come from. `damaged` events could not be decoded and are left out.
+    """
+
+    users: int = 0
+    follows: int = 0
+    posts: int = 0
+    events: int = 0
+    damaged: int = 0
+    seconds: float = 0.0
+
+
+class Rebuild:
+    """Rebuilds a store from the archive, `users` users at a time. Memory is bounded by a few batches of `rows` rows."""
+
+    def __init__(
+        self, store: Store, archive: "Archive", tuning: Tuning, *, users: int = USERS, rows: int = ROWS
+    ) -> None:
+        self._store = store
+        self._archive = archive
+        self._tuning = tuning
+        self._users = users
+        self._rows = rows
+
+    async def run(self, on_progress: OnProgress | None = None) -> RebuildReport:
+        """Rebuild the store, and bind the archive and the store to each other.
+
+        Raises RebuildRefused if the store is not empty, the archive was never used, or another process interferes.
+        """
+        state = await self._archive.state()
+        if not state.watermark and state.store is None:
+            raise RebuildRefused("The archive holds no events, so there is nothing to rebuild.")
+        return await self.fill(await reserve(self._store, self._archive), on_progress)
+
+    async def fill(self, reservation: Reservation, on_progress: OnProgress | None = None) -> RebuildReport:
+        """Fill a reserved store and open it. Raises RebuildRefused if another process has taken over."""
+        now, started = datetime.now(UTC), time.monotonic()
+        tombstones_after = max(0, number_at(now - self._tuning.tombstones_live))
+        loading = Loading(self._archive, HotLimits.of(self._tuning, now), tombstones_after, rows=self._rows)
+        total = await self._archive.user_count()
+        report = RebuildReport()
+        after = 0
+        while users := await self._archive.user_ids(after, self._users):
+            if await self._store.run("GET", keys.REBUILD) != reservation.binding:
+                raise RebuildRefused(REPLACED)
+            if on_progress:
+                on_progress(report.users, total)
+            await self._fill_users(users, loading, tombstones_after, report)
+            after = users[-1]
+        await complete(self._store, self._archive, reservation)
+        if on_progress:
+            on_progress(report.users, total)
+        report.seconds = time.monotonic() - started
+        return report
+
+    async def _fill_users(
+        self, users: Sequence[int], loading: Loading, tombstones_after: int, report: RebuildReport
+    ) -> None:
+        in_pages: dict[str, set[int]] = {"following": set(), "followers": set()}
+        followers: dict[int, int] = {}
+        async with aclosing(prefetched(loading.batches(users))) as batches:
+            async for batch in batches:
+                await self._send(writes(batch, tombstones_after))
+                count(batch, report)
+                if batch.is_page:
+                    in_pages["following"].update(batch.content.following)
+                    in_pages["followers"].update(batch.content.followers)
+                else:
+                    report.follows += sum(len(held.members) for held in batch.content.following.values())
+                    followers |= {user: len(held.members) for user, held in batch.content.followers.items()}
+        report.users += len(users)
+        report.follows += sum((await self._sizes(keys.following, in_pages["following"])).values())
+        followers |= await self._sizes(keys.followers, in_pages["followers"])
+        await self._send(pulls(followers.items(), self._tuning.push_limit))
+
+    async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:
+        """Return the sizes of sets that were written in pages: a page does not know what later pages remove."""
+        sizes: dict[int, int] = {}
+        for some in chunks(sorted(users), COMMANDS_PER_SCRIPT):
+            sizes |= zip(some, await self._store.send([("ZCARD", key(user)) for user in some]), strict=True)
+        return sizes
+
+    async def _send(self, commands: Iterable[KeyCommand]) -> None:
+        """Send commands. One round trip for about every 10,000."""
+        for group in chunks(list(commands), COMMANDS_PER_TRIP):
+            scripts = self._store.together(group, lambda command: command[1], COMMANDS_PER_SCRIPT)
+            await self._store.send([fill(some) for some in scripts])
+
+
+def fill(commands: Sequence[KeyCommand]) -> Command:
+    """Return the call of a script that runs these commands, at a fraction of the cost of sending them one by one."""
+    words = [[name, *rest] for name, _, *rest in commands]
+    return script("fill").call([key for _, key, *_ in commands], orjson.dumps(words))
+
+
+def count(batch: Batch, report: RebuildReport) -> None:
+    """Add what a batch holds to the report."""
+    report.events += batch.events
+    report.damaged += len(batch.damaged)
+    report.posts += sum(batch.cold.values()) + sum(len(posts.live) for posts in batch.content.posts.values())
+
+
+async def prefetched(items: AsyncIterator[T]) -> AsyncGenerator[T]:
+    """Yield items. The next one is prepared while the caller works on the previous one."""
+    upcoming = asyncio.ensure_future(_next(items))
+    try:
+        while (item := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(_next(items))
+            yield item
+    finally:
+        upcoming.cancel()
+        await asyncio.gather(upcoming, return_exceptions=True)
+
+
+async def _next(items: AsyncIterator[T]) -> T | None:
+    return await anext(items, None)

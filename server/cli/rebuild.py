@@ -1,0 +1,44 @@
+"""`fanline rebuild`: fills an empty store from the archive."""
+
+from functools import partial
+
+from graph import Graph
+from graph.rebuild.rebuild import RebuildReport
+from server.cli.console import console, print_warning
+from server.cli.progress import progress_bar
+from server.cli.stores import describe, run, store_of
+from server.lifespan import ArchiveUse
+from server.seeding.load import check_complete
+from server.settings import Settings
+
+
+def rebuild_store() -> None:
+    """Fill an empty store from the archive, and print what it holds then.
+
+    Raises RebuildRefused if the store is not empty or the archive holds no events, and SeedRefused if the archive holds
+    an unfinished seeding.
+    """
+    settings = Settings.load()
+    with store_of(settings):
+        report = run(settings, _rebuild, ArchiveUse.REBUILD)
+    show(report, describe(settings))
+
+
+async def _rebuild(graph: Graph) -> RebuildReport:
+    await check_complete(graph)
+    with progress_bar("Rebuilding") as advance:
+        return await graph.rebuild().run(partial(advance, "Filling the store"))
+
+
+def show(report: RebuildReport, where: str) -> None:
+    """Print the numbers of a rebuild, and what is not restored."""
+    speed = report.events / max(report.seconds, 0.001)
+    console.print(
+        f"Rebuilt {report.users:,} users, {report.follows:,} follows and {report.posts:,} posts from {report.events:,} "
+        f"events in {report.seconds:,.1f} seconds ({speed:,.0f} events per second), in {where}.",
+        markup=False,
+        soft_wrap=True,
+    )
+    if report.damaged:
+        print_warning(f"{report.damaged:,} damaged events of the archive were left out.")
+    console.print("All users must log in again. Events that were not archived before the store was lost are missing.")

@@ -1,0 +1,93 @@
+"""A store that was lost is rebuilt from the archive."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from graph import Graph, keys
+from graph.rebuild.rebuild import Rebuild
+from tests.graph.rebuild.stores import SMALL, archive_all, content, empty_store, opened, populate
+from tests.support.graph_worlds import PASSWORD, home, own, posts
+
+
+@pytest.fixture
+async def lost(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
+    """Open a graph whose store can be lost, with each kind of archive."""
+    await empty_store(store_url)
+    graph = await opened(store_url, archive_url)
+    try:
+        yield graph
+    finally:
+        await graph.close()
+
+
+async def test_the_rebuilt_store_equals_the_lost_one_key_by_key(lost: Graph, store_url: str, archive_url: str) -> None:
+    await populate(lost)
+    before = await content(store_url)
+    await empty_store(store_url)
+
+    report = await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    assert await content(store_url) == before
+    assert {key.partition(":")[0] for key in before} >= {"user", "login", "following", "followers", "posts", "post"}
+    assert {key.partition(":")[0] for key in before} >= {"cold", "delivery"}
+    assert (report.users, report.follows, report.posts, report.damaged) == (5, 4, 11, 0)
+
+
+async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, store_url: str, archive_url: str) -> None:
+    users = await populate(lost)
+    last = await lost.log.last()
+    homes = [await home(lost, user) for user in users]
+    await empty_store(store_url)
+    await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    graph = await opened(store_url, archive_url)
+    try:
+        assert await graph.log.last() == await graph.log.watermark() == await graph.log.trimmed() == last
+        assert int(await graph.store.run("GET", keys.ARCHIVED)) == last
+        assert [await home(graph, user) for user in users] == homes
+        assert (await graph.users.check_password("alice", PASSWORD)).id == users[0]
+        [new] = await posts(graph, users[0], "after the rebuild")
+        assert new > last
+        await archive_all(graph)
+        assert (await own(graph, users[0]))[0] == new
+        assert (await graph.archive.state()).watermark == new
+    finally:
+        await graph.close()
+
+
+async def test_few_rows_and_users_at_a_time_give_the_same_store(lost: Graph, store_url: str) -> None:
+    """Every user is then heavy: follows and followers are read in pages of two."""
+    await populate(lost)
+    before = await content(store_url)
+    for users, rows in ((1, 2), (2, 3), (5, 7)):
+        await empty_store(store_url)
+        report = await Rebuild(lost.store, lost.archive, SMALL, users=users, rows=rows).run()
+        assert await content(store_url) == before
+        assert (report.users, report.follows, report.posts) == (5, 4, 11)
+
+
+async def test_old_posts_and_old_tombstones_stay_in_the_archive(lost: Graph, store_url: str) -> None:
+    """Of posts older than the hot window, only the newest few return."""
+    alice, *_ = await populate(lost)
+    timeline = await own(lost, alice)
+    await empty_store(store_url)
+    old = replace(SMALL, hot_age=timedelta(0), tombstones_live=timedelta(0))
+
+    await Rebuild(lost.store, lost.archive, old).run()
+
+    found = await content(store_url)
+    assert set(found[keys.posts(alice)]) == {"f", *map(str, timeline[:2])}
+    assert found[keys.posts(alice)]["f"] == timeline[2]
+    assert int(found[keys.cold(alice)]) == len(timeline) - 2
+    assert not [key for key, value in found.items() if key.endswith(":gone") or "deleted" in value]
+
+
+async def test_progress_counts_users(lost: Graph, store_url: str) -> None:
+    await populate(lost)
+    await empty_store(store_url)
+    steps: list[tuple[int, int]] = []
+    await Rebuild(lost.store, lost.archive, SMALL, users=2).run(lambda done, total: steps.append((done, total)))
+    assert steps == [(0, 5), (2, 5), (4, 5), (5, 5)]
