@@ -1,85 +1,74 @@
-"""Comparison of accounts: each login names a user, and the user's profile names the login."""
+"""Comparison of accounts: profiles, permissions, logins, and sessions that have ended."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
-from graph.log.events import UserCreated
+from graph.fold import content
+from graph.fold.content import Account, Content
+from graph.fold.loading import ACCOUNT_KINDS
+from graph.fold.stored import Hash, account_keys
+from graph.log.events import SessionsEnded
 from graph.repair.report import Difference, Kind, Part
-from graph.repair.scope import Scope, pattern
-from graph.store.commands import script
+from graph.repair.scope import Comparison, number, set_fields
+
+PROFILE = ("id", "login", "name", "bio")
+LOGIN = ("secret", "nonce", "user")
+
+Fields = Mapping[str, str]
 
 
-class Logins:
-    """Compares each login with its profile. Three commands per login, 2 round trips per 500 logins."""
+class Accounts(Comparison):
+    """Compares the profile, the login and the sessions of each user.
+
+    Two queries and three round trips for 500 users. They are split if they have more than 10,000 events.
+    """
 
     part = Part.ACCOUNTS
-    key_pattern = keys.login("*")
+    key = staticmethod(keys.user)
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-
-    def subjects(self) -> AsyncIterator[list[str]]:
-        """Yield all logins."""
-        return self._scope.names(keys.login("*"))
-
-    async def compare(self, logins: Sequence[str]) -> list[Difference[str]]:
-        """Return the incomplete profiles. `Profiles` finds profiles that name another login."""
-        holders = await self._scope.send([("HGET", keys.login(login), "user") for login in logins])
-        accounts = {
-            login: int(user)
-            for login, user in zip(logins, holders, strict=True)
-            if user and int(user) <= self._scope.watermark
-        }
-        profiles = await self._scope.send([("HMGET", keys.user(u), "id", "login", "name") for u in accounts.values()])
-        found = []
-        for (login, user), (id_, named, name) in zip(accounts.items(), profiles, strict=True):
-            if (id_ != str(user) or name is None or named is None) and named in (None, login):
-                found.append(await self._incomplete(login, user))
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the fields, logins and sessions that are not as the events say."""
+        credentials = await self.scope.archive.credentials(subjects)
+        secrets = {user: credential.hash for user, credential in credentials.items()}
+        kinds = (*ACCOUNT_KINDS, SessionsEnded.__name__)
+        found: list[Difference] = []
+        async for users, events in self.scope.folded(subjects, content.Part.ACCOUNT, kinds, secrets):
+            profiles = await self.scope.send([("HGETALL", keys.user(user)) for user in users])
+            sessions = await self.scope.send([("HKEYS", keys.sessions(user)) for user in users])
+            for user, profile, live in zip(users, profiles, sessions, strict=True):
+                found += self._profile(user, events.accounts.get(user, Account()), profile)
+                for session in sorted(events.ended.get(user, set()).intersection(live)):
+                    end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
+                    found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end]))
+            found += await self._logins(events)
         return found
 
-    async def _incomplete(self, login: str, user: int) -> Difference[str]:
-        event = await self._scope.log.get(user)
-        body = event.body if event is not None else None
-        text = f"login {login}: the profile of user {user} has no id, login or name"
-        if not isinstance(body, UserCreated) or body.login != login:
-            return Difference(Kind.PROFILE_INCOMPLETE, login, f"{text}; the log no longer has the sign-up event")
+    def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
+        """Yield the fields that differ and are not newer than the archive. Fields of later versions are ignored."""
+        if account.login is None:
+            if 0 < number(held.get("id:at")) <= self.scope.upto:
+                yield Difference(Kind.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
+            return
+        expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
+        permissions = {name for name in (*held, *expected) if name.startswith(keys.permission(""))}
+        for name in (*PROFILE, *sorted(permissions)):
+            version = name if name in permissions else f"{name}:at"
+            wanted, actual = ({f: all_[f] for f in (name, version) if f in all_} for all_ in (expected, held))
+            if wanted != actual and abs(number(held.get(version))) <= self.scope.upto:
+                text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
+                correction = [set_fields(keys.user(user), actual, wanted)]
+                yield Difference(Kind.PROFILE_WRONG, user, name, text, correction)
 
-        async def correct() -> bool:
-            fields = ("id", user, "login", login, "name", body.name, "bio", body.bio)
-            await self._scope.send([script("repair_profile").call([keys.user(user)], user, *fields)])
-            return True
-
-        return Difference(Kind.PROFILE_INCOMPLETE, login, text, correct)
-
-
-class Profiles:
-    """Compares each profile with its login. Two commands per profile, 2 round trips per 500 profiles."""
-
-    part = Part.ACCOUNTS
-    key_pattern = pattern(keys.user)
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-
-    def subjects(self) -> AsyncIterator[list[int]]:
-        """Yield all profiles."""
-        return self._scope.owners(keys.user)
-
-    async def compare(self, users: Sequence[int]) -> list[Difference[int]]:
-        """Return the profiles whose login does not exist or belongs to another user."""
-        named = await self._scope.send([("HGET", keys.user(user), "login") for user in users])
-        logins = {
-            user: str(login)
-            for user, login in zip(users, named, strict=True)
-            if login is not None and user <= self._scope.watermark
-        }
-        holders = await self._scope.send([("HGET", keys.login(login), "user") for login in logins.values()])
-        return [
-            Difference(Kind.LOGIN_MISMATCH, user, f"user {user}: login {login} {_owner(holder)}")
-            for (user, login), holder in zip(logins.items(), holders, strict=True)
-            if holder != str(user)
-        ]
-
-
-def _owner(holder: str | None) -> str:
-    return "does not exist" if holder is None else f"belongs to user {holder}"
+    async def _logins(self, events: Content) -> list[Difference]:
+        """Return the logins that differ, without their password hashes."""
+        found = []
+        accounts = {user: account for user, account in events.accounts.items() if account.login is not None}
+        rows = await self.scope.send([("HMGET", keys.login(a.login or ""), *LOGIN) for a in accounts.values()])
+        for (user, account), row in zip(accounts.items(), rows, strict=True):
+            held = {name: text for name, text in zip(LOGIN, row, strict=True) if text is not None}
+            wanted = {"secret": account.secret, "nonce": account.nonce, "user": str(user)}
+            if held != wanted and number(held.get("user")) <= self.scope.upto:
+                text = f"login {account.login} of user {user}, now of user {held.get('user', 'none')}"
+                correction = [set_fields(keys.login(account.login or ""), held, wanted)]
+                found.append(Difference(Kind.LOGIN_WRONG, user, "login", text, correction))
+        return found

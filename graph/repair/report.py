@@ -4,159 +4,65 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
-S = TypeVar("S")
+from graph.store.commands import Command
 
 MAX_EXAMPLES = 3
 
-Correction: TypeAlias = Callable[[], Awaitable[bool]]
-"""Corrects a difference, unless the data has changed in the meantime. Returns whether the difference is gone."""
+Correction: TypeAlias = Sequence[Command] | Callable[[], Awaitable[bool]]
+"""Commands that run one after the other, the first of which replies 0 if the data has changed since the comparison; or
+a function that returns whether the difference is corrected. Without commands, there is no correction."""
 
 
 class Part(Enum):
-    """A part of the derived data, with its name in the report."""
+    """A part of the data in the store, with its name in the report."""
 
     ACCOUNTS = "accounts"
     FOLLOWS = "follows"
     POSTS = "posts"
-    ARCHIVE = "archived posts"
-    COUNTS = "counts of archived posts"
     HOMES = "home timelines"
 
 
 class Kind(Enum):
     """A kind of difference: its part, the problem, and the correction."""
 
-    PROFILE_INCOMPLETE = (
-        Part.ACCOUNTS,
-        "the profile of a login is missing or incomplete",
-        "restore the profile from the sign-up event, if the log still has it",
-    )
-    LOGIN_MISMATCH = (
-        Part.ACCOUNTS,
-        "the login of a profile does not exist or belongs to another user",
-        "none: the data does not show which user is right",
-    )
-    PERMISSION_NOT_APPLIED = (
-        Part.ACCOUNTS,
-        "a logged change of a permission is missing in the account",
-        "project the event again",
-    )
-    FOLLOWER_MISSING = (
+    PROFILE_WRONG = (Part.ACCOUNTS, "a field or permission of a profile is wrong", "set what the last event says")
+    LOGIN_WRONG = (Part.ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
+    SESSION_LIVE = (Part.ACCOUNTS, "a session that was logged out is live", "end the session")
+    ACCOUNT_UNKNOWN = (Part.ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
+    FOLLOW_WRONG = (
         Part.FOLLOWS,
-        "a follower is missing in the followee's list of followers",
-        "add the follower and delete the follower's home cache",
+        "a follow or an unfollow is missing or wrong in the list of followees or followers",
+        "set what the last event says, and delete the follower's home cache",
     )
-    FOLLOWEE_MISSING = (
-        Part.FOLLOWS,
-        "a followee is missing in the follower's list of followees",
-        "add the followee and delete the follower's home cache",
-    )
-    UNFOLLOW_ONE_SIDED = (
-        Part.FOLLOWS,
-        "an unfollow has changed only one of the two lists",
-        "apply the unfollow to the other list",
-    )
-    FOLLOW_NUMBERS_DIFFER = (
-        Part.FOLLOWS,
-        "a follow has different numbers in the two lists",
-        "set the higher number in both lists",
-    )
-    FOLLOW_NOT_APPLIED = (
-        Part.FOLLOWS,
-        "a logged follow or unfollow is missing in both lists",
-        "project the event again",
-    )
-    RECORD_MISSING = (
+    FLOOR_WRONG = (
         Part.POSTS,
-        "a listed post has no record",
-        "restore the record from the archive or the log",
+        "the archive floor of a timeline is missing, or most of the posts above it are",
+        "set the floor below the author's newest posts",
     )
-    POST_LOST = (
+    POST_UNLISTED = (Part.POSTS, "a post is missing or misplaced in its author's timeline", "list the post")
+    POST_LISTED = (
         Part.POSTS,
-        "a listed post exists neither in the store, nor in the archive, nor in the log",
-        "remove the post from the timeline; its content is lost",
-    )
-    RECORD_DAMAGED = (
-        Part.POSTS,
-        "the record of a post is damaged",
-        "restore the record from the archive or the log, if one of them still has the post",
-    )
-    POST_UNLISTED = (
-        Part.POSTS,
-        "a post is missing in its author's timeline",
-        "add the post to the timeline",
-    )
-    DELETED_POST_LISTED = (Part.POSTS, "a timeline lists a deleted post", "remove the post from the timeline")
-    WRONG_AUTHOR_LISTED = (
-        Part.POSTS,
-        "a timeline lists a post by another author",
+        "a timeline lists a post that is deleted, below the archive floor, or by another author",
         "remove the post from the timeline",
     )
-    ARCHIVED_POST_LISTED = (
+    RECORD_WRONG = (Part.POSTS, "the record of a post is missing or wrong", "write the record that the archive holds")
+    RECORD_LEFT = (
         Part.POSTS,
-        "a timeline lists a post below its archive floor",
-        "add the post to the archive if it is missing there, and remove it from the timeline",
+        "a post that is deleted or below the archive floor has a record",
+        "write a tombstone, or delete the record of the archived post",
     )
-    WRONG_POSITION = (
+    POST_UNKNOWN = (
         Part.POSTS,
-        "a timeline lists a post in the wrong position",
-        "move the post to its position",
+        "the archive does not know a post",
+        "add the post to the archive; if it cannot be read, remove it from the store",
     )
-    DELETED_POST_HAS_RECORD = (
-        Part.POSTS,
-        "a deleted post still has a record",
-        "replace the record with a tombstone",
-    )
-    ARCHIVED_POST_HAS_RECORD = (Part.POSTS, "an archived post still has a record in the store", "delete the record")
-    POST_NOT_APPLIED = (
-        Part.POSTS,
-        "a logged post is missing in the store and in the archive",
-        "project the event again",
-    )
-    DELETION_NOT_APPLIED = (Part.POSTS, "a logged deletion was not applied", "project the event again")
-    STORE_FLOOR_LOW = (
-        Part.ARCHIVE,
-        "the archive floor of a timeline is missing, or below the archive's own floor",
-        "set the floor again",
-    )
-    ARCHIVE_FLOOR_LOW = (
-        Part.ARCHIVE,
-        "the archive's floor of an author is below the floor in the store",
-        "raise the archive's floor; missing rows are lost",
-    )
-    MOVE_UNFINISHED = (
-        Part.ARCHIVE,
-        "a move to the archive is unfinished and not scheduled",
-        "schedule the author for the archiver",
-    )
-    ROW_MISSING = (Part.ARCHIVE, "a post has no row in the archive", "add the row from the post's record")
-    DELETED_POST_HAS_ROW = (Part.ARCHIVE, "the archive holds a deleted post", "delete the row")
-    ROW_ORPHANED = (
-        Part.ARCHIVE,
-        "the archive holds a post that is missing in the store",
-        "restore the record and add the post to its author's timeline",
-    )
-    COUNT_WRONG = (
-        Part.COUNTS,
-        "the count of an author's archived posts is wrong",
-        "set the count to the number of rows",
-    )
-    CACHE_MALFORMED = (Part.HOMES, "a home cache is malformed", "delete the cache; the next read rebuilds it")
-    CACHE_POST_MISSING = (
+    DELETION_UNKNOWN = (Part.POSTS, "the archive does not know a deletion", "delete the post again")
+    COUNT_WRONG = (Part.POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
+    CACHE_WRONG = (
         Part.HOMES,
-        "a post is missing in a home cache",
-        "delete the cache; the next read rebuilds it",
-    )
-    CACHE_AUTHOR_NOT_FOLLOWED = (
-        Part.HOMES,
-        "a home cache includes an author whom the viewer does not follow",
-        "delete the cache; the next read rebuilds it",
-    )
-    CACHE_MARK_MISSING = (
-        Part.HOMES,
-        "a home cache has no mark for an author whose posts are not pushed",
+        "a home cache is malformed, lacks a post, or includes an author whom the viewer does not follow",
         "delete the cache; the next read rebuilds it",
     )
 
@@ -177,33 +83,37 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Generic[S]):
-    """One difference: its subject, a text with the ids, and its correction, or None if there is none."""
+class Difference:
+    """One difference: the subject to compare again, the element that differs, and a text with the ids."""
 
     kind: Kind
-    subject: S
+    subject: int
+    element: int | str
     text: str
-    correct: Correction | None = None
+    correction: Correction = ()
+
+    @property
+    def identity(self) -> tuple[Kind, int, int | str]:
+        """What a second comparison must find again."""
+        return self.kind, self.subject, self.element
 
 
 @dataclass(slots=True)
 class Report:
-    """The result of a repair that compared events up to `watermark`, while the log ended at `last`.
+    """The result of a repair that compared events up to `upto`, while the log ended at `last`.
 
-    `corrects` is False for a check. `archive_error` is the reason why the archive was not compared, if any. `examples`
-    holds the texts of the first differences of each kind.
+    `corrects` is False for a check. `examples` holds the texts of the first differences of each kind.
     """
 
-    watermark: int
+    upto: int
     last: int
     corrects: bool
-    archive_error: str = ""
     compared: Counter[Part] = field(default_factory=Counter)
     found: Counter[Kind] = field(default_factory=Counter)
     corrected: Counter[Kind] = field(default_factory=Counter)
     examples: defaultdict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, differences: Sequence[Difference[S]], outcomes: Sequence[bool]) -> None:
+    def add(self, differences: Sequence[Difference], outcomes: Sequence[bool]) -> None:
         """Count differences, and those that were corrected."""
         for difference, corrected in zip(differences, outcomes, strict=True):
             self.found[difference.kind] += 1
@@ -221,5 +131,5 @@ class Report:
 
     @property
     def clean(self) -> bool:
-        """Whether everything was compared and no difference is left."""
-        return not self.archive_error and self.found.total() == self.corrected.total()
+        """Whether no difference is left."""
+        return self.found.total() == self.corrected.total()

@@ -1,22 +1,24 @@
-"""The data that all comparisons of a repair read: the store, the archive while it is available, and the watermark.
+"""What all comparisons of a repair share: the archive up to a number, and the store, in chunks of bounded size.
 
-All reads are pipelined in chunks. Memory depends on the size of a chunk, not on the size of the store.
+A comparison reads the archive first and the store afterwards. The store is never behind the archive, so what differs is
+damage, or newer than what was read from the archive.
 """
 
-import asyncio
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graph import keys
-from graph.archive.floors import Floors
-from graph.errors import ArchiveUnavailable
-from graph.log.events import PostPublished
-from graph.log.log import Log
-from graph.model import Post
-from graph.records import POST_COLUMNS, as_post, published_post
-from graph.store.commands import Command
+from graph.binding import Binding
+from graph.commit import Commit
+from graph.fold import content
+from graph.fold.loading import ROWS, Batch, chunks, pages_of_one
+from graph.repair.report import Difference, Part
+from graph.store.commands import Command, script
 from graph.store.store import Store
+from graph.tuning import Tuning
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
@@ -26,176 +28,176 @@ MEMBERS_AT_ONCE = 10_000
 MEMBERS_PER_OWNER = range(20, 1000)
 COMMANDS_PER_TRIP = 1000
 MEMBERS_PER_COMMAND = 1000
-QUERIES_AT_ONCE = 4
-ATTEMPTS = 3
 
 Key = Callable[[int], str]
+Element = tuple[int, int]
+"""The owner of a set, and an element of the set."""
 
 
+@dataclass(slots=True)
 class Scope:
-    """The data of one repair. Events after `watermark` are ignored, because they may be partly projected.
+    """The data of one repair. Events after `upto` are not compared. `scanned` counts what a comparison has scanned."""
 
-    `archive` is None if none is configured, or if it failed; `archive_error` is then the reason. `archived` is True if
-    the store has an archive. `scanned` counts the keys that the current comparison has scanned.
-    """
+    store: Store
+    archive: "Archive"
+    binding: Binding
+    commit: Commit
+    tuning: Tuning
+    upto: int
+    scanned: int = 0
 
-    def __init__(self, store: Store, log: Log, archive: "Archive | None", watermark: int, *, archived: bool) -> None:
-        self.store = store
-        self.log = log
-        self.archive = archive
-        self.watermark = watermark
-        self.archived = archived
-        self.archive_error = ""
-        self.scanned = 0
-        self._queries = asyncio.Semaphore(QUERIES_AT_ONCE)
-        self._inserting = asyncio.Lock()
+    async def users(self, key: Key) -> AsyncIterator[list[int]]:
+        """Yield all users in chunks, then the ids in the store's keys of one kind that are no users.
 
-    def drop_archive(self, reason: str) -> None:
-        """Continue without the archive."""
-        self.archive = None
-        self.archive_error = self.archive_error or reason
+        One query per chunk. An id of the store may be yielded twice.
+        """
+        after = -1
+        while users := await self.archive.user_ids(after, OWNERS_AT_ONCE):
+            after = users[-1]
+            self.scanned += len(users)
+            yield [user for user in users if user <= self.upto]
+        async for owners in self.owners(key, OWNERS_AT_ONCE):
+            self.scanned -= len(owners)
+            known = await self.archive.credentials(owners)
+            yield [owner for owner in owners if owner not in known and owner <= self.upto]
 
-    @property
-    def archive_unreadable(self) -> bool:
-        """Whether there may be archived posts that this repair cannot read."""
-        return self.archive is None and (self.archived or bool(self.archive_error))
-
-    async def send(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands and return their replies. One round trip per 1,000 commands."""
-        replies: list[Any] = []
-        for start in range(0, len(commands), COMMANDS_PER_TRIP):
-            replies += await self.store.send(commands[start : start + COMMANDS_PER_TRIP])
-        return replies
-
-    async def names(self, pattern: str, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[str]]:
-        """Yield the hash tags of the keys that match a pattern, in chunks. A name may be yielded twice.
+    async def owners(self, key: Key, size: int) -> AsyncIterator[list[int]]:
+        """Yield the ids in the store's keys of one kind, in chunks. An id may be yielded twice.
 
         One round trip per 1,000 keys in the store.
         """
-        waiting: list[str] = []
-        async for found in self.store.scan(pattern):
-            waiting += [key[key.index("{") + 1 : -1] for key in found]
+        waiting: list[int] = []
+        async for found in self.store.scan(key(0).replace("{0}", "{*}")):
+            names = (name[name.index("{") + 1 : -1] for name in found)
+            waiting += [int(name) for name in names if name.isdecimal()]
             while len(waiting) >= size:
                 self.scanned += size
                 yield waiting[:size]
                 del waiting[:size]
         self.scanned += len(waiting)
-        if waiting:
-            yield waiting
+        yield waiting
 
-    async def owners(self, key: Key, size: int = OWNERS_AT_ONCE) -> AsyncIterator[list[int]]:
-        """Yield the ids in the keys of one kind, in chunks. An id may be yielded twice."""
-        async for names in self.names(pattern(key), size):
-            yield [int(name) for name in names if name.isdecimal()]
+    async def folded(
+        self,
+        owners: Sequence[int],
+        part: content.Part,
+        kinds: Sequence[str],
+        secrets: Mapping[int, str | None] | None = None,
+    ) -> AsyncIterator[tuple[Sequence[int], content.Content]]:
+        """Yield what the owners' own events of some kinds determine, for a few owners at a time.
 
-    async def members(self, key: Key, owners: Iterable[int]) -> AsyncIterator[list[tuple[int, int]]]:
-        """Yield (owner, member) pairs of sorted sets, about 10,000 at a time. A pair may be yielded twice.
+        The events of these owners fit into one query of 10,000 rows, or there is only one owner.
+        """
+        read = self.archive.by_actor
+        rows = await read(owners, kinds, 0, ROWS)
+        if len(rows) == ROWS and len(owners) > 1:
+            for half in chunks(owners, (len(owners) + 1) // 2):
+                async for some in self.folded(half, part, kinds, secrets):
+                    yield some
+            return
+        batch = Batch(content.Content(owners, secrets=secrets, parts=[part]))
+        if len(rows) < ROWS:
+            batch.add(row for row in rows if row.number <= self.upto)
+        else:
+            async for page in pages_of_one(read, owners[0], kinds, 0, ROWS):
+                batch.add(row for row in page if row.number <= self.upto)
+        yield owners, batch.content
+
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands and return their replies. One round trip per 1,000 commands."""
+        return [reply for some in chunks(commands, COMMANDS_PER_TRIP) for reply in await self.store.send(some)]
+
+    async def members(self, key: Key, owners: Iterable[int]) -> AsyncIterator[dict[Element, int]]:
+        """Yield members of sorted sets with their scores, about 10,000 at a time. A member may be yielded twice.
 
         One round trip per chunk. It reads a part of every owner's set, at most about 1,000 members.
         """
-        cursors: dict[int, int] = dict.fromkeys(owners, 0)
+        cursors = dict.fromkeys(owners, 0)
         while cursors:
             count = min(max(MEMBERS_AT_ONCE // len(cursors), MEMBERS_PER_OWNER.start), MEMBERS_PER_OWNER.stop)
             scans: list[Command] = [("ZSCAN", key(owner), cursor, "COUNT", count) for owner, cursor in cursors.items()]
             replies = dict(zip(list(cursors), await self.send(scans), strict=True))
-            yield [
-                (owner, int(member)) for owner, (_, row) in replies.items() for member in row[::2] if member.isdecimal()
-            ]
+            yield {
+                (owner, int(member)): int(float(score))
+                for owner, (_, row) in replies.items()
+                for member, score in zip(row[::2], row[1::2], strict=True)
+                if member.isdecimal()
+            }
             cursors = {owner: int(cursor) for owner, (cursor, _) in replies.items() if int(cursor)}
 
     async def scores(
-        self, key: Key, wanted: Iterable[tuple[int, int | str]]
-    ) -> dict[tuple[int, int | str], int | None]:
-        """Return the scores of (owner, member) pairs in sorted sets. One command per owner, 1,000 per round trip."""
+        self, key: Key, wanted: Iterable[tuple[int, int | str]], *others: Key
+    ) -> dict[tuple[int, int | str], list[int | None]]:
+        """Return the scores of members of sorted sets, and of the owners' sets of other kinds, read at the same time.
+
+        One command per set, 1,000 per round trip.
+        """
         members: defaultdict[int, dict[int | str, None]] = defaultdict(dict)
         for owner, member in wanted:
             members[owner][member] = None
-        reads = [
-            (owner, chunk) for owner, group in members.items() for chunk in chunks(list(group), MEMBERS_PER_COMMAND)
-        ]
-        replies = await self.send([("ZMSCORE", key(owner), *chunk) for owner, chunk in reads])
+        reads = [(owner, some) for owner, all_ in members.items() for some in chunks(list(all_), MEMBERS_PER_COMMAND)]
+        kinds = (key, *others)
+        replies = await self.send([("ZMSCORE", kind(owner), *some) for owner, some in reads for kind in kinds])
         return {
-            (owner, member): None if score is None else int(score)
-            for (owner, chunk), scores in zip(reads, replies, strict=True)
-            for member, score in zip(chunk, scores, strict=True)
+            (owner, member): [None if score is None else int(score) for score in scores]
+            for place, (owner, some) in enumerate(reads)
+            for member, *scores in zip(some, *replies[place * len(kinds) : (place + 1) * len(kinds)], strict=True)
         }
+
+    async def states(self, key: Key, elements: Iterable[Element]) -> dict[Element, int | None]:
+        """Return the states of elements of versioned sets: see `repair_element.lua`. One round trip per 500 sets."""
+        found = await self.scores(key, elements, lambda owner: keys.gone(key(owner)))
+        return {element: state_of(*found[element]) for element in elements}
 
     async def records(self, posts: Sequence[int]) -> dict[int, dict[str, str]]:
-        """Return the records of posts, including tombstones; a missing record is empty. 1,000 per round trip."""
+        """Return the records of posts, tombstones included; a missing record is empty. One round trip per 1,000."""
         return dict(zip(posts, await self.send([("HGETALL", keys.post(post)) for post in posts]), strict=True))
 
-    async def rows(self, posts: Collection[int]) -> Mapping[int, Post] | None:
-        """Return the archived posts among these, or None if the archive cannot be read. One query per 2,000."""
-        if self.archive is None:
-            return None if self.archive_unreadable else {}
-        wanted = list(posts)
-        try:
-            found = await self.archive.get_many(wanted)
-        except ArchiveUnavailable as outage:
-            self.drop_archive(outage.reason)
-            return None
-        return {post.id: post for post in found if post is not None}
 
-    async def floors(self, authors: Iterable[int]) -> dict[int, Floors]:
-        """Return the archive's floors of authors. One query per author. Raises ArchiveUnavailable."""
+class Comparison(ABC):
+    """One comparison of one part, by the owners of the keys of one kind: users if `of_users` is True."""
 
-        async def read(author: int) -> Floors:
-            if self.archive is None:
-                raise ArchiveUnavailable(self.archive_error)
-            async with self._queries:
-                return await self.archive.floors(author)
+    part: ClassVar[Part]
+    key: ClassVar["staticmethod[[int], str]"]
+    of_users: ClassVar[bool] = True
+    owners_at_once: ClassVar[int] = OWNERS_AT_ONCE
 
-        wanted = list(dict.fromkeys(authors))
-        return dict(zip(wanted, await asyncio.gather(*map(read, wanted)), strict=True))
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
 
-    async def published(self, posts: Sequence[int]) -> dict[int, Post]:
-        """Return the posts that the log still holds. Retention and deletions remove posts from the log."""
-        events = await asyncio.gather(*map(self.log.get, posts))
-        return {
-            post: published_post(post, event.body)
-            for post, event in zip(posts, events, strict=True)
-            if event is not None and isinstance(event.body, PostPublished)
-        }
+    def subjects(self) -> AsyncIterator[list[int]]:
+        """Yield the owners to compare, in chunks. Users are all users, and the owners of keys who are no users."""
+        return self.scope.users(self.key) if self.of_users else self.scope.owners(self.key, self.owners_at_once)
 
-    async def raise_floor(self, author: int, old: int, new: int) -> bool:
-        """Raise the archive's floor of an author from `old` to `new`. Return False if the floor is not `old`."""
-        return self.archive is not None and await self.archive.add(author, [], old, new)
-
-    async def add_row(self, post: Post) -> bool:
-        """Add a post's row to the archive, unless the post was deleted. Return False if the floor kept changing.
-
-        Three queries and one round trip. If the post is deleted at the same time, the row is removed again: a deletion
-        writes the tombstone first.
-        """
-        if self.archive is None:
-            return False
-        async with self._inserting:
-            for _ in range(ATTEMPTS):
-                floors = await self.archive.floors(post.author)
-                if await self.archive.add(post.author, [post], floors.moved, floors.moved):
-                    break
-            else:
-                return False
-            if await self.store.run("HEXISTS", keys.post(post.id), "deleted"):
-                await self.archive.delete([post.id])
-        return True
+    @abstractmethod
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the differences of these owners."""
 
 
-def pattern(key: Key) -> str:
-    """Return the pattern that matches all keys of one kind."""
-    return key(0).replace("{0}", "{*}")
+def state_of(member: int | None, tombstone: int | None) -> int | None:
+    """Return the state of an element: the number of a member, the negative number of a tombstone, or None."""
+    return member if member is not None or tombstone is None else -tombstone
 
 
-def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """Split a sequence into chunks of at most `size` items."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
+def set_element(
+    key: Key, element: Element, found: int | None, new: int | None, *, home: int | None = None, floor: int | None = None
+) -> Command:
+    """Return the command that sets the state of an element, if it and the archive floor are still those found."""
+    owner, member = element
+    names = [key(owner), keys.gone(key(owner)), *([] if home is None else [keys.home(home)])]
+    return script("repair_element").call(names, member, *("" if word is None else word for word in (found, new, floor)))
 
 
-def live_post(record: Mapping[str, str]) -> Post | None:
-    """Return the post of a record, or None for a tombstone, a missing record, or a damaged record."""
-    if not {"id", "author", "text"} <= record.keys() or "deleted" in record:
-        return None
+def set_fields(key: str, found: Mapping[str, str], new: Mapping[str, str]) -> Command:
+    """Return the command that replaces fields of a hash, if they are still those found."""
+    names = dict.fromkeys([*found, *new])
+    values = ((name, *(f"={fields[name]}" if name in fields else "" for fields in (found, new))) for name in names)
+    return script("repair_fields").call([key], *(word for words in values for word in words))
+
+
+def number(text: str | None) -> int:
+    """Return the number in a field, 0 if there is none."""
     try:
-        return as_post(int(record["id"]), [record.get(column) for column in POST_COLUMNS])
-    except (KeyError, ValueError):
-        return None
+        return int(text or 0)
+    except ValueError:
+        return 0

@@ -1,68 +1,53 @@
 """The command `fanline repair`: runs a check or a repair, and prints its progress and report."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graph import Graph
 from graph.model import time_of
-from graph.repair.repair import Kind, OnProgress, Part, Report
+from graph.repair.repair import Kind, Part, Report
 from server.cli.console import console
+from server.cli.progress import progress_bar
 from server.cli.stores import existing_store_of, run
 from server.lifespan import ArchiveUse
 from server.settings import Settings
 
 
 def check() -> bool:
-    """Compare derived data with its source and print the differences, without changing anything.
+    """Compare the store with the archive and print the differences, without changing anything.
 
     Return True if there are none. Raises SettingsError if there is no store.
     """
     settings = Settings.load()
     with existing_store_of(settings):
-        report = run(settings, _check, ArchiveUse.READ_ONLY)
+        report = run(settings, partial(_run, correct=False), ArchiveUse.READ_ONLY)
     show(report, console)
     return report.clean
 
 
 def repair() -> bool:
-    """Compare derived data with its source, correct the differences, and print them.
+    """Compare the store with the archive, correct the differences, and print them.
 
     Return True if no difference is left. Raises SettingsError if there is no store.
     """
     settings = Settings.load()
     with existing_store_of(settings):
-        report = run(settings, _repair)
+        report = run(settings, partial(_run, correct=True))
     show(report, console)
     return report.clean
 
 
-async def _check(graph: Graph) -> Report:
-    with _progress(console) as on_progress:
-        return await graph.repair().run(correct=False, on_progress=on_progress)
+async def _run(graph: Graph, *, correct: bool) -> Report:
+    with progress_bar("Waiting for the archive") as advance:
+        return await graph.repair().run(correct=correct, on_progress=partial(_show_progress, advance))
 
 
-async def _repair(graph: Graph) -> Report:
-    with _progress(console) as on_progress:
-        return await graph.repair().run(correct=True, on_progress=on_progress)
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[OnProgress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("Comparing", total=None)
-
-        def on_progress(part: Part, done: int, total: int | None) -> None:
-            progress.update(
-                bar, description=f"Comparing {part.value}", completed=done, total=total and max(done, total)
-            )
-
-        yield on_progress
+def _show_progress(advance: Callable[[str, int, int], None], part: Part, done: int, total: int) -> None:
+    advance(f"Comparing {part.value}", done, total)
 
 
 def show(report: Report, console: Console) -> None:
@@ -95,12 +80,10 @@ def _show_kind(report: Report, kind: Kind, count: int, console: Console) -> None
 def _conclusion(report: Report) -> Iterator[str]:
     found, left = report.found.total(), report.found.total() - report.corrected.total()
     differences = "1 difference" if found == 1 else f"{found:,} differences"
-    if report.archive_error:
-        yield f"[yellow]Archived posts were not compared:[/] {escape(report.archive_error)}"
-    if report.watermark < report.last:
+    if report.upto < report.last:
         yield (
-            f"Events after {time_of(report.watermark):%Y-%m-%d %H:%M:%S} UTC are not projected yet and were not "
-            "compared. If no worker is running, project them with `fanline worker --once`."
+            f"Events after {time_of(report.upto):%Y-%m-%d %H:%M:%S} UTC are not projected and archived yet and were "
+            "not compared. If no worker is running, run `fanline worker --once`."
         )
     if not found:
         yield "No differences."

@@ -1,8 +1,10 @@
 """A small world with all kinds of data, ways to damage it at random, and checks of its state."""
 
 import sqlite3
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import hypothesis.strategies as st
@@ -10,30 +12,57 @@ import redis
 from redis.asyncio import Redis
 
 from graph import Graph, keys
+from graph.archive.archive import Archive
 from graph.model import Location, Permission
+from graph.repair.repair import Report
 from tests.support.graph_worlds import befriend, cached, counts_of, crowd, home, home_upwards, ids, newest, own, posts
+from tests.support.graphs import CHEAP, archive_file, open_graph, remove_archive
+from tests.support.stores import HookedStore
 
-HOT, BATCH, LIMIT = 3, 2, 2
+TUNING = replace(CHEAP, hot_posts=3, hot_slack=1, push_limit=2, home_size=6)
+DAY = 86_400
+
+
+@asynccontextmanager
+async def opened(url: str, archive: Archive | None = None) -> AsyncIterator[Graph]:
+    """Open a graph on a store, with the archive beside it unless another one is given."""
+    graph = await open_graph(url, TUNING, partial(HookedStore, single_slot=True), archive)
+    try:
+        yield graph
+    finally:
+        await graph.close()
+
+
+async def check(graph: Graph) -> Report:
+    """Compare without changes."""
+    return await graph.repair().run(correct=False)
+
+
+async def repair(graph: Graph) -> Report:
+    """Compare and correct."""
+    return await graph.repair().run(correct=True)
 
 
 @dataclass
 class Snapshot:
-    """The whole content of a store and an archive."""
+    """The whole content of a store and of the archive beside it."""
 
     keys: dict[bytes, tuple[int, bytes]]
-    rows: bytes
+    archive: bytes
 
     @classmethod
-    def take(cls, url: str, rows: Path) -> "Snapshot":
+    def take(cls, url: str) -> "Snapshot":
         """Return a snapshot. The archive must be closed."""
         with redis.Redis.from_url(url) as client:
             found: Any = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter()}
-        return cls(found, rows.read_bytes())
+        return cls(found, archive_file(url).read_bytes())
 
-    def restore(self, url: str, rows: Path) -> None:
-        """Write the snapshot to an empty store and a new archive."""
-        rows.write_bytes(self.rows)
+    def restore(self, url: str) -> None:
+        """Replace the content of a store and of the archive beside it. The archive must be closed."""
+        remove_archive(url)
+        archive_file(url).write_bytes(self.archive)
         with redis.Redis.from_url(url) as client, client.pipeline(transaction=False) as pipeline:
+            pipeline.flushall()
             for key, (ttl, value) in self.keys.items():
                 pipeline.restore(key, ttl, value)
             pipeline.execute()
@@ -44,13 +73,13 @@ class RepairWorld:
     """A world, its expected state, and direct access to its store and archive.
 
     alice follows bob, carol and star. bob and carol follow star. dave follows no one and has no home cache. star has
-    too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. Some of bob's posts are
-    archived. One archived post and one hot post were deleted.
+    too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. carol has changed the name and
+    logged out of `session`. Some of bob's posts are archived. One archived post and one hot post were deleted.
     """
 
     graph: Graph
     raw: Redis
-    rows: Path
+    session: str = ""
     ids: dict[str, int] = field(default_factory=dict)
     follows: dict[int, set[int]] = field(default_factory=dict)
     posts: dict[int, list[int]] = field(default_factory=dict)
@@ -88,20 +117,22 @@ class RepairWorld:
         for user in (alice, star):
             await graph.users.grant(user, Permission.FIREHOSE)
         await graph.users.revoke(alice, Permission.FIREHOSE)
+        await graph.users.update_profile(carol, name="Carol")
+        self.session = (await graph.sessions.start(carol)).id
+        await graph.sessions.end(carol)
         await self.drain()
         return self
 
-    def copy(self, graph: Graph, raw: Redis, rows: Path) -> "RepairWorld":
-        """Return the same world in another store and archive."""
+    def copy(self, graph: Graph, raw: Redis) -> "RepairWorld":
+        """Return the same world in another store."""
         follows = {user: {*followees} for user, followees in self.follows.items()}
         posts = {user: [*ids] for user, ids in self.posts.items()}
-        return RepairWorld(graph, raw, rows, self.ids, follows, posts, [*self.deleted])
+        return RepairWorld(graph, raw, self.session, self.ids, follows, posts, [*self.deleted])
 
     async def drain(self) -> None:
         """Run the worker and the archiver."""
         await self.graph.worker().drain()
-        if self.graph.archiver is not None:
-            await self.graph.archiver.work()
+        await self.graph.archiver.work()
 
     async def hot(self) -> list[int]:
         """Return bob's hot posts."""
@@ -111,17 +142,18 @@ class RepairWorld:
         """Return the expected home timeline."""
         return sorted((p for author in {viewer, *self.follows[viewer]} for p in self.posts[author]), reverse=True)
 
-    def sql(self, statement: str, *values: Any) -> None:
-        """Execute a statement in the archive's database."""
-        with sqlite3.connect(self.rows) as connection:
-            connection.execute(statement, values)
+    def sql(self, statement: str, *values: Any) -> list[Any]:
+        """Execute a statement in the archive's database, and return its rows."""
+        with sqlite3.connect(archive_file(self.graph.store.url)) as connection:
+            rows = list(connection.execute(statement, values))
         connection.close()
+        return rows
 
     def content(self) -> tuple[dict[bytes, Any], list[str]]:
         """Return the whole content of the store and the archive."""
         with redis.Redis.from_url(self.graph.store.url) as client:
             found: dict[bytes, Any] = {key: client.dump(key) for key in client.scan_iter(count=1000)}
-        with sqlite3.connect(self.rows) as connection:
+        with sqlite3.connect(archive_file(self.graph.store.url)) as connection:
             rows = list(connection.iterdump())
         connection.close()
         return found, rows
@@ -146,30 +178,18 @@ class RepairWorld:
 
 
 def random_damages() -> st.SearchStrategy[list[tuple[str, int, int]]]:
-    """Return a strategy for lists of damages: a kind, and two numbers that select a key, a member or a row."""
-    kinds = st.sampled_from(
-        [
-            "drop member",
-            "add member",
-            "move member",
-            "delete key",
-            "drop field",
-            "count",
-            "drop row",
-            "add row",
-            "floor",
-        ]
-    )
-    return st.lists(st.tuples(kinds, st.integers(0, 200), st.integers(0, 200)), min_size=1, max_size=6)
+    """Return a strategy for lists of damages: a kind, and two numbers that select a key, a member or a post."""
+    kinds = ["drop member", "add member", "move member", "delete key", "drop field", "set field", "count", "drop row"]
+    return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 200), st.integers(0, 200)), min_size=1, max_size=6)
 
 
 async def apply_random_damage(world: RepairWorld, damage: str, first: int, second: int) -> None:
-    """Apply one damage. Logins and the log stay unchanged, because they cannot be derived from other data."""
+    """Apply one damage to the store, or remove the row of a hot post from the archive."""
     raw = world.raw
     sets = sorted(
         [key async for key in raw.scan_iter() if await raw.type(key) == "zset" and not key.startswith("{log}")]
     )
-    hashes = sorted([key async for key in raw.scan_iter("post:*")] + [key async for key in raw.scan_iter("user:*")])
+    hashes = sorted([key for name in ("post", "user", "login") async for key in raw.scan_iter(f"{name}:*")])
     numbers = sorted([*world.ids.values(), *(post for posts in world.posts.values() for post in posts), *world.deleted])
     name, number = sets[first % len(sets)], numbers[second % len(numbers)]
     members = [str(member) for member in await raw.zrange(name, 0, -1)]
@@ -182,18 +202,15 @@ async def apply_random_damage(world: RepairWorld, damage: str, first: int, secon
             await raw.zadd(name, {members[second % len(members)]: numbers[second % 7]})
         case "delete key":
             await raw.delete([*sets, *hashes][(first * 7 + second) % len([*sets, *hashes])])
-        case "drop field":
+        case "drop field" | "set field":
             name = hashes[first % len(hashes)]
-            await raw.hdel(name, sorted(await raw.hkeys(name))[second % len(await raw.hkeys(name))])
+            field = sorted(await raw.hkeys(name))[second % len(await raw.hkeys(name))]
+            await (raw.hdel(name, field) if damage == "drop field" else raw.hset(name, field, numbers[second % 7]))
         case "count":
             await raw.set(keys.cold([*world.ids.values()][first % len(world.ids)]), second % 20)
         case "drop row":
-            world.sql("DELETE FROM fanline_posts WHERE id = ?", number)
-        case "add row":
-            owner = next((author for author, posts in world.posts.items() if number in posts), world.bob)
-            world.sql("INSERT OR IGNORE INTO fanline_posts (id, author, text) VALUES (?, ?, 'x')", number, owner)
-        case "floor":
-            world.sql("DELETE FROM fanline_floors" if second % 2 else "UPDATE fanline_floors SET freed = 0")
+            hot = await world.hot()
+            world.sql("DELETE FROM events WHERE number = ?", hot[first % len(hot)] if hot else 0)
         case _:
             pass
 
@@ -201,7 +218,7 @@ async def apply_random_damage(world: RepairWorld, damage: str, first: int, secon
 async def check_consistency(world: RepairWorld) -> None:
     """Check that all reads agree with each other, with and without caches."""
     graph, users = world.graph, list(world.ids.values())
-    own = dict(zip(users, await graph.timelines.user(users, newest(100)), strict=True))
+    own = dict(zip(users, await graph.timelines.user(None, users, newest(100)), strict=True))
     followers = dict(zip(users, await graph.follows.followers(users, newest(100)), strict=True))
     following = {user: await graph.follows.followed_by(user) for user in users}
     for user, counts in zip(users, await counts_of(graph, users), strict=True):

@@ -1,0 +1,210 @@
+"""Comparison of timelines: posts above an author's archive floor are listed and have records, the others are counted.
+
+The floor in the store is policy: it decides which posts the store holds. Only a floor that is missing, or above which
+most posts are missing, is replaced by that of the canonical hot window.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from graph import keys
+from graph.archive.rows import POST, REDACTED
+from graph.fold import content
+from graph.fold.content import Content
+from graph.fold.hot_window import HotLimits, floor
+from graph.fold.loading import Batch
+from graph.log.events import PostPublished
+from graph.paging import Window
+from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_wrong, set_listing
+from graph.repair.report import Difference, Kind, Part
+from graph.repair.scope import Comparison, number, state_of
+from graph.store.commands import Command, script
+
+POSTS_AT_ONCE = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class Timeline:
+    """An author's posts in the archive, up to the number that a repair compares, and in the store.
+
+    found: the archive floor in the store, None if there is none.
+    floor: the floor that the timeline should have.
+    size: the number of posts that the store lists.
+    cold, hot: the numbers of posts in the archive up to the floor and above it, when the archive ended at `archived`.
+    posts: the posts above the floor in the archive.
+    listed, gone, count: the members, the tombstones and the number of archived posts in the store.
+    """
+
+    author: int
+    found: int | None
+    size: int
+    cold: int
+    hot: int
+    archived: int
+    floor: int = 0
+    posts: dict[int, PostPublished] = field(default_factory=dict)
+    listed: dict[int, int] = field(default_factory=dict)
+    gone: dict[int, int] = field(default_factory=dict)
+    count: str | None = None
+
+    def lacks_posts(self, largest: int) -> bool:
+        """Return True if the floor is missing, or if posts are although there are too many for the hot window."""
+        return self.found is None or self.size < self.hot > largest
+
+
+class Timelines(Comparison):
+    """Compares each author's timeline, the records of the posts in it, and the count of archived posts.
+
+    For 500 authors two queries and one round trip, then for 10,000 posts one query per 256 authors, two round trips per
+    1,000 posts, and a query for the posts that only the store lists and for tombstones of archived posts.
+    """
+
+    part = Part.POSTS
+    key = staticmethod(keys.posts)
+
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the differences of these authors' timelines."""
+        found: list[Difference] = []
+        upto = self.scope.upto
+        for timelines in batches(await self._count(subjects)):
+            await self._read_archive(timelines)
+            records = await self._read_store(timelines)
+            surplus = {p for t in timelines for p in t.listed if p not in t.posts and p <= upto}
+            records |= await self.scope.records([*surplus])
+            buried = {p for t in timelines for p, n in t.gone.items() if p <= t.floor and n <= t.archived}
+            kinds = await self.scope.archive.kinds_of(surplus | buried)
+            deleted = await deletions(self.scope, [post for post in surplus if kinds.get(post) == REDACTED])
+            for timeline in timelines:
+                found += floor_and_count(timeline, kinds)
+                found += self._deletions(timeline, records, kinds)
+                found += hot_posts(timeline, records)
+                found += self._surplus(timeline, records, kinds, deleted)
+        return found
+
+    async def _count(self, authors: Sequence[int]) -> list[Timeline]:
+        """Return the timelines of authors who have posts, or a timeline in the store."""
+        commands: list[Command] = []
+        for author in authors:
+            commands += [("ZSCORE", keys.posts(author), "f"), ("ZCARD", keys.posts(author))]
+        replies = await self.scope.send(commands)
+        floors = [None if score is None else int(score) for score in replies[::2]]
+        parts = [(author, bottom or 0) for author, bottom in zip(authors, floors, strict=True)]
+        wholes = [(author, max(bottom, self.scope.upto)) for author, bottom in parts]
+        counts, archived = await self.scope.archive.post_counts([*parts, *wholes])
+        rows = zip(authors, floors, replies[1::2], counts[: len(authors)], counts[len(authors) :], strict=True)
+        return [
+            Timeline(author, bottom, size - (bottom is not None), cold, whole - cold, archived)
+            for author, bottom, size, cold, whole in rows
+            if size or whole
+        ]
+
+    async def _read_archive(self, timelines: Sequence[Timeline]) -> None:
+        """Read the posts above the floors. Find a new floor for a timeline that lacks posts."""
+        tuning, high = self.scope.tuning, self.scope.upto + 1
+        limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
+        reads = []
+        for t in timelines:
+            most = limits.posts + 1 if t.lacks_posts(largest) else max(1, t.hot)
+            reads.append((t.author, Window(most, forward=True, low=min(t.found or 0, high), high=high)))
+        for t, rows in zip(timelines, await self.scope.archive.post_rows(reads), strict=True):
+            lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
+            t.floor = max(t.found or 0, lowest)
+            batch = Batch(Content([t.author], parts=[content.Part.POSTS]))
+            batch.add(row for row in rows if row.number > t.floor)
+            t.posts = batch.content.posts[t.author].live if batch.content.posts else {}
+            if t.lacks_posts(largest):
+                t.cold += t.hot - len(t.posts)
+
+    async def _read_store(self, timelines: list[Timeline]) -> dict[int, Record]:
+        """Read the timelines and the records of their posts. Leave out timelines whose floor has changed.
+
+        Records are read first: a cut frees them before it raises the floor.
+        """
+        records: dict[int, Record] = {**await self.scope.records([post for t in timelines for post in t.posts])}
+        commands: list[Command] = []
+        for t in timelines:
+            name = keys.posts(t.author)
+            commands += [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (name, keys.gone(name))]
+            commands.append(("GET", keys.cold(t.author)))
+        replies = await self.scope.send(commands)
+        for t, members, gone, count in list(zip(timelines, replies[::3], replies[1::3], replies[2::3], strict=True)):
+            t.listed, t.gone, t.count = numbers(members), numbers(gone), count
+            if next((int(score) for member, score in members if member == "f"), None) != t.found:
+                timelines.remove(t)
+        return records
+
+    def _deletions(self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str]) -> Iterator[Difference]:
+        """Yield the tombstones, in the timeline or in the record, of posts that the archive shows."""
+        tombstones = {post: number(records[post]["deleted"]) for post in t.posts if "deleted" in records[post]} | t.gone
+        for post, deletion in tombstones.items():
+            is_shown = post in t.posts or (post <= t.floor and kinds.get(post) == POST)
+            if is_shown and deletion <= self.scope.upto:
+                yield deletion_unknown(self.scope, t.author, t.author, post)
+
+    def _surplus(
+        self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
+    ) -> Iterator[Difference]:
+        """Yield the listed posts that are not above the floor in the archive.
+
+        A post that the database refused is redacted too, but it has no deletion and remains.
+        """
+        for post, score in t.listed.items():
+            if post in t.posts or post > self.scope.upto:
+                continue
+            deletion, kind = deleted.get(post), kinds.get(post)
+            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.floor)
+            if kind is None:
+                body = readable(post, records[post])
+                body = body if body is not None and body.author == t.author else None
+                yield post_unknown(self.scope, t.author, post, body, [] if post > t.floor else [unlist], unlist)
+            elif kind != REDACTED or deletion is not None or post <= t.floor:
+                text = f"post {post} in the timeline of user {t.author}"
+                yield Difference(Kind.POST_LISTED, t.author, post, text, [unlist])
+
+
+def floor_and_count(t: Timeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
+    """Yield a floor and a count of archived posts that are wrong.
+
+    The archive also counts posts whose deletions it does not hold: not yet, or because it has lost them.
+    """
+    if t.found != t.floor:
+        found = "" if t.found is None else t.found
+        command = script("repair_floor").call([keys.posts(t.author)], found, t.floor)
+        yield Difference(
+            Kind.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
+        )
+    deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) == POST) for p, n in t.gone.items())
+    count = t.cold - deleted
+    if number(t.count) != count:
+        command = script("set_cold").call([keys.posts(t.author), keys.cold(t.author)], t.floor, t.count or "", count)
+        yield Difference(Kind.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
+
+
+def hot_posts(t: Timeline, records: Mapping[int, Record]) -> Iterator[Difference]:
+    """Yield the hot posts that are not listed at their position, or whose record is missing or wrong."""
+    for post, body in t.posts.items():
+        if post in t.gone or "deleted" in records[post]:
+            continue
+        if t.listed.get(post) != post:
+            command = set_listing(t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.floor)
+            yield Difference(Kind.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
+        if readable(post, records[post]) != body:
+            yield record_wrong(t.author, post, body, records[post])
+
+
+def batches(timelines: Iterable[Timeline]) -> Iterator[list[Timeline]]:
+    """Yield timelines with about 10,000 posts together."""
+    batch: list[Timeline] = []
+    for timeline in timelines:
+        if batch and sum(t.hot for t in batch) + timeline.hot > POSTS_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(timeline)
+    if batch:
+        yield batch
+
+
+def numbers(rows: Iterable[tuple[str, float]]) -> dict[int, int]:
+    """Return the elements of a sorted set with their scores, without floors."""
+    return {int(member): int(score) for member, score in rows if member.isdecimal()}

@@ -1,0 +1,37 @@
+"""A small world that is created once and restored for each test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import EmbeddedStore
+from tests.graph.repair.broken import RepairWorld, Snapshot, opened
+from tests.support.graphs import empty
+
+
+@pytest.fixture(scope="package")
+def world_and_snapshot(running_store: EmbeddedStore) -> tuple[RepairWorld, Snapshot]:
+    """Create the small world once, and take a snapshot."""
+    url = running_store.url
+    empty(url)
+
+    async def make() -> RepairWorld:
+        async with Redis.from_url(url, decode_responses=True) as raw, opened(url) as graph:
+            world = await RepairWorld(graph, raw).begin()
+            await world.check_pages()
+            return world
+
+    world = asyncio.run(make())
+    return world, Snapshot.take(url)
+
+
+@pytest.fixture
+async def world(
+    store_url: str, world_and_snapshot: tuple[RepairWorld, Snapshot], raw: Redis
+) -> AsyncIterator[RepairWorld]:
+    """Restore the small world."""
+    world_and_snapshot[1].restore(store_url)
+    async with opened(store_url) as graph:
+        yield world_and_snapshot[0].copy(graph, raw)
