@@ -19,7 +19,7 @@ from server.endpoint.endpoint import GraphQLEndpoint, method_not_allowed
 from server.endpoint.request_ids import RequestIds
 from server.endpoint.websocket_endpoint import WebSocketEndpoint
 from server.errors import internal_error
-from server.health import live, ready
+from server.health import Readiness, live
 from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
 from server.operations.document_size import DocumentLimits
@@ -121,7 +121,7 @@ def _routes(
         WebSocketRoute(ENDPOINT, websockets),
         Route(ENDPOINT, refuse_options, methods=["OPTIONS"]),
         Route("/health/live", live),
-        Route("/health/ready", ready),
+        Route("/health/ready", Readiness(settings.archive_lag).show),
         *([Route("/metrics", metrics.show)] if settings.shows_metrics else []),
         *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
         *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),

@@ -8,7 +8,7 @@ from enum import Enum
 
 from graph import Graph
 from graph.archive.archive import Archive
-from graph.archive.migrations import SchemaState
+from graph.archive.database import TIMEOUT_SECONDS
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.tasks import end
 from server.embedded import EmbeddedStore, EmbeddedStoreError
@@ -17,15 +17,20 @@ from server.settings import Settings
 from server.worker import work
 
 WATCH_SECONDS = 1.0
+BULK_SECONDS = 60.0
+"""The timeout of the archive for bulk commands, which nobody waits for but the operator."""
 
 logger = logging.getLogger("fanline.server")
 
 
 class ArchiveUse(Enum):
-    """Whether opening the graph may create and migrate the archive."""
+    """How a command uses the archive."""
 
     READ_AND_WRITE = "read and write"
     READ_ONLY = "read only"
+    """The archive's schema is not created or upgraded."""
+    REBUILD = "rebuild"
+    """The store is empty: the archive is not checked to belong to it. It may take a minute to answer."""
 
 
 @asynccontextmanager
@@ -43,9 +48,12 @@ async def open_graph(
             await asyncio.to_thread(store.start)
             stack.push_async_callback(asyncio.to_thread, store.stop)
             url = store.url
-        graph = await Graph.open(url, settings.tuning, archive=await _archive(settings, archive))
+        migrates = archive is not ArchiveUse.READ_ONLY
+        timeout = BULK_SECONDS if archive is ArchiveUse.REBUILD else TIMEOUT_SECONDS
+        database = Archive(settings.archive, timeout=timeout, migrates=migrates)
+        graph = await Graph.open(url, database, settings.tuning)
         stack.push_async_callback(graph.close)
-        await _check_archive(graph)
+        await _check_archive(graph, archive)
         tasks = [asyncio.create_task(work(graph))] if with_worker else []
         if settings.store_url is None:
             tasks.append(asyncio.create_task(_watch(store)))
@@ -65,33 +73,22 @@ async def collecting() -> AsyncIterator[None]:
         await end([task])
 
 
-async def _archive(settings: Settings, use: ArchiveUse) -> Archive | None:
-    """Return the archive, or None if it may not be created and does not exist."""
-    archive = Archive(settings.archive, migrates=use is ArchiveUse.READ_AND_WRITE)
-    if use is ArchiveUse.READ_AND_WRITE:
-        return archive
-    try:
-        if await archive.schema_state() is SchemaState.ABSENT:
-            await archive.close()
-            return None
-    except ArchiveUnavailable:
-        pass  # the caller finds out, and reports it
-    return archive
-
-
-async def _check_archive(graph: Graph) -> None:
+async def _check_archive(graph: Graph, use: ArchiveUse) -> None:
     """Migrate the archive, and check that it belongs to the store.
 
-    If the archive does not answer, newer posts are served without it, and its first use tries again.
+    An archive or store that does not answer is not an error: the first use tries again.
     """
-    if graph.archive is not None:
-        try:
-            await graph.archive.migrate()
+    try:
+        await graph.archive.migrate()
+        if use is not ArchiveUse.REBUILD:
             await graph.binding.check()
-        except ArchiveUnavailable as outage:
-            logger.error("The archive does not answer; newer posts are served without it: %s", outage.reason)
-        except StoreUnavailable:
-            return  # the first use of the store reports it
+    except ArchiveUnavailable as outage:
+        logger.error(
+            "The archive does not answer. Newer posts are served, and changes are accepted until the log is full: %s",
+            outage.reason,
+        )
+    except StoreUnavailable as outage:
+        logger.error("The store cannot be used yet: %s", outage.reason)
 
 
 async def _watch(store: EmbeddedStore) -> None:

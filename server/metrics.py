@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: backlogs in the store, and counters of this server's processes.
+"""Metrics for Prometheus: the backlog and totals in the store, and counters of this server's processes.
 
 With several processes, each writes its metrics to files in a shared folder (`prometheus_client.multiprocess`), and the
 process that answers a scrape adds them up.
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graph import Graph
+from graph.backlog import Backlog
 from graph.errors import StoreUnavailable
 from graph.tasks import end
 
@@ -29,6 +29,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 UPDATE_SECONDS = 5.0
 
 Read: TypeAlias = Callable[[State], float]
+ReadBacklog: TypeAlias = Callable[[Backlog], float]
 ReadLabelled: TypeAlias = Callable[[State], Mapping[str, float]]
 
 GAUGES: dict[str, tuple[str, Read]] = {
@@ -52,14 +53,25 @@ COUNTERS: dict[str, tuple[str, Read]] = {
         "Operations executed by graphql-core.",
         lambda state: state.executor.fallen_back if state.executor else 0,
     ),
-    "archived_posts": (
-        "Posts moved to the archive.",
-        lambda state: state.graph.archiver.moved if state.graph.archiver else 0,
+    "archive_failures": ("Failures of the archiver, which are retried.", lambda state: state.graph.archiver.failures),
+}
+STORE_GAUGES: dict[str, tuple[str, ReadBacklog]] = {
+    "log_events": ("Events in the log.", lambda backlog: backlog.length),
+    "unprojected_seconds": ("Age of the oldest unprojected event.", lambda backlog: backlog.unprojected_seconds),
+    "unarchived_seconds": ("Age of the oldest event that is not archived.", lambda backlog: backlog.unarchived_seconds),
+    "unarchived_events": ("Events that are not archived.", lambda backlog: backlog.unarchived),
+    "archiver_stopped": (
+        "Whether the archiver has stopped and waits for an operator.",
+        lambda backlog: bool(backlog.alarm),
     ),
-    "archive_failures": (
-        "Failures of the archiver, which are retried.",
-        lambda state: state.graph.archiver.failures if state.graph.archiver else 0,
-    ),
+    "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", lambda backlog: backlog.tasks),
+    "dead_letters": ("Events and tasks that could not be projected or archived.", lambda backlog: backlog.dead),
+}
+STORE_COUNTERS: dict[str, tuple[str, ReadBacklog]] = {
+    "archived_events": ("Events copied to the archive.", lambda backlog: backlog.archived),
+    "archive_batches": ("Transactions that copied events to the archive.", lambda backlog: backlog.batches),
+    "archive_batch_seconds": ("Duration of these transactions.", lambda backlog: backlog.batch_seconds),
+    "trimmed_posts": ("Posts removed from the store; the archive holds them.", lambda backlog: backlog.trimmed),
 }
 LABELLED: dict[str, tuple[str, str, ReadLabelled]] = {
     "connections_refused": (
@@ -118,7 +130,7 @@ class Metrics:
         self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
-        """Return the metrics. Two round trips; if the store does not answer, only those of the processes."""
+        """Return the metrics. One round trip; if the store does not answer, only those of the processes."""
         if not self._admits(request.headers.get("authorization", "")):
             return Response(
                 "This endpoint requires the token of FANLINE_METRICS_TOKEN.\n",
@@ -183,20 +195,15 @@ def _mark_dead(pid: int, folder: str) -> None:
 
 
 async def store_metrics(graph: Graph) -> CollectorRegistry:
-    """Return the metrics that the store holds for all processes. Two round trips."""
-    values: dict[str, tuple[str, float]] = {"store_up": ("Whether the store answers.", 0)}
-    with suppress(StoreUnavailable):
-        backlog = await graph.worker().backlog()
-        waiting = (datetime.now(UTC) - backlog.oldest).total_seconds() if backlog.oldest else 0.0
-        values = {
-            "store_up": ("Whether the store answers.", 1),
-            "undrained_seconds": ("Age of the oldest unprojected event.", max(0.0, waiting)),
-            "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", backlog.tasks),
-            "dead_letters": ("Events and tasks that could not be projected.", backlog.dead),
-            "archivable_authors": ("Authors with posts waiting to be archived.", backlog.archivable),
-            "deleted_rows_waiting": ("Deleted posts whose archive rows have not been deleted yet.", backlog.deleted),
-        }
+    """Return the metrics that the store holds for all processes. One round trip."""
     registry = CollectorRegistry()
-    for name, (text, value) in values.items():
-        Gauge(f"fanline_{name}", text, registry=registry).set(value)
+    up = Gauge("fanline_store_up", "Whether the store answers.", registry=registry)
+    with suppress(StoreUnavailable):
+        backlog = await graph.backlog()
+        up.set(1)
+        Gauge("fanline_log_limit", "Limit of the number of events in the log.", registry=registry).set(graph.log.limit)
+        for name, (text, read) in STORE_GAUGES.items():
+            Gauge(f"fanline_{name}", text, registry=registry).set(read(backlog))
+        for name, (text, read) in STORE_COUNTERS.items():
+            Counter(f"fanline_{name}", text, registry=registry).inc(read(backlog))
     return registry

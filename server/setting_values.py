@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 MAX_COUNT = 2**53  # integers that Lua scripts count exactly
+MIN_LOG = 10_000  # a hundred times what one mutation writes
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -56,3 +57,4 @@ def read_list(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedelta(0))]
 Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]
+LogLimit = Annotated[int, Field(ge=MIN_LOG, le=MAX_COUNT)]

@@ -23,7 +23,7 @@ from graph import Tuning
 from graph.archive.database import read_url
 from graph.store.urls import check_url
 from server.embedded import Durability
-from server.setting_values import Count, Duration, Env, TimelineMode, TrustedDocumentsMode, read_list
+from server.setting_values import Count, Duration, Env, LogLimit, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
@@ -33,6 +33,7 @@ WORDING = {
     "bool_parsing": "must be true or false",
     "enum": "must be {expected}",
     "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
     "int_parsing": "must be a whole number",
     "int_parsing_size": "must be a whole number of at most 15 digits",
     "less_than_equal": "must be at most {le}",
@@ -63,8 +64,8 @@ class Settings(BaseSettings):
     archive_url: str | None = Field(
         default=None,
         repr=False,
-        description="The SQL database of older posts: SQLite, PostgreSQL or MySQL. If not set, an SQLite file in the "
-        "data folder.",
+        description="The SQL database of the archive, which keeps all events: SQLite, PostgreSQL or MySQL. If not set, "
+        "an SQLite file in the data folder.",
     )
     secret: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
         default=(),
@@ -89,12 +90,22 @@ class Settings(BaseSettings):
     push_limit: Count = Field(default=10000, description="In `hybrid`: authors with more followers are not pushed.")
     home_size: Count = Field(default=800, description="Maximum posts in a home cache.")
     hot_posts: Count = Field(default=1000, description="Newest posts of an author that stay in the store.")
+    hot_age: Duration = Field(
+        default=timedelta(days=30), description="Age from which posts leave the store, except an author's newest 50."
+    )
     sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
     hibernate_after: Duration = Field(
         default=timedelta(days=7), description="Lifetime of a home cache that is not read."
     )
     log_retention: Duration = Field(
         default=timedelta(hours=24), description="How long the log keeps events for replay."
+    )
+    log_limit: LogLimit = Field(
+        default=2_000_000,
+        description="Maximum events in the log. The last tenth is for deletions, unfollows and log-outs.",
+    )
+    archive_lag: Duration = Field(
+        default=timedelta(minutes=10), description="Lag of the archive from which `/health/ready` warns."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
     durability: Durability = Field(
@@ -330,10 +341,12 @@ class Settings(BaseSettings):
         return Tuning(
             home_size=self.home_size,
             hot_posts=self.hot_posts,
+            hot_age=self.hot_age,
             sync_followers=self.sync_followers,
             push_limit=self._push_limit,
             hibernate_after=self.hibernate_after,
             log_retention=self.log_retention,
+            log_limit=self.log_limit,
             max_following=self.max_following,
             session_ttl=self.session_ttl,
         )

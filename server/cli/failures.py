@@ -3,19 +3,45 @@
 from rich.markup import escape
 
 from graph.archive.migrations import SchemaMismatch
-from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
+from graph.archive.rows import ConflictingEvent
+from graph.errors import (
+    ArchiverStopped,
+    ArchiveUnavailable,
+    OutdatedWorker,
+    Overloaded,
+    RebuildRefused,
+    StoreNotReady,
+    StoreReplaced,
+    StoreUnavailable,
+    WrongArchive,
+)
 from server.cli.console import console
 from server.embedded import EmbeddedStoreError
 from server.process.checks import UnsafeStart
 from server.seeding.load import SeedRefused
 from server.settings import SettingsError
 
-EXPECTED = (SettingsError, UnsafeStart, EmbeddedStoreError, SeedRefused, SchemaMismatch, WrongArchive)
+EXPECTED = (
+    SettingsError,
+    UnsafeStart,
+    EmbeddedStoreError,
+    SeedRefused,
+    SchemaMismatch,
+    ArchiverStopped,
+    ConflictingEvent,
+    OutdatedWorker,
+    Overloaded,
+    RebuildRefused,
+    StoreReplaced,
+    WrongArchive,
+)
 
 
 def explain(error: Exception) -> None:
     """Print what went wrong and what to do. Re-raise an unexpected error."""
-    if isinstance(error, StoreUnavailable):
+    if isinstance(error, StoreNotReady):
+        text = error.reason
+    elif isinstance(error, StoreUnavailable):
         text = f"The store does not answer: {error.reason}"
     elif isinstance(error, ArchiveUnavailable):
         text = f"The archive does not answer: {error.reason}"

@@ -66,12 +66,12 @@ def serve(
 
 @cli.command()
 def worker(
-    once: Annotated[bool, typer.Option("--once", help="Project all events in the log, then exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Project and archive all events in the log, then exit.")] = False,
     dead_letters: Annotated[
-        bool, typer.Option("--dead-letters", help="List the events that could not be projected.")
+        bool, typer.Option("--dead-letters", help="List the events that could not be projected or archived.")
     ] = False,
 ) -> None:
-    """Project the log in a separate process. Several workers may run at once."""
+    """Project and archive the log in a separate process. Several workers may run at once."""
     from server.cli import worker as commands
 
     if dead_letters:
@@ -90,17 +90,25 @@ def seed(
     follows: Annotated[Path | None, typer.Option(help="A file of follows, instead of generated ones.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A file of post texts, one per line.")] = None,
 ) -> None:
-    """Fill an empty store with users, follows and posts, as if they had come through the API."""
+    """Fill an empty store and an unused archive with users, follows and posts, as if they had come through the API."""
     from server.cli.seed import seed_store
 
     seed_store(users, posts, following, follows, texts)
 
 
 @cli.command()
+def rebuild() -> None:
+    """Fill an empty store from the archive, after the store was lost. Stop all other processes first."""
+    from server.cli.rebuild import rebuild_store
+
+    rebuild_store()
+
+
+@cli.command()
 def repair(
     check: Annotated[bool, typer.Option("--check", help="Compare only; exit code 1 if there are differences.")] = False,
 ) -> None:
-    """Compare derived data with its source and repair it. The server can keep running in the meantime."""
+    """Compare the store with the archive and correct it. The server can keep running in the meantime."""
     from server.cli import repair as commands
 
     clean = commands.check() if check else commands.repair()

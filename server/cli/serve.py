@@ -3,7 +3,9 @@
 import asyncio
 
 from graph import Graph
-from graph.errors import StoreUnavailable
+from graph.archive.archive import Archive
+from graph.archive.migrations import SchemaMismatch
+from graph.errors import ArchiveUnavailable, StoreUnavailable
 from server.app import create_app
 from server.cli.console import console, print_warning
 from server.cli.stores import describe, store_of
@@ -14,16 +16,17 @@ from server.seeding.load import holds_demo
 from server.serving import bind, serve_here, serve_many
 from server.settings import Settings
 
-DEMO_CHECK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 
 
 def serve_api(host: str, port: int, workers: int) -> None:
-    """Serve the API in one process or several. Raises SettingsError and UnsafeStart."""
+    """Serve the API in one process or several. Raises SettingsError, UnsafeStart, WrongArchive and SchemaTooNew."""
     settings = Settings.load()
     start_safely(settings, print_warning, host)
     listening = bind(host, port)
     app = create_app(settings)
     with store_of(settings):
+        asyncio.run(refuse_wrong_archive(settings))
         if settings.production:
             asyncio.run(refuse_demo(settings))
         console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
@@ -33,17 +36,33 @@ def serve_api(host: str, port: int, workers: int) -> None:
             serve_many(settings, listening, workers)
 
 
-async def refuse_demo(settings: Settings) -> None:
-    """Raise UnsafeStart if the store holds the users of the demo. One round trip.
+async def refuse_wrong_archive(settings: Settings) -> None:
+    """Raise WrongArchive or SchemaTooNew here, once: in the processes that serve, it would be a traceback each.
 
-    A store that does not answer is not an error: the API waits for it.
+    A store or an archive that does not answer is not an error.
     """
     url = settings.store_url or EmbeddedStore(settings.data_dir).url
-    graph = await Graph.open(url, settings.tuning)
+    graph = await Graph.open(url, Archive(settings.archive), settings.tuning)
     try:
-        async with asyncio.timeout(DEMO_CHECK_SECONDS):
+        async with asyncio.timeout(CHECK_SECONDS):
+            await graph.binding.check()
+    except (ArchiveUnavailable, StoreUnavailable, TimeoutError):
+        return
+    finally:
+        await graph.close()
+
+
+async def refuse_demo(settings: Settings) -> None:
+    """Raise UnsafeStart if the archive holds the users of the demo. One query.
+
+    An archive that does not exist yet or does not answer is not an error.
+    """
+    url = settings.store_url or EmbeddedStore(settings.data_dir).url
+    graph = await Graph.open(url, Archive(settings.archive, migrates=False), settings.tuning)
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
             found = await holds_demo(graph)
-    except (StoreUnavailable, TimeoutError):
+    except (ArchiveUnavailable, SchemaMismatch, TimeoutError):
         return
     finally:
         await graph.close()

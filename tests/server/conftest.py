@@ -26,6 +26,7 @@ from server.operations.quotas import Quotas
 from server.serving import configure
 from server.settings import Settings
 from tests.support.graph_worlds import PATIENCE
+from tests.support.graphs import archive_url_of
 
 KEY = "a key for tests that is long enough"
 
@@ -184,7 +185,9 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
     """Return settings for the shared store."""
-    return Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=False)
+    return Settings(
+        store_url=store_url, archive_url=archive_url_of(store_url), data_dir=tmp_path, secret=(KEY,), worker=False
+    )
 
 
 @pytest.fixture

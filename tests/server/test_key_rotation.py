@@ -6,6 +6,7 @@ from pathlib import Path
 from graph import Graph
 from server.settings import Settings
 from tests.server.conftest import Api, serving
+from tests.support.graphs import archive_url_of
 
 OLD = "the old key of the rotation, long enough"
 NEW = "the new key of the rotation, long enough"
@@ -28,12 +29,19 @@ async def test_a_rolling_rotation_refuses_no_token(store_url: str, tmp_path: Pat
     issued = list[str]()
     steps = [(OLD,), (OLD, NEW), (NEW, OLD)]
     for number, keys in enumerate(pairwise(steps)):
-        settings = [Settings(store_url=store_url, data_dir=tmp_path, secret=each, worker=False) for each in keys]
+        settings = [
+            Settings(
+                store_url=store_url, archive_url=archive_url_of(store_url), data_dir=tmp_path, secret=each, worker=False
+            )
+            for each in keys
+        ]
         async with serving(settings[0], graph) as before, serving(settings[1], graph) as after:
             issued += [await enter(before, f"before{number}"), await enter(after, f"after{number}")]
             assert {await status(*pair) for pair in product((before, after), issued)} == {200}
 
-    last = Settings(store_url=store_url, data_dir=tmp_path, secret=(NEW,), worker=False)
+    last = Settings(
+        store_url=store_url, archive_url=archive_url_of(store_url), data_dir=tmp_path, secret=(NEW,), worker=False
+    )
     async with serving(last, graph) as api:
         signed_by_new = [await status(api, token) for token in issued]
         assert signed_by_new == [401, 401, 401, 200]

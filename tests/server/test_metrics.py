@@ -1,12 +1,14 @@
 """Metrics for Prometheus: backlogs, live streams, and outages."""
 
 import asyncio
+import re
+import shutil
 from pathlib import Path
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from graph import Graph
+from graph import Graph, keys
 from graph.log.events import PostPublished
 from graph.paging import CursorKind, encode_cursor
 from server.embedded import EmbeddedStore
@@ -14,6 +16,8 @@ from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import Api, serving, until
 from tests.server.endpoint.test_endpoint import error_of
+from tests.support.graph_worlds import append_events, background, counted
+from tests.support.graphs import archive_file, archive_url_of
 
 TOKEN = "a-token-of-prometheus"
 
@@ -29,14 +33,14 @@ async def metrics(api: Api) -> dict[str, float]:
 async def test_metrics_report_the_backlog_of_workers(settings: Settings, graph: Graph) -> None:
     """Unprojected events count as backlog until a worker has projected them."""
     async with serving(settings.model_copy(update={"worker": False}), graph) as api:
-        [event] = await graph.log.append([PostPublished(1, "hi")])
+        [event] = await append_events(graph, [PostPublished(1, "hi")])
         before = await metrics(api)
         await graph.worker().drain()
         after = await metrics(api)
 
     assert before["fanline_store_up"] == 1
-    assert before["fanline_undrained_seconds"] > 0
-    assert after["fanline_undrained_seconds"] == 0
+    assert before["fanline_unprojected_seconds"] > 0
+    assert after["fanline_unprojected_seconds"] == 0
     assert after["fanline_dead_letters"] == after["fanline_open_fan_out_tasks"] == 0
     assert after["fanline_store_commands_total"] > before["fanline_store_commands_total"]
     assert event.number == await graph.log.watermark()
@@ -89,7 +93,8 @@ async def test_metrics_answer_without_the_store(settings: Settings, tmp_path: Pa
     """They report that the store is down."""
     store = EmbeddedStore(tmp_path / "away")
     store.start()
-    async with serving(settings.model_copy(update={"store_url": store.url, "worker": False}), graph) as api:
+    away = settings.model_copy(update={"store_url": store.url, "archive_url": archive_url_of(store.url)})
+    async with serving(away, graph) as api:
         store.stop()
         assert (await metrics(api))["fanline_store_up"] == 0
 
@@ -99,35 +104,80 @@ PAGE = """query($after: String) {
 }"""
 
 
+async def test_metrics_report_the_lag_and_the_work_of_the_archiver(settings: Settings, graph: Graph) -> None:
+    """From the store, so that any process reports them, whichever process archives."""
+    async with serving(settings, graph) as api:
+        await append_events(graph, [PostPublished(1, "hi"), PostPublished(1, "again")])
+        await graph.worker().drain()
+        before = await metrics(api)
+        await graph.archiver.work()
+        after = await metrics(api)
+
+    assert before["fanline_unarchived_events"] == 2
+    assert before["fanline_unarchived_seconds"] > 0
+    assert after["fanline_unarchived_events"] == after["fanline_unarchived_seconds"] == 0
+    assert (before["fanline_archived_events_total"], after["fanline_archived_events_total"]) == (0, 2)
+    assert (before["fanline_archive_batches_total"], after["fanline_archive_batches_total"]) == (0, 1)
+    assert after["fanline_archive_batch_seconds_total"] > 0
+    assert (after["fanline_log_events"], after["fanline_log_limit"]) == (2, 2_000_000)
+
+
+async def test_a_scrape_costs_one_round_trip(api: Api) -> None:
+    async with counted(api.app.state.graph) as cost:
+        await metrics(api)
+    assert (cost.round_trips, cost.commands) == (1, 1)
+
+
+async def test_every_metric_is_documented(api: Api) -> None:
+    """And no other: the table of operations.md has exactly the metrics that are served."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`fanline_.+?) \|", page, re.M)
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    response = await api.client.get("/metrics")
+    families = re.findall(r"^# TYPE (fanline_\w+) ", response.text, re.M)
+    assert documented == set(families)
+
+
+async def test_metrics_report_a_stopped_archiver(api: Api) -> None:
+    running = await metrics(api)
+    await api.graph.store.run("SET", keys.ALARM, "a reason")
+    assert (running["fanline_archiver_stopped"], (await metrics(api))["fanline_archiver_stopped"]) == (0, 1)
+
+
 async def test_an_archive_that_is_down_is_counted_and_named(settings: Settings, tmp_path: Path, graph: Graph) -> None:
-    """Hot posts are served, other pages fail with ARCHIVE_UNAVAILABLE, and moves continue after the outage."""
-    (tmp_path / "blocked").mkdir()
-    blocked = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/blocked", "hot_posts": 10})
-    whole = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/archive.sqlite", "hot_posts": 10})
+    """Hot posts are served, other pages fail with ARCHIVE_UNAVAILABLE, and the archiver continues after the outage."""
+    folder, file = tmp_path / "archive", tmp_path / "archive" / "archive.sqlite"
+    folder.mkdir()
+    shutil.copy(archive_file(settings.store_url or ""), file)
+    few = settings.model_copy(update={"archive_url": f"sqlite:///{file}", "hot_posts": 10})
     author = (await graph.users.sign_up("alice", "correct horse")).id
-    ids = [event.number for event in await graph.log.append([PostPublished(author, f"post {n}") for n in range(1020)])]
-    async with serving(blocked, graph) as api:
+    ids = [
+        event.number for event in await append_events(graph, [PostPublished(author, f"post {n}") for n in range(1020)])
+    ]
+    folder.rename(tmp_path / "away")
+    folder.write_text("")
+    async with serving(few, graph) as api:
         served: Graph = api.app.state.graph
         await served.worker().drain()
-        assert served.archiver is not None
-        running = asyncio.create_task(served.archiver.run())
-        while not (failures := (await metrics(api))["fanline_archive_failures_total"]):
-            continue
-        running.cancel()
+        async with background(served.archiver.run()):
+            while not (failures := (await metrics(api))["fanline_archive_failures_total"]):
+                continue
         assert failures >= 1
-        assert (await metrics(api))["fanline_archivable_authors"] == 1
+        assert (await metrics(api))["fanline_unarchived_events"] == 1021
         assert texts(await api.ask(PAGE)) == [f"post {n}" for n in (1019, 1018, 1017, 1016, 1015)]
 
-    async with serving(whole, graph) as api:
-        served = api.app.state.graph
-        assert served.archiver is not None
+        folder.unlink()
+        (tmp_path / "away").rename(folder)
         await served.archiver.work()
-        assert (await metrics(api))["fanline_archived_posts_total"] == 1000
-        assert (await metrics(api))["fanline_archivable_authors"] == 0
+        assert (await metrics(api))["fanline_archived_events_total"] == 1021
+        assert (await metrics(api))["fanline_trimmed_posts_total"] == 999
+        assert (await metrics(api))["fanline_unarchived_events"] == 0
         deep = encode_cursor(CursorKind.POST, ids[1002])
         assert texts(await api.ask(PAGE, None, after=deep)) == [f"post {n}" for n in (1001, 1000, 999, 998, 997)]
 
-    async with serving(blocked, graph) as api:
+    folder.rename(tmp_path / "away")
+    folder.write_text("")
+    async with serving(few, graph) as api:
         assert error_of(await api.ask(PAGE, None, after=deep))[0] == "ARCHIVE_UNAVAILABLE"
         assert texts(await api.ask(PAGE)) == [f"post {n}" for n in (1019, 1018, 1017, 1016, 1015)]
 

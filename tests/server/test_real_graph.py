@@ -25,6 +25,7 @@ from schema import schema
 from server.seeding.load import load
 from server.seeding.sources import seed_source
 from tests.conftest import CHEAP
+from tests.support.graphs import open_graph
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 POSTS = 60_000
@@ -92,7 +93,7 @@ class RealGraph:
 @pytest.fixture
 async def plain(store_url: str) -> AsyncIterator[Graph]:
     """Open a graph in the mode of a single server, where scripts may use keys of several slots."""
-    graph = await Graph.open(store_url, CHEAP)
+    graph = await open_graph(store_url, CHEAP)
     yield graph
     await graph.close()
 

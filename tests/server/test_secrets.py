@@ -23,6 +23,7 @@ from server.redaction import without_values
 from server.settings import Settings
 from tests.server.conftest import Api, serving
 from tests.server.process.test_restarts import Served
+from tests.support.graphs import archive_url_of
 from tests.support.tcp_proxy import TcpProxy, proxy_to
 
 PASSWORD = "canary_Of_Passwords_1"
@@ -157,7 +158,9 @@ async def canary_api(
     caplog.set_level(logging.DEBUG)
     for name in ("httpx", "httpcore", "uvicorn.access"):  # the test's own client, and logs that production disables
         caplog.set_level(logging.WARNING, name)
-    settings = Settings(store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=True)
+    settings = Settings(
+        store_url=store_url, archive_url=archive_url_of(store_url), data_dir=tmp_path, secret=(KEY,), worker=True
+    )
     async with serving(settings, graph) as api:
         api.app.state.graph.users.hashing = Hashing(PasswordHasher(1, 8, 1))
         yield api

@@ -41,6 +41,9 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
             "FANLINE_SESSION_TTL": "7 d",
             "FANLINE_HOME_SIZE": "50",
             "FANLINE_HOT_POSTS": "70",
+            "FANLINE_HOT_AGE": "12d",
+            "FANLINE_LOG_LIMIT": "50000",
+            "FANLINE_ARCHIVE_LAG": "3m",
             "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
             "FANLINE_PLAYGROUND": "true",
             "OTHER": "ignored",
@@ -55,6 +58,9 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert settings.tuning.push_limit == 0
     assert settings.tuning.home_size == 50
     assert settings.tuning.hot_posts == 70
+    assert settings.tuning.hot_age == timedelta(days=12)
+    assert settings.tuning.log_limit == 50_000
+    assert settings.archive_lag == timedelta(minutes=3)
     assert settings.archive == "postgres://user:word@sql/fanline"
     assert settings.tuning.hibernate_after == timedelta(hours=36)
     assert settings.tuning.session_ttl == timedelta(days=7)
@@ -104,6 +110,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL must have the form mysql://user:password@"),
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS must be greater than 0"),
+        ("LOG_LIMIT", "9999", "FANLINE_LOG_LIMIT must be at least 10000"),
         ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("METRICS_TOKEN", "a short token and spaces", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),

@@ -21,12 +21,12 @@ import httpx
 import pytest
 import redis
 
-from graph import Graph
 from schema import sdl
 from server.cli.stores import describe
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.conftest import CHEAP
+from tests.support.graphs import environment_of, open_graph
 
 STRONG_KEY = "a-key-for-tests-that-is-long-enough"
 FANLINE = (sys.executable, "-m", "server.cli.main")
@@ -97,7 +97,7 @@ def store_answers(folder: Path) -> bool:
 def test_help_lists_all_commands() -> None:
     """Each command is listed with a description."""
     text = fanline("--help").stdout
-    for command in ("demo", "serve", "worker", "seed", "schema", "token", "grant", "revoke"):
+    for command in ("demo", "serve", "worker", "seed", "rebuild", "schema", "token", "grant", "revoke"):
         assert re.search(rf"{command}\s+\w", text), command
 
 
@@ -205,8 +205,8 @@ def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
 
 async def test_the_firehose_permission_is_granted_and_revoked(store_url: str, tmp_path: Path) -> None:
     """Changes apply immediately, repeating one is not an error, and unknown users and permissions are reported."""
-    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
-    graph = await Graph.open(store_url, CHEAP)
+    environment = environment_of(store_url, tmp_path)
+    graph = await open_graph(store_url, CHEAP)
     alice = (await graph.users.sign_up("alice", "correct horse")).id
     said, held = [], []
     for command in ("grant", "grant", "revoke", "revoke"):
@@ -363,11 +363,11 @@ def test_seeding_is_done_once(tmp_path: Path) -> None:
 
 async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: Path) -> None:
     """The worker waits for new events, and ends on SIGTERM."""
-    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
+    environment = environment_of(store_url, tmp_path)
     process = await asyncio.create_subprocess_exec(
         *FANLINE, "worker", env=CLEAN | environment, stderr=asyncio.subprocess.PIPE
     )
-    graph = await Graph.open(store_url, CHEAP)
+    graph = await open_graph(store_url, CHEAP)
     try:
         user = await graph.users.sign_up("alice", "correct horse", None)
         for _ in range(300):
@@ -381,3 +381,15 @@ async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: P
         assert b"Traceback" not in err
     finally:
         await graph.close()
+
+
+def test_draining_ends_at_an_event_of_a_later_version(store_url: str, tmp_path: Path) -> None:
+    """The command does not wait for a worker of that version. The error names the kind and the entry."""
+    with redis.Redis.from_url(store_url) as raw:
+        raw.xadd("{log}", {"kind": "Reposted", "actor": "1", "body": "{}"}, id="1600000000000-1")
+
+    done = fanline("worker", "--once", **environment_of(store_url, tmp_path))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Entry 1600000000000-1 of the log is an event of kind 'Reposted'" in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr

@@ -22,6 +22,7 @@ from server.operations.caller import Caller
 from server.transport.http import HttpProtocol
 from server.transport.websocket import SocketProtocol
 from tests.server.conftest import KEY, Api, Socket, events, until
+from tests.support.graph_worlds import append_events
 
 LIVE = "subscription { homeTimeline { cursor } }"
 HANDSHAKE = (
@@ -216,7 +217,7 @@ async def test_a_subscription_keeps_nothing_of_its_events(api: Api) -> None:
         await socket.receive()
         kept = []
         for _ in range(3):
-            logged = await api.graph.log.append([PostPublished(session.user, "hi")] * 40)
+            logged = await append_events(api.graph, [PostPublished(session.user, "hi")] * 40)
             told = 0
             while told < len(logged):
                 message = await socket.receive()

@@ -18,6 +18,7 @@ from server.endpoint.responses import render
 from server.errors import Refused
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
+from tests.support.graphs import archive_url_of
 
 GRAPHQL_JSON = "application/graphql-response+json"
 FOLLOW = "mutation { follow(input: {userIds: []}) { results { outcome } userErrors { code } } }"
@@ -345,7 +346,7 @@ async def test_the_server_survives_an_outage_of_the_store(settings: Settings, tm
     """Errors have the code STORE_UNAVAILABLE and readiness returns 503. Afterwards no restart is needed."""
     store = EmbeddedStore(tmp_path)
     store.start()
-    away = settings.model_copy(update={"store_url": store.url})
+    away = settings.model_copy(update={"store_url": store.url, "archive_url": archive_url_of(store.url)})
     async with serving(away, graph) as api:
         api.graph = api.app.state.graph
         token = await api.token("alice")

@@ -19,6 +19,7 @@ from server.process.start import make_files_private, set_limits
 from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.server.cli.test_commands import fanline, free_port, serving
+from tests.support.graphs import archive_url_of
 
 KEY = base64.b64encode(bytes(range(100, 148))).decode()
 GUESSABLE = "ChangeMe-before-you-go-to-production"
@@ -268,7 +269,11 @@ def test_a_refusal_is_exit_code_1_and_nothing_is_created(tmp_path: Path, command
 async def test_production_does_not_serve_the_users_of_the_demo(store_url: str, graph: Graph, tmp_path: Path) -> None:
     """The password of the demo's users is in the README; other seeds have no passwords."""
     await load(graph, demo_source(people=10, posts=10))
-    environment = PRODUCTION | {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path)}
+    environment = PRODUCTION | {
+        "FANLINE_STORE_URL": store_url,
+        "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
+        "FANLINE_DATA_DIR": str(tmp_path),
+    }
     done = fanline("serve", "--port", str(free_port()), **environment)
     assert done.returncode == 1
     assert "The demo's users have a public password" in done.stderr

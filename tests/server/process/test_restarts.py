@@ -21,6 +21,7 @@ from server.auth import Tokens
 from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
 from tests.server.conftest import Socket, events, until
 from tests.support.graph_worlds import PATIENCE, background
+from tests.support.graphs import archive_url_of
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +42,7 @@ class Served:
         self._command = [*FANLINE, "serve", "--port", str(port), *options]
         self._environment = CLEAN | {
             "FANLINE_STORE_URL": store_url,
+            "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
             "FANLINE_DATA_DIR": str(folder),
             "FANLINE_SECRET": SECRET,
         }

@@ -1,0 +1,148 @@
+"""Readiness: what makes a process unavailable, and what an operator is warned about."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from graph import Graph, Tuning, keys
+from graph.log.events import PostPublished
+from server import health
+from server.health import warnings_about
+from server.settings import Settings
+from tests.server.conftest import Api, serving
+from tests.support.graph_worlds import append_events, archive_log, background, counted
+from tests.support.graphs import open_graph
+
+
+async def readiness(api: Api) -> tuple[int, Any]:
+    """Return the status and the body of `/health/ready`."""
+    response = await api.client.get("/health/ready")
+    return response.status_code, response.json()
+
+
+async def publish(graph: Graph, count: int) -> None:
+    """Append posts and project them, without archiving them."""
+    await append_events(graph, [PostPublished(1, f"post {n}") for n in range(count)])
+    await graph.worker().drain()
+
+
+async def test_a_process_is_ready_without_warnings(api: Api) -> None:
+    assert await readiness(api) == (200, {"status": "ready"})
+
+
+async def test_readiness_costs_one_round_trip(api: Api) -> None:
+    """The check of the archive, with its own round trip, is not repeated for ten seconds."""
+    await readiness(api)
+    async with counted(api.app.state.graph) as cost:
+        await readiness(api)
+    assert (cost.round_trips, cost.commands) == (1, 1)
+
+
+async def test_a_store_that_is_being_rebuilt_is_not_ready(api: Api) -> None:
+    """Until the rebuild is complete. The reason says what to do."""
+    await api.graph.store.run("SET", keys.REBUILD, "store:archive")
+    status, body = await readiness(api)
+    await api.graph.store.run("DEL", keys.REBUILD)
+    assert (status, body["status"]) == (503, "unavailable")
+    assert "run it again" in body["reason"]
+    assert (await readiness(api))[0] == 200
+
+
+async def test_a_store_that_was_emptied_is_not_ready(api: Api, store_url: str) -> None:
+    """The archive holds events that the store lacks. The reason names `fanline rebuild`."""
+    await publish(api.graph, 1)
+    await archive_log(api.graph)
+    assert (await readiness(api))[0] == 200
+    with redis.Redis.from_url(store_url) as client:
+        client.flushall()
+    status, body = await readiness(api)
+    assert status == 503
+    assert "`fanline rebuild`" in body["reason"]
+
+
+async def test_an_archive_of_another_store_is_not_ready(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild of another store has bound the archive to it."""
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.0)
+    assert (await readiness(api))[0] == 200
+    state = await api.graph.archive.state()
+    await api.graph.archive.bind("another", replacing=state.store, unused_only=False)
+    status, body = await readiness(api)
+    assert status == 503
+    assert "The archive belongs to another store" in body["reason"]
+
+
+async def test_a_process_is_ready_without_the_archive(settings: Settings, tmp_path: Path, graph: Graph) -> None:
+    """A warning says what does not work."""
+    (tmp_path / "blocked").mkdir()
+    blocked = settings.model_copy(update={"archive_url": f"sqlite:///{tmp_path}/blocked"})
+    async with serving(blocked, graph) as api:
+        status, body = await readiness(api)
+    assert status == 200
+    assert [warning.partition(".")[0] for warning in body["warnings"]] == ["The archive does not answer"]
+
+
+async def test_a_lagging_archive_is_a_warning(settings: Settings, graph: Graph) -> None:
+    """By the age of the oldest event, until the archive has caught up."""
+    impatient = settings.model_copy(update={"archive_lag": timedelta(milliseconds=1)})
+    async with serving(impatient, graph) as api:
+        await publish(graph, 3)
+        await asyncio.sleep(0.01)
+        _, behind = await readiness(api)
+        await archive_log(graph)
+        caught_up = await readiness(api)
+    [warning] = behind["warnings"]
+    assert "3 events are not archived" in warning
+    assert "Check that a worker is running" in warning
+    assert caught_up == (200, {"status": "ready"})
+
+
+async def test_many_unarchived_events_are_a_warning(store_url: str) -> None:
+    """From half the limit of the log on, however young they are. A log that is nearly full is another warning."""
+    graph = await open_graph(store_url, Tuning(log_limit=10))
+    try:
+        found = []
+        for _ in range(9):
+            await publish(graph, 1)
+            found.append(list(warnings_about(await graph.backlog(), timedelta(days=1), graph.log.limit)))
+    finally:
+        await graph.close()
+    assert [len(warnings) for warnings in found] == [0] * 5 + [1] * 3 + [2]
+    assert "6 events are not archived" in found[5][0]
+    assert "The log holds 9 of 10 events" in found[8][1]
+    assert "FANLINE_LOG_LIMIT" in found[8][1]
+
+
+async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
+    """With the reason, here an archive that lacks events which the log no longer holds."""
+    await publish(api.graph, 2)
+    await api.graph.store.run("SET", keys.TRIMMED, await api.graph.log.watermark())
+    async with background(api.graph.archiver.run()), asyncio.timeout(10):
+        while not (await api.graph.backlog()).alarm:  # noqa: ASYNC110 - the archiver sends no notification
+            await asyncio.sleep(0.01)
+    _, body = await readiness(api)
+    [warning] = body["warnings"]
+    assert warning.startswith("The archiver has stopped: The log begins after event")
+    assert "Restore a newer backup" in warning
+
+
+async def test_an_archive_that_hangs_delays_readiness_briefly(settings: Settings, graph: Graph) -> None:
+    """By a second at most, and only every ten seconds, even if the database accepts connections."""
+    silent = await asyncio.start_server(read_only, "127.0.0.1")
+    url = f"postgresql://fanline@127.0.0.1:{silent.sockets[0].getsockname()[1]}/fanline"
+    async with silent, serving(settings.model_copy(update={"archive_url": url}), graph) as api:
+        started = asyncio.get_running_loop().time()
+        found = [await readiness(api) for _ in range(10)]
+        took = asyncio.get_running_loop().time() - started
+    assert took < 2
+    assert {(status, *body["warnings"]) for status, body in found} == {(200, health.NO_ARCHIVE)}
+
+
+async def read_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read until the client leaves, and never answer."""
+    while await reader.read(1000):
+        pass
+    writer.close()
