@@ -7,13 +7,14 @@ from functools import partial
 import pytest
 import redis
 
-from graph import Graph, Tuning
+from graph import Graph
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
+from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
+
+__all__ = ["CHEAP"]
 
 pytest_plugins = ["tests.support.databases"]
-
-CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 
 
 def need(present: bool, what: str) -> None:
@@ -49,20 +50,20 @@ def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded
         with redis.Redis.from_url(store.url) as client:
             client.config_set("appendonly", "no")
         yield store
+        remove_archive(store.url)
 
 
 @pytest.fixture
 def store_url(running_store: EmbeddedStore) -> str:
-    """Return the URL of an empty store."""
-    with redis.Redis.from_url(running_store.url) as client:
-        client.flushall()
+    """Return the URL of an empty store, with an empty archive beside it."""
+    empty(running_store.url)
     return running_store.url
 
 
 @pytest.fixture
 async def graph(store_url: str) -> AsyncIterator[Graph]:
     """Open a social graph in an empty store, with cheap password hashes and commands that a cluster would accept."""
-    graph = await Graph.open(store_url, CHEAP, partial(Store, single_slot=True))
+    graph = await open_graph(store_url, CHEAP, partial(Store, single_slot=True))
     try:
         yield graph
     finally:

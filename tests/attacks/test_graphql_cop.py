@@ -16,6 +16,7 @@ from graph import Graph
 from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, serving
+from tests.support.graphs import archive_url_of
 
 QUERY = "{ viewer { login } }"
 FOLLOW = "mutation { follow(input: {userIds: []}) { userErrors { code } } }"
@@ -34,7 +35,14 @@ DEBUGGING = ("tracing", "debug", "exception", "stacktrace", "Traceback", 'File "
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path) -> Settings:
     """Return the settings for production, with all other settings at their defaults."""
-    return Settings(env=Env.PRODUCTION, store_url=store_url, data_dir=tmp_path, secret=(KEY,), worker=False)
+    return Settings(
+        env=Env.PRODUCTION,
+        store_url=store_url,
+        archive_url=archive_url_of(store_url),
+        data_dir=tmp_path,
+        secret=(KEY,),
+        worker=False,
+    )
 
 
 @pytest.fixture

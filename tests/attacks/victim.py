@@ -18,6 +18,7 @@ import httpx
 from server.settings import Settings
 from tests.attacks.serving import DESCRIPTORS
 from tests.attacks.world import KEY, World
+from tests.support.graphs import archive_url_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -77,6 +78,7 @@ class Victim:
             "FANLINE_ENV": "production",
             "FANLINE_SECRET": KEY,
             "FANLINE_STORE_URL": store_url,
+            "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
             "FANLINE_DATA_DIR": str(folder),
             "FANLINE_WORKER": "true",
             **({DESCRIPTORS: str(descriptors)} if descriptors else {}),

@@ -8,6 +8,7 @@ from graph.log.events import Followed, PostPublished, UserCreated
 from resolvers import ids
 from server.auth import Tokens
 from tests.conftest import CHEAP
+from tests.support.graphs import open_graph
 from tests.support.worlds import settle_small_world
 
 KEY = secrets.token_urlsafe(48)
@@ -34,7 +35,7 @@ async def seed_world(url: str, *, posts: int = 120, followers: int = 120, posts_
     The followers follow each other in rings of ten, so that nested pages are full. Twenty of them have `posts_each`
     posts of nearly maximum size.
     """
-    graph = await Graph.open(url, CHEAP)
+    graph = await open_graph(url, CHEAP)
     try:
         small = await settle_small_world(graph)
         loud, *crowd = await _join(graph, [LOUD, *(f"fan{index}" for index in range(followers))])

@@ -18,6 +18,7 @@ from server.auth import Tokens
 from tests.clients.outages import Proxy, Server, proxied
 from tests.clients.test_clients import FOLDER, node
 from tests.support.graph_worlds import background, befriend, people
+from tests.support.graphs import archive_url_of
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +154,12 @@ async def stage(graph: Graph, store_url: str, tmp_path: Path) -> AsyncIterator[S
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)
     token = Tokens([SECRET]).issue(await graph.sessions.start(alice))
-    environment = {"FANLINE_STORE_URL": store_url, "FANLINE_DATA_DIR": str(tmp_path), "FANLINE_SECRET": SECRET}
+    environment = {
+        "FANLINE_STORE_URL": store_url,
+        "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
+        "FANLINE_DATA_DIR": str(tmp_path),
+        "FANLINE_SECRET": SECRET,
+    }
     servers = [Server(tmp_path / f"{n}.log", **environment) for n in range(2)]
     try:
         await servers[0].start()

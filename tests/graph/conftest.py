@@ -13,6 +13,7 @@ from graph.feed.feed import Feed
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
 from tests.support.graph_worlds import Open
+from tests.support.graphs import open_graph
 from tests.support.stores import HookedStore
 
 
@@ -22,7 +23,7 @@ async def another(store_url: str) -> AsyncIterator[Open]:
     opened: list[Graph] = []
 
     async def open_(**tuning: Any) -> Graph:
-        graph = await Graph.open(store_url, replace(CHEAP, **tuning), partial(HookedStore, single_slot=True))
+        graph = await open_graph(store_url, replace(CHEAP, **tuning), partial(HookedStore, single_slot=True))
         opened.append(graph)
         return graph
 

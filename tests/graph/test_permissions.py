@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, EventBody, PermissionGranted, PermissionRevoked
 from graph.model import Permission
@@ -64,7 +64,7 @@ async def test_an_unknown_user_gets_no_permission(graph: Graph, raw: Redis, chan
         await change(graph.users, 7, FIREHOSE)
 
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await raw.dbsize() == 0
+    assert await raw.keys() == [keys.BINDING]
 
 
 async def test_permissions_are_not_part_of_profiles(graph: Graph) -> None:

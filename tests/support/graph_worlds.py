@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.errors import ProblemCode, Rejected
-from graph.log.events import PostPublished, UserCreated
+from graph.log.events import Event, EventBody, PostPublished, UserCreated
+from graph.log.log import IdempotencyKey
 from graph.model import Post
 from graph.paging import CursorKind, Window, encode_cursor
 
@@ -18,6 +19,13 @@ PASSWORD = "correct horse"
 PATIENCE = 10.0  # seconds that a test waits for something that must happen
 
 Open = Callable[..., Awaitable[Graph]]
+
+
+async def append_events(
+    graph: Graph, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None
+) -> list[Event]:
+    """Append events without projecting them, as a process does that dies after its commit."""
+    return await graph.log.append(bodies, idempotency_key, binding=await graph.binding.token())
 
 
 async def people(graph: Graph, *logins: str) -> list[int]:
@@ -30,6 +38,12 @@ async def crowd(graph: Graph, size: int, prefix: str = "fan") -> list[int]:
     logins = [f"{prefix}{index}" for index in range(size)]
     await graph.users.claim_many([(login, login, None) for login in logins])
     return [event.number for event in await graph.commit([UserCreated(login, login, login) for login in logins])]
+
+
+async def archive_log(graph: Graph) -> None:
+    """Archive all projected events of the log."""
+    await graph.archiver.work()
+    await graph.log.watermark()
 
 
 async def befriend(graph: Graph, follower: int, *followees: int) -> None:
@@ -100,7 +114,7 @@ async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = Tru
     while True:
         edge = (found[-1] if forward else found[0]) if found else None
         [page] = await graph.timelines.user(
-            [author], newest(size, after=edge) if forward else oldest(size, before=edge)
+            None, [author], newest(size, after=edge) if forward else oldest(size, before=edge)
         )
         found = found + ids(page.items) if forward else ids(page.items) + found
         if not (page.has_next if forward else page.has_previous):
@@ -165,9 +179,9 @@ async def background(work: Awaitable[Any]) -> AsyncIterator["asyncio.Task[Any]"]
             await asyncio.wait([task], timeout=0.2)
 
 
-async def reached(read: Callable[[], Awaitable[int]], number: int) -> None:
+async def reached(read: Callable[[], Awaitable[int]], number: int, seconds: float = PATIENCE) -> None:
     """Wait until a number, such as the watermark, has reached a value."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(seconds):
         while await read() < number:  # noqa: ASYNC110 - the store sends no notification
             await asyncio.sleep(0.01)
 

@@ -1,0 +1,89 @@
+"""Graphs on a store of a test, each with the archive that belongs to the store."""
+
+import asyncio
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import redis
+
+from graph import Graph, Tuning, keys
+from graph.archive.archive import Archive
+from graph.store.store import Store
+
+CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
+STORE_ID = "store-of-the-test"
+
+
+async def open_graph(
+    url: str,
+    tuning: Tuning = CHEAP,
+    store: Callable[[str], Store] = Store,
+    archive: Archive | None = None,
+) -> Graph:
+    """Return a graph on a store, by default with the archive beside it."""
+    return await Graph.open(url, archive or archive_beside(url), tuning, store)
+
+
+def archive_beside(url: str) -> Archive:
+    """Return the archive that belongs to a store, the same in every process of a test."""
+    return Archive(archive_url_of(url))
+
+
+def archive_url_of(url: str) -> str:
+    """Return the URL of the archive that belongs to a store."""
+    return f"sqlite:///{archive_file(url)}"
+
+
+def environment_of(store_url: str, data_dir: Path) -> dict[str, str]:
+    """Return the settings of a command that uses a store and its archive."""
+    return {
+        "FANLINE_STORE_URL": store_url,
+        "FANLINE_ARCHIVE_URL": archive_url_of(store_url),
+        "FANLINE_DATA_DIR": str(data_dir),
+    }
+
+
+def archive_file(url: str) -> Path:
+    """Return the file of the archive that belongs to a store."""
+    socket = url.removeprefix("unix://").partition("?")[0]
+    name = hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder = Path(socket).parent if url.startswith("unix://") else Path(tempfile.gettempdir())
+    return folder / f"archive-{name}.sqlite"
+
+
+def empty(url: str) -> None:
+    """Empty a store, and bind it to a new and empty archive."""
+    remove_archive(url)
+    template, archive_id = bound_archive()
+    shutil.copy(template, archive_file(url))
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+        client.set(keys.BINDING, f"{STORE_ID}:{archive_id}")
+
+
+def remove_archive(url: str) -> None:
+    """Remove the archive that belongs to a store."""
+    file = archive_file(url)
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+@cache
+def bound_archive() -> tuple[Path, str]:
+    """Return the file of an empty archive bound to `STORE_ID`, and its id. Copying it is faster than migrating."""
+    file = Path(tempfile.mkdtemp(prefix="fanline-")) / "template.sqlite"
+
+    async def make() -> str:
+        archive = Archive(f"sqlite:///{file}")
+        await archive.bind(STORE_ID, replacing=None, unused_only=False)
+        state = await archive.state()
+        await archive.close()
+        return state.id
+
+    with ThreadPoolExecutor(1) as thread:  # a fixture may run while an event loop runs
+        return file, thread.submit(asyncio.run, make()).result()
