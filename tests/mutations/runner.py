@@ -21,7 +21,6 @@ These mutations are not listed, because only the running time shows a difference
 - Comparisons by `>=` instead of `>`. Numbers are unique, and repeated events change nothing.
 - A page that reads more or fewer posts than are missing after deletions. It reads until it is full.
 - A promotion that begins although the delivery mode has changed. It marks all caches before it finishes.
-- A trim that compares the number of hot posts but not their ids. Posts below the new floor are only ever removed.
 
 This module is also a pytest plugin, which the runs that it starts load.
 """
@@ -122,6 +121,8 @@ def run(root: Path, tests: Sequence[str], examples: int = 0) -> tuple[str, str]:
         "-rf",
         "--tb=short",
         "-n0",
+        "-m",
+        "",  # the property machine is a slow test
         "-p",
         "no:cacheprovider",
         "-p",

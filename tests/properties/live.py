@@ -190,7 +190,7 @@ class EventsClient(Client):
     """Collects the events that match a filter. After a Gap of a slow client it resumes to get the missing events."""
 
     def __init__(self, world: World, filter_: EventFilter) -> None:
-        super().__init__(world, lambda feed, after: feed.events(filter_, after))
+        super().__init__(world, lambda feed, after: feed.events(None, filter_, after))
         self.filter = filter_
         self.began: int | None = None
         self.received: list[int] = []

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph.errors import Rejected
+from graph.errors import Overloaded, Rejected
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.model import Post
 
 
 @dataclass
@@ -42,7 +43,10 @@ class World:
 
 @dataclass(eq=False)
 class Operation:
-    """A request to a process, with the logical times of its start and its return, if it returned."""
+    """A request to a process, with the logical times of its start and its return, if it returned.
+
+    `result` is what it returned, or the error that it raised.
+    """
 
     process: str
     kind: str
@@ -54,8 +58,8 @@ class Operation:
 
     @property
     def done(self) -> bool:
-        """Whether it returned without a rejection, from a process that did not die."""
-        return self.returned is not None and not self.died and not isinstance(self.result, Rejected)
+        """Whether it returned without an error, from a process that did not die."""
+        return self.returned is not None and not self.died and not isinstance(self.result, Exception)
 
     def done_before(self, time: int) -> bool:
         """Return True if it was done before a logical time."""
@@ -64,10 +68,14 @@ class Operation:
 
 @dataclass
 class History:
-    """All operations so far, in logical time. The operation of a dead process may still take effect until a drain."""
+    """All operations so far, in logical time. The operation of a dead process may still take effect until a drain.
+
+    Between a disaster and the next rest, reads are not checked.
+    """
 
     operations: list[Operation] = field(default_factory=list)
     now: int = 0
+    after_disaster: bool = False
 
     def tick(self) -> int:
         """Advance the logical time, and return it."""
@@ -93,6 +101,23 @@ class History:
             if operation.process == process and operation.returned is None:
                 operation.died = True
 
+    def begin_anew(self, world: World, posts: list[Post]) -> None:
+        """Forget all operations, and begin with this world: a disaster has undone some of them."""
+        self.operations = [op for op in self.operations if op.returned is None and not op.died]
+        self.after_disaster = False
+        for pair in world.follows:
+            self.start("before", "follow", *pair).returned = self.tick()
+        for post in posts:
+            operation = self.start("before", "publish", post.author, post.text)
+            operation.result, operation.returned = post, self.tick()
+
+    def runs(self, process: str, kind: str) -> bool:
+        """Return whether a process is performing an operation of this kind."""
+        return any(
+            op.process == process and op.kind == kind and op.returned is None and not op.died
+            for op in reversed(self.operations)
+        )
+
     def of(self, kind: str, *subject: Any) -> list[Operation]:
         """Return the operations of a kind on a subject."""
         return [op for op in self.operations if op.kind == kind and op.subject == subject]
@@ -100,7 +125,10 @@ class History:
     def certainly_follows(self, follower: int, followee: int, start: int, end: int) -> bool | None:
         """Return whether a follow existed, or did not exist, throughout a period; None if it is uncertain."""
         touching = [
-            op for kind in ("follow", "unfollow") for op in self.of(kind, follower, followee) if op.started < end
+            op
+            for kind in ("follow", "unfollow")
+            for op in self.of(kind, follower, followee)
+            if op.started < end and not isinstance(op.result, Rejected | Overloaded)
         ]
         if not touching:
             return False
@@ -113,6 +141,8 @@ class History:
 
     def check_read(self, read: Operation, *, complete_fan_out: bool) -> None:
         """Check the posts that a read returned against what was certain throughout the read."""
+        if self.after_disaster or not read.done:
+            return
         [viewer], seen, start, end = read.subject, read.result, read.started, read.returned or self.now
         ids = [post.id for post in seen]
         assert ids == sorted(set(ids), reverse=True), f"not strictly descending: {ids}"

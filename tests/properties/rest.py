@@ -1,4 +1,4 @@
-"""Checks of a drained graph: every derived key agrees with the log."""
+"""Checks of a graph at rest: the derived keys, the archive and the pages agree with the events."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,28 +6,170 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
+from sqlalchemy import Engine
 
 from graph import Graph, keys
+from graph.archive.rows import EventRow
+from graph.archive.tables import CREDENTIALS, EVENTS
+from graph.fold.content import Content
+from graph.fold.fold import fold
+from graph.fold.stored import stored
+from graph.log.events import decode
+from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
+from tests.properties.archives import rows_of
+from tests.properties.journal import Journal, Row
 from tests.properties.model import World
 from tests.support.graph_worlds import counts_of
+
+FOLDED = ("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{")
+"""The prefixes of the keys that the fold determines."""
 
 
 @dataclass
 class Rest:
-    """A drained graph, and the world that its log describes."""
+    """A graph at rest, with its users and the journal of its events.
+
+    `restored` is True if a backup of the archive was restored, `forgets_lost` if lost events cannot have had effects.
+    """
 
     graph: Graph
     raw: redis.Redis
-    world: World
+    engine: Engine
+    journal: Journal
     users: Sequence[int]
+    restored: bool = False
+    forgets_lost: bool = False
 
-    async def check(self, *, records_are_free: bool) -> None:
-        """Check everything. `records_are_free` is False if a crash may have left the records of archived posts."""
+    def __post_init__(self) -> None:
+        self.rows = {row.number: Row(*row) for row in rows_of(self.engine, EVENTS)}
+        self.journal.lost -= self.rows.keys()  # a cut inserts the rows of posts that the log has lost
+        self.live = {row.number for row in self.rows.values() if row.kind == "PostPublished"}
+        self.world = self._world()
+
+    def _world(self) -> World:
+        """Return what the events lead to. A lost post exists if the store has listed it before it was lost."""
+        if self.forgets_lost:
+            return World.of(self.journal.events(but=self.journal.lost))
+        world = World.of(self.journal.events())
+        hot = {post for user in self.users for post in self.hot(user)}
+        world.posts = {post: body for post, body in world.posts.items() if post not in self.journal.lost or post in hot}
+        return world
+
+    def hot(self, author: int) -> list[int]:
+        """Return the posts of a hot timeline."""
+        members: Any = self.raw.zrange(keys.posts(author), 0, -1)
+        return [int(post) for post in members if post != "f"]
+
+    def floor(self, author: int) -> int:
+        """Return an author's archive floor."""
+        return int(self.raw.zscore(keys.posts(author), "f") or 0)
+
+    async def check(self) -> None:
+        """Check everything."""
+        self.check_log()
+        self.check_rows()
+        self.check_credentials()
+        self.check_hot_windows()
+        self.check_records()
+        self.check_fold()
         await asyncio.gather(*map(self._check_home, self.users))
         await self._check_lists()
-        await self._check_archive(records_are_free=records_are_free)
+
+    def check_log(self) -> None:
+        """Check the marks, and that only what may be discarded has left the log."""
+        last = max(number for number in self.journal.encoded if number not in self.journal.lost)
+        names = (keys.ARCHIVED, keys.WATERMARK, keys.TRIMMED)
+        archived, watermark, trimmed = (int(self.raw.get(name) or 0) for name in names)
+        assert archived == watermark == last
+        entries: Any = self.raw.xrange(keys.LOG)
+        held = {entry for entry, _ in entries}
+        scrubbed = {row.subject for row in self.rows.values() if row.kind == "PostDeleted"}
+        no_gap = scrubbed | self.journal.lost | self.journal.late
+        for number in self.journal.encoded:
+            if entry_id(number) not in held and number not in no_gap:
+                assert number <= trimmed, f"event {number} is missing, but streams report no gap"
+
+    def check_rows(self) -> None:
+        """Check that the archive holds each event once, and nothing else."""
+        expected = self.journal.rows()
+        for number, row in expected.items():
+            if self.restored and row.kind == "Redacted" and number not in self.rows:
+                continue  # the log was scrubbed after the backup was made
+            assert self.rows.get(number) == row
+        assert self.rows.keys() <= expected.keys()
+
+    def check_credentials(self) -> None:
+        """Check that exactly the users whose sign-up is valid have credentials."""
+        expected = {}
+        for name in self.raw.scan_iter("login:{*}"):
+            secret, user = self.raw.hmget(name, "secret", "user")
+            if user is not None and int(user) not in self.journal.lost:
+                expected[int(user)] = (int(user), name[len("login:{") : -1], secret or None, int(user))
+        found = {row[0]: tuple(row) for row in rows_of(self.engine, CREDENTIALS)}
+        assert found == expected
+
+    def check_hot_windows(self) -> None:
+        """Check that every live post is in the archive, and those above the floor, but no others, in the store."""
+        for user in self.users:
+            hot, floor = self.hot(user), self.floor(user)
+            archived = {post for post in self.live if self.rows[post].actor == user}
+            assert {post for post in hot if post not in self.journal.lost} == {p for p in archived if p > floor}
+            assert sorted({*hot, *archived}) == sorted(self.world.own(user))
+            tuning = self.graph.tuning
+            assert len(hot) <= tuning.hot_posts + tuning.hot_slack, "more posts are hot than should be"
+            self.check_count(user)
+
+    def check_count(self, user: int) -> None:
+        """Check the count of a user's archived posts."""
+        floor = self.floor(user)
+        archived = [post for post in self.live if self.rows[post].actor == user and post <= floor]
+        assert int(self.raw.get(keys.cold(user)) or 0) == len(archived), "the count of archived posts is wrong"
+
+    def check_records(self) -> None:
+        """Check that the store holds the records of hot posts, and no others."""
+        held = {int(name[len("post:{") : -1]) for name in self.raw.scan_iter("post:{*}")}
+        hot = {post for user in self.users for post in self.hot(user)}
+        assert held == hot, [self.raw.hgetall(keys.post(post)) for post in held - hot]
+
+    def check_fold(self) -> None:
+        """Check that the store holds what the fold of the archive's events says."""
+        if self.journal.lost:
+            return
+        secrets = {row[0]: row[2] for row in rows_of(self.engine, CREDENTIALS)}
+        rows = [EventRow(*row[:5]) for row in self.rows.values()]
+        content = fold(Content(secrets=secrets), [decode(*row) for row in rows if row.kind != "Redacted"])
+        floors = {user: self.floor(user) for user in self.users}
+        cold = {user: int(self.raw.get(keys.cold(user)) or 0) for user in self.users}
+        expected = {
+            key: {member: str(score) for member, score in value.items()} if isinstance(value, dict) else value
+            for key, value in stored(content, MAX_NUMBER, floors, cold)
+            if key.startswith(FOLDED) and not key.endswith(":gone")
+        }
+        found = self._stored()
+        if self.journal.rolled_back:  # the claim of a login may be lost after its projection has begun
+            found = {key: value for key, value in found.items() if key in expected or not key.startswith("user:{")}
+        assert found == expected
+
+    def _stored(self) -> dict[str, Any]:
+        """Return the keys that the fold determines, except empty ones and the winner of a login."""
+        found: dict[str, Any] = {}
+        for key in self.raw.scan_iter(count=1000):
+            if not key.startswith(FOLDED) or key.endswith(":gone"):
+                continue
+            if key.startswith("cold:{"):
+                found[key] = self.raw.get(key)
+            elif key.startswith(("post:{", "user:{", "login:{")):
+                found[key] = {field: value for field, value in self.raw.hgetall(key).items() if field != "winner"}
+            else:
+                members: Any = self.raw.zrange(key, 0, -1, withscores=True)
+                found[key] = {member: str(int(score)) for member, score in members}
+        return {
+            key: value
+            for key, value in found.items()
+            if value not in ("0", {"f": "0"}) and (not key.startswith("login:{") or "user" in value)
+        }
 
     async def _check_home(self, viewer: int) -> None:
         """Check a home timeline from the cache and without it, in both directions."""
@@ -41,14 +183,16 @@ class Rest:
         assert [post.id for post in await whole_timeline(self.graph, viewer, 7, forward=True)] == expected
 
     async def _check_lists(self) -> None:
-        """Check user timelines, both sides of all follows, and all counts."""
+        """Check user timelines in both directions, both sides of all follows, and all counts."""
         everything = Window(100, forward=True)
-        own = await self.graph.timelines.user(self.users, everything)
+        own = await self.graph.timelines.user(None, self.users, everything)
+        upwards = await self.graph.timelines.user(None, self.users, replace(everything, forward=False))
         followers = await self.graph.follows.followers(self.users, everything)
         following = await self.graph.follows.following(self.users, everything)
         counts = await counts_of(self.graph, self.users)
         for i, user in enumerate(self.users):
             assert [post.id for post in own[i].items] == self.world.own(user)
+            assert upwards[i].items == own[i].items
             assert {(f.user, user) for f in followers[i].items} == {f for f in self.world.follows if f[1] == user}
             assert {(user, f.user) for f in following[i].items} == {f for f in self.world.follows if f[0] == user}
             assert {f.user: f.number for f in following[i].items}.items() <= self._versions(user).items()
@@ -63,23 +207,6 @@ class Rest:
             for other in self.users
             if (score := self.raw.zscore(keys.followers(other), str(user))) is not None
         }
-
-    async def _check_archive(self, *, records_are_free: bool) -> None:
-        """Check that every live post is either hot or archived, and that no deleted post is."""
-        archive = self.graph.archive
-        assert archive is not None
-        archived = await asyncio.gather(*(archive.ids(user, 0, MAX_NUMBER) for user in self.users))
-        for user, rows in zip(self.users, archived, strict=True):
-            members: Any = self.raw.zrange(keys.posts(user), 0, -1)
-            hot = [int(post) for post in members if post != "f"]
-            floor = int(self.raw.zscore(keys.posts(user), "f") or 0)
-            tuning = self.graph.tuning
-            assert sorted([*hot, *rows]) == sorted(self.world.own(user))
-            assert all(post > floor for post in hot)
-            assert all(post <= floor for post in rows)
-            assert len(hot) < tuning.hot_posts + tuning.archive_batch, "more posts are hot than should be"
-            if records_are_free:
-                assert not any(self.raw.exists(keys.post(post)) for post in rows), "an archived post's record is left"
 
 
 async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:

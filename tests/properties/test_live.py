@@ -12,7 +12,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-import redis
 from hypothesis import HealthCheck, given, settings
 from redis.asyncio import Redis
 
@@ -26,7 +25,8 @@ from graph.model import Location
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
 from tests.properties.live import Client, EventsClient, HomeClient, World
-from tests.support.graph_worlds import crowd
+from tests.support.graph_worlds import append_events, crowd
+from tests.support.graphs import empty, open_graph
 from tests.support.stores import Fault, HookedStore, sends
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ class Interleaving:
         me, other = self.people[who], self.people[kind % PEOPLE]
         followed: EventBody = Unfollowed(me, other) if (me, other) in self.world.follows else Followed(me, other)
         published = PostPublished(me, TEXTS[kind % 4])
-        await self._commit(self.writer.log.append([followed if kind % 2 and me != other else published]))
+        await self._commit(append_events(self.writer, [followed if kind % 2 and me != other else published]))
 
     async def _commit(self, write: Awaitable[Any]) -> None:
         before = await self.writer.log.last()
@@ -166,7 +166,7 @@ async def run(url: str, steps_taken: list[Step]) -> None:
     async with AsyncExitStack() as stack:
         graphs = []
         for _ in range(3):
-            graphs.append(await Graph.open(url, CHEAP, partial(HookedStore, single_slot=True)))
+            graphs.append(await open_graph(url, CHEAP, partial(HookedStore, single_slot=True)))
             stack.push_async_callback(graphs[-1].close)
         writer, *readers = graphs
         raw = await stack.enter_async_context(Redis.from_url(url, decode_responses=True))
@@ -204,8 +204,7 @@ def test_clients_receive_every_update_once_in_order(
     )
     @given(steps)
     def example(steps_taken: list[Step]) -> None:
-        with redis.Redis.from_url(store_url) as client:
-            client.flushall()
+        empty(store_url)
         asyncio.run(run(store_url, steps_taken))
 
     example()

@@ -1,0 +1,5 @@
+"""Settings of the property tests: assertions in helper modules show the values that they compare."""
+
+import pytest
+
+pytest.register_assert_rewrite("tests.properties.rest", "tests.properties.model", "tests.properties.journal")

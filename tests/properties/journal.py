@@ -1,0 +1,77 @@
+"""The journal: every event that was ever appended, and the rows that the archive must hold of them."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from graph.log.events import Encoded, Event, Followed, PostDeleted, PostPublished, Unfollowed, decode
+from graph.store.commands import Command
+
+APPEND_ARGUMENTS = 6
+"""The arguments of `append.lua` before those of the events."""
+
+
+class Row(NamedTuple):
+    """A row of the table `events`."""
+
+    number: int
+    kind: str
+    actor: int
+    subject: int | None
+    body: str | None
+    ended: int | None
+
+
+class Journal:
+    """All appended events by number, also those that a failover has lost.
+
+    `rolled_back` are those that a failover has removed from the log. Those that the archive does not hold either are
+    `lost`, as found at rest. `late` are posts whose rows were made from their records, because the log had lost them.
+    """
+
+    def __init__(self) -> None:
+        self.encoded: dict[int, Encoded] = {}
+        self.rolled_back: set[int] = set()
+        self.lost: set[int] = set()
+        self.late: set[int] = set()
+
+    def note(self, command: Command, numbers: list[int]) -> None:
+        """Note the events that an append command has added."""
+        words = [str(word) for word in command[3 + int(command[2]) + APPEND_ARGUMENTS :]]
+        for place, number in enumerate(numbers):
+            kind, actor, subject, body = words[4 * place : 4 * place + 4]
+            assert number not in self.encoded, f"the number {number} was assigned twice"
+            self.encoded[number] = Encoded(kind, int(actor) if actor else None, int(subject) if subject else None, body)
+
+    def event(self, number: int) -> Event:
+        """Return an event."""
+        return decode(number, *self.encoded[number])
+
+    def events(self, but: Collection[int] = ()) -> list[Event]:
+        """Return all events in the order of their numbers, except some."""
+        return [self.event(number) for number in sorted(self.encoded) if number not in but]
+
+    def rows(self) -> dict[int, Row]:
+        """Return the rows that the archive must hold, by number."""
+        kept = self.events(but=self.lost)
+        deleted = {event.body.post for event in kept if isinstance(event.body, PostDeleted)}
+        unfollowed = [event for event in kept if isinstance(event.body, Unfollowed)]
+        rows = {}
+        for event in kept:
+            kind, actor, subject, body = self.encoded[event.number]
+            row = Row(event.number, kind, event.number if actor is None else actor, subject, body, None)
+            match event.body:
+                case PostPublished() if event.number in deleted:
+                    row = row._replace(kind="Redacted", body=None)
+                case PostDeleted():
+                    row = row._replace(body="{}")
+                case Followed(follower, followee):
+                    undone = (
+                        other.number
+                        for other in unfollowed
+                        if other.body == Unfollowed(follower, followee) and other.number > event.number
+                    )
+                    row = row._replace(ended=min(undone, default=None))
+                case _:
+                    pass
+            rows[event.number] = row
+        return rows

@@ -1,0 +1,87 @@
+"""Stores that exchange commands over a blocking socket, behind a gate, and note what is appended to the log."""
+
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import hiredis
+from redis import exceptions
+
+from graph.store.commands import Command, script
+from tests.properties.gate import Gate
+from tests.properties.journal import Journal
+from tests.support.stores import InterceptedStore
+
+SCAN_COUNT = 1000
+
+
+class DirectStore(InterceptedStore):
+    """A store over one blocking socket, much faster than the client library.
+
+    Only for tests whose processes take turns. Every appended event is noted in the journal.
+    """
+
+    def __init__(self, url: str, journal: Journal, *, single_slot: bool = False) -> None:
+        super().__init__(url, single_slot=single_slot)
+        self._journal = journal
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(url.removeprefix("unix://"))
+        self._parser = hiredis.Reader(encoding="utf-8")
+        self._exchange_now([("HELLO", 3)])
+
+    def _exchange_now(self, commands: Sequence[Command]) -> list[Any]:
+        packed: list[Any] = list(commands)
+        self._socket.sendall(b"".join(map(hiredis.pack_command, packed)))
+        replies: list[Any] = []
+        while len(replies) < len(commands):
+            reply = self._parser.gets()
+            if reply is False:
+                self._parser.feed(self._socket.recv(1 << 16))
+            else:
+                replies.append(as_error(reply) if isinstance(reply, hiredis.ReplyError) else reply)
+        return replies
+
+    async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
+        replies = self._exchange_now(commands)
+        append = script("append").sha
+        for command, reply in zip(commands, replies, strict=True):
+            if command[:2] == ("EVALSHA", append) and isinstance(reply, list) and reply[0] == "appended":
+                self._journal.note(command, [int(number) for number in reply[1:]])
+        return replies
+
+    async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
+        """Yield lists of the keys that match a pattern."""
+        cursor = "0"
+        while True:
+            [[cursor, found]] = await self._exchange([("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)])
+            yield list(found)
+            if int(cursor) == 0:
+                return
+
+    async def replicate(self, key: str, milliseconds: int) -> None:
+        """Write a time to `key`. There are no replicas to wait for."""
+        await self._exchange([("SET", key, int(time.time()))])
+
+    async def close(self) -> None:
+        await super().close()
+        self._socket.close()
+
+
+def as_error(reply: hiredis.ReplyError) -> Exception:
+    """Return the client library's exception for an error reply."""
+    kind = exceptions.NoScriptError if str(reply).startswith("NOSCRIPT") else exceptions.ResponseError
+    return kind(str(reply))
+
+
+class GatedStore(DirectStore):
+    """The store of one process, behind the gate."""
+
+    def __init__(self, url: str, journal: Journal, gate: Gate, process: str, *, single_slot: bool) -> None:
+        super().__init__(url, journal, single_slot=single_slot)
+        self._gate = gate
+        self._process = process
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        async with self._gate.turn(self._process):
+            return await super()._exchange(commands)
