@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
-from graph import Graph
 from tests.faults.small_world import CHEAP, MUTATIONS, build, perform, reading
+from tests.support.graphs import empty, open_graph
 
 ROOT = Path(__file__).parents[2]
 MOST_CALLS = 40
@@ -46,7 +45,7 @@ class Victims:
 
 async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]:
     """Return what clients read after a restart, a mutation or none, and a drain; from caches and by merging."""
-    graph = await Graph.open(url, CHEAP)
+    graph = await open_graph(url, CHEAP)
     try:
         if mutation:
             await perform(graph, mutation)
@@ -65,9 +64,8 @@ async def after_restart(url: str, mutation: str | None = None) -> dict[str, Any]
 
 async def fresh_world(url: str) -> None:
     """Create the world in an empty store."""
-    with redis.Redis.from_url(url) as client:
-        client.flushall()
-    graph = await Graph.open(url, CHEAP)
+    empty(url)
+    graph = await open_graph(url, CHEAP)
     await build(graph)
     await graph.close()
 

@@ -20,7 +20,8 @@ from graph.log.log import IdempotencyKey
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
-from tests.support.graph_worlds import crowd
+from tests.support.graph_worlds import append_events, crowd
+from tests.support.graphs import open_graph
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +55,7 @@ class Publisher:
     async def _append(self, posts: list[PostPublished], idempotency_key: IdempotencyKey) -> list[Event]:
         while True:
             try:
-                return await self._graph.log.append(posts, idempotency_key)
+                return await append_events(self._graph, posts, idempotency_key)
             except StoreUnavailable:
                 await asyncio.sleep(0.05)
 
@@ -93,7 +94,7 @@ async def test_no_stream_loses_updates_when_the_store_is_killed(tmp_path: Path) 
     """Home streams and filtered ones; some of them begin while the store is down."""
     async with AsyncExitStack() as stack:
         store = stack.enter_context(EmbeddedStore(tmp_path, Durability.SAFE))
-        graph = await Graph.open(store.url, CHEAP)
+        graph = await open_graph(store.url, CHEAP)
         stack.push_async_callback(graph.close)
         viewer, *authors = await crowd(graph, 5)
         await graph.follows.follow(viewer, authors[:2])
@@ -102,8 +103,8 @@ async def test_no_stream_loses_updates_when_the_store_is_killed(tmp_path: Path) 
         start = await graph.log.last()
         subscriptions = [
             lambda feed, after: feed.home(viewer, after or start),
-            lambda feed, after: feed.events(EventFilter.of(users=authors[1:3]), after or start),
-            lambda feed, after: feed.events(EventFilter.of(keywords=["rain"]), after or start),
+            lambda feed, after: feed.events(None, EventFilter.of(users=authors[1:3]), after or start),
+            lambda feed, after: feed.events(None, EventFilter.of(keywords=["rain"]), after or start),
         ]
         wanted = [{*authors[:2]}, {*authors[1:3]}, {*authors}]
         publisher = Publisher(graph, authors)

@@ -7,11 +7,11 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 
-from graph import Graph
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
 from tests.faults.small_world import CHEAP
+from tests.support.graphs import open_graph
 
 DOCUMENTS = [
     "mutation ($id: ID!) { follow(input: {userIds: [$id]}) { results { outcome } userErrors { code } } }",
@@ -21,7 +21,7 @@ DOCUMENTS = [
 
 async def toggle(url: str, follower: int, followee: int, times: int) -> None:
     """Follow and unfollow in turn."""
-    graph = await Graph.open(url, CHEAP)
+    graph = await open_graph(url, CHEAP)
     viewer = Viewer(follower, "", datetime.max.replace(tzinfo=UTC))
     for n in range(times):
         context = Context(graph, viewer, lambda session: "")

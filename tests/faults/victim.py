@@ -14,6 +14,7 @@ from typing import Any
 from graph import Graph
 from graph.store.commands import Command
 from tests.faults.small_world import CHEAP, perform
+from tests.support.graphs import archive_beside
 from tests.support.stores import InterceptedStore
 
 
@@ -32,7 +33,7 @@ class DeadlyStore(InterceptedStore):
 async def act(url: str, mutation: str, calls: int) -> None:
     """Perform a mutation with this many store calls."""
     store = DeadlyStore(url, single_slot=True)
-    graph = Graph(store, CHEAP)
+    graph = Graph(store, archive_beside(url), CHEAP)
     await graph.users.ids_of_logins(["alice"])
     await perform(graph, mutation, before=lambda: setattr(store, "left", calls))
     store.left = float("inf")

@@ -1,0 +1,120 @@
+"""Several processes archive the same log at once under load, and die at any moment."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from graph import Graph
+from graph.model import MAX_NUMBER
+from tests.faults.archive_load import PAUSE, Load
+from tests.faults.archive_world import agree, archive_all, marks, opened, rows_of, working
+from tests.support.graph_worlds import background, people
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 4.0
+KILLS = 8
+USERS = ("alice", "bob", "carol", "dave", "erin")
+
+
+@pytest.fixture
+async def graph(store_url: str, archive_url: str) -> AsyncIterator[Graph]:
+    """Open a graph with each kind of archive."""
+    async with opened(store_url, archive_url) as graph:
+        await graph.store.run("FLUSHALL")
+        yield graph
+
+
+def command(graph: Graph) -> list[str]:
+    """Return the command that archives a graph."""
+    archive_url = graph.archive.database.url.render_as_string(hide_password=False)
+    return [sys.executable, "-m", "tests.faults.archiving", graph.store.url, archive_url]
+
+
+@contextmanager
+def archiver(graph: Graph, output: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a process that archives without a pause."""
+    with output.open("ab") as log:
+        process = subprocess.Popen(command(graph), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@asynccontextmanager
+async def working_without_archiver(graph: Graph) -> AsyncIterator[None]:
+    """Project events for the duration of the block."""
+    worker = graph.worker()
+
+    async def drain() -> None:
+        while True:
+            await worker.drain()
+            await asyncio.sleep(PAUSE)
+
+    async with background(drain()):
+        yield
+
+
+async def archived_once(graph: Graph) -> None:
+    """Assert that the archive holds each event of the log once, and nothing else."""
+    await archive_all(graph)
+    log = [event.number async for event in graph.log.replay(0, MAX_NUMBER)]
+    rows = await rows_of(graph)
+    redacted = {row.number for row in rows if row.kind == "Redacted"}
+    assert [row.number for row in rows if row.number not in redacted] == [n for n in log if n not in redacted]
+    assert len(set(await marks(graph))) == 1
+    await agree(graph)
+
+
+async def test_two_archivers_at_once_leave_no_gap_and_no_duplicate(graph: Graph, tmp_path: Path) -> None:
+    """Both are alive and both have archived events."""
+    load = Load(graph, await people(graph, *USERS))
+    outputs = [tmp_path / "one", tmp_path / "two"]
+    with archiver(graph, outputs[0]) as one, archiver(graph, outputs[1]) as two:
+        async with working(graph), background(load.run()):
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                await asyncio.sleep(SECONDS / 4)
+                if all(worked(output) > 20 for output in outputs) and time.monotonic() > deadline - 20 + SECONDS:
+                    break
+        assert (one.poll(), two.poll()) == (None, None), [output.read_text() for output in outputs]
+    for output in outputs:
+        assert worked(output) > 0, "only one of them archived anything"
+    assert load.refused == 0
+    await archived_once(graph)
+
+
+def worked(output: Path) -> int:
+    """Return how many events a process says that it archived. It must have printed nothing else, such as an error."""
+    lines = output.read_text().split("\n")[:-1]
+    assert all(line.isdecimal() for line in lines), lines[-20:]
+    return int(lines[-1]) if lines else 0
+
+
+async def test_an_archiver_that_is_killed_all_the_time_archives_everything_once(graph: Graph) -> None:
+    load = Load(graph, await people(graph, *USERS))
+    moments, progress = Random(7), []  # noqa: S311
+    process = await asyncio.create_subprocess_exec(*command(graph), cwd=ROOT, stdin=PIPE, stdout=PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    async with working_without_archiver(graph), background(load.run()):
+        for _ in range(KILLS):
+            process.stdin.write(f"{moments.uniform(0, 0.15)}\n".encode())
+            assert await process.stdout.readline() == b"killed\n"
+            progress.append((await graph.archive.state()).watermark)
+    process.stdin.close()
+    assert await process.wait() == 0
+    assert load.refused == 0
+    assert len(set(progress)) > KILLS / 4, "most of them were killed before they archived anything"
+    await archived_once(graph)

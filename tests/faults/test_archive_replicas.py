@@ -1,0 +1,143 @@
+"""Before it commits, the archiver waits for the replicas of the log's shard, for a limited time."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graph import keys
+from graph.errors import StoreUnavailable
+from graph.store.store import Store
+from server.embedded import EmbeddedStore
+from tests.support.cluster import Cluster, cluster_in, until
+from tests.support.pair import Pair, frozen, pair_in
+from tests.support.tcp_proxy import proxy_to
+
+LIMIT_MS = 300
+LIMIT = LIMIT_MS / 1000
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Run a primary and its replica."""
+    with pair_in(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
+
+
+async def seconds_of(store: Store) -> float:
+    """Return how long it takes to wait for the replicas."""
+    started = time.monotonic()
+    await store.replicate(keys.REPLICATED, LIMIT_MS)
+    return time.monotonic() - started
+
+
+async def test_a_replica_has_received_all_earlier_writes(pair: Pair) -> None:
+    store = Store(pair.primary.url)
+    for n in range(50):
+        await store.run("SET", "{log}:test", n)
+        await store.replicate(keys.REPLICATED, 5000)
+        assert pair.replica.run("GET", "{log}:test") == str(n)
+    await store.close()
+
+
+async def test_it_waits_for_a_slow_replica(pair: Pair) -> None:
+    """The replica is frozen when the wait begins, and goes on before the limit."""
+    store = Store(pair.primary.url)
+    await seconds_of(store)
+    with frozen(pair.replica.process):
+        waiting = asyncio.create_task(store.replicate(keys.REPLICATED, 5000))
+        await asyncio.sleep(LIMIT)
+        assert not waiting.done()
+    started = time.monotonic()
+    await waiting
+    assert time.monotonic() - started < 2
+    await store.close()
+
+
+async def test_a_frozen_replica_delays_it_up_to_the_limit(pair: Pair) -> None:
+    """The connection remains usable."""
+    store = Store(pair.primary.url)
+    with frozen(pair.replica.process):
+        for _ in range(2):
+            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+    await asyncio.to_thread(until, pair.is_level)
+    assert await seconds_of(store) < LIMIT
+    await store.close()
+
+
+async def test_a_store_without_replicas_costs_one_round_trip(running_store: EmbeddedStore) -> None:
+    """As the time shows, with a network that is slow."""
+
+    async def slowly(data: bytes, client: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(LIMIT)
+        client.write(data)
+
+    async with proxy_to(running_store.socket) as proxy:
+        store = Store(f"valkey://127.0.0.1:{proxy.port}")
+        await seconds_of(store)
+        trips, proxy.replies = store.round_trips, slowly
+
+        assert LIMIT <= await seconds_of(store) < 2 * LIMIT
+
+        assert store.round_trips == trips + 1
+        await store.close()
+
+
+async def test_a_primary_that_was_demoted_is_unavailable(pair: Pair) -> None:
+    """Before the wait and during it. Nothing may be committed after a write that was refused."""
+    store = Store(pair.primary.url)
+    await seconds_of(store)
+    with frozen(pair.replica.process):
+        waiting = asyncio.create_task(store.replicate(keys.REPLICATED, 5000))
+        await asyncio.sleep(0.1)
+        pair.primary.run("REPLICAOF", "127.0.0.1", pair.replica.port)
+        try:
+            with pytest.raises(StoreUnavailable):
+                await waiting
+            with pytest.raises(StoreUnavailable):
+                await store.replicate(keys.REPLICATED, LIMIT_MS)
+        finally:
+            pair.primary.run("REPLICAOF", "NO", "ONE")
+    await asyncio.to_thread(until, pair.is_level)
+    await seconds_of(store)
+    await store.close()
+
+
+async def test_a_primary_that_is_killed_is_unavailable(tmp_path: Path) -> None:
+    with EmbeddedStore(tmp_path) as embedded:
+        store = Store(embedded.url)
+        await seconds_of(store)
+        embedded._stop_server()
+        with pytest.raises(StoreUnavailable):
+            await store.replicate(keys.REPLICATED, LIMIT_MS)
+        await store.close()
+
+
+def is_primary(cluster: Cluster, index: int) -> bool:
+    """Return True if a node is a primary with a connected replica."""
+    facts = cluster.nodes[index].run("INFO", "replication")
+    return bool(facts["role"] == "master" and facts["connected_slaves"] == 1)
+
+
+@pytest.mark.slow
+async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> None:
+    """Also for that of the new primary, after a failover that the client has not heard of."""
+    with cluster_in(tmp_path) as cluster:
+        store = Store(cluster.url)
+        await seconds_of(store)
+        index = cluster.nodes.index(cluster.owner(keys.LOG))
+        primary, replica = cluster.nodes[index], cluster.nodes[index + 3]
+        with frozen(replica.process):
+            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+
+        until(lambda: replica.run("INFO", "replication")["master_link_status"] == "up")
+        replica.run("CLUSTER", "FAILOVER")
+        until(lambda: is_primary(cluster, index + 3))
+        with pytest.raises(StoreUnavailable):
+            await store.replicate(keys.REPLICATED, LIMIT_MS)
+        await store.replicate(keys.REPLICATED, LIMIT_MS)
+        with frozen(primary.process):
+            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+        await store.close()

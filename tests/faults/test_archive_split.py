@@ -1,0 +1,147 @@
+"""A demoted primary still numbers events for clients that have not heard of the failover.
+
+One process uses the old primary and one the new, both with the same archive.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from graph import Graph, keys
+from graph.archive.rows import ConflictingEvent, EventRow
+from graph.model import number_at
+from tests.faults.archive_world import agree, archive_all, marks, opened, rows_of, settle, working
+from tests.support.graph_worlds import PATIENCE, posts
+from tests.support.pair import Pair, pair_in
+
+
+@dataclass
+class Split:
+    """The processes `old` and `new`, and what they share."""
+
+    old: Graph
+    new: Graph
+    bob: int
+    pair: Pair
+    rows: list[EventRow] = field(default_factory=list)
+
+    def use_same_numbers(self) -> None:
+        """Let both number their next event alike, as clocks that differ can."""
+        number = number_at(datetime.now(UTC) + timedelta(seconds=1))
+        self.old.log.seen = self.new.log.seen = number
+
+
+@asynccontextmanager
+async def split_of(folder: Path, archive_url: str) -> AsyncIterator[Split]:
+    """Promote the replica without the old primary, when everything is archived."""
+    with pair_in(folder / "pair") as pair:
+        async with opened(pair.primary.url, archive_url) as old, opened(pair.replica.url, archive_url) as new:
+            await settle(old)
+            [bob] = await old.users.ids_of_logins(["bob"])
+            await asyncio.to_thread(pair.separate)
+            yield Split(old, new, bob or 0, pair, await rows_of(old))
+
+
+@pytest.fixture
+async def split(tmp_path: Path, archive_url: str) -> AsyncIterator[Split]:
+    """Promote the replica, with each kind of archive."""
+    async with split_of(tmp_path, archive_url) as split:
+        yield split
+
+
+def first(split: Split) -> tuple[Graph, Graph]:
+    return split.old, split.new
+
+
+def last(split: Split) -> tuple[Graph, Graph]:
+    return split.new, split.old
+
+
+Order = Callable[[Split], tuple[Graph, Graph]]
+
+
+@pytest.mark.parametrize("order", [first, last], ids=["old first", "new first"])
+async def test_the_same_number_for_another_event_stops_the_archiver(split: Split, order: Order) -> None:
+    """The event that is archived first stays. Nothing else is archived, and nothing is lost in the other log."""
+    split.use_same_numbers()
+    winner, loser = order(split)
+    [kept] = await posts(winner, split.bob, "first")
+    [refused] = await posts(loser, split.bob, "second")
+    [later] = await posts(loser, split.bob, "later")
+    assert kept == refused
+    await archive_all(winner)
+    rows = await rows_of(winner)
+    before = await marks(loser)
+
+    for _ in range(2):
+        with pytest.raises(ConflictingEvent, match=str(kept)):
+            await archive_all(loser)
+
+    assert await rows_of(winner) == rows
+    assert [row.body for row in rows if row.number == kept] == ['{"text":"first"}']
+    assert (await marks(loser))[0] == before[0], "the log could be discarded"
+    await loser.housekeeping.tidy()
+    assert (await loser.log.get(later)) is not None
+
+
+@pytest.mark.slow
+async def test_the_alarm_stays_while_the_archiver_is_stopped(tmp_path: Path) -> None:
+    """It names the event. The other process continues, and the alarm is not in its store."""
+    async with split_of(tmp_path, f"sqlite:///{tmp_path}/archive.sqlite") as split:
+        split.use_same_numbers()
+        [conflict] = await posts(split.old, split.bob, "old")
+        await posts(split.new, split.bob, "new")
+        await archive_all(split.old)
+
+        async with working(split.new):
+            alarm = None
+            async with asyncio.timeout(2 * PATIENCE):
+                while alarm is None:
+                    alarm = await split.new.store.run("GET", keys.ALARM)
+                    await asyncio.sleep(0.05)
+            assert f"Event {conflict} of the log differs" in alarm
+            [post] = await posts(split.new, split.bob, "still accepted")
+            await asyncio.sleep(6)
+            assert await split.new.store.run("GET", keys.ALARM) == alarm
+
+        assert await split.old.store.run("GET", keys.ALARM) is None
+        assert conflict in {row.number for row in await rows_of(split.old)}
+        assert post not in {row.number for row in await rows_of(split.old)}
+
+
+@pytest.mark.parametrize("order", [first, last], ids=["old first", "new first"])
+async def test_other_numbers_are_all_kept(split: Split, order: Order) -> None:
+    """What the demoted primary accepted is archived by a process that still reads it, and projected in the new one."""
+    before = split.rows[-1].number
+    one, two = order(split)
+    written = []
+    for n in range(3):
+        written += await posts(one, split.bob, f"one {n}")
+        written += await posts(two, split.bob, f"two {n}")
+        await archive_all(one)
+        await archive_all(two)
+    assert sorted(set(written)) == sorted(written)
+
+    written += await posts(split.new, split.bob, "last")
+    await archive_all(split.new)
+
+    assert [row.number for row in await rows_of(split.new) if row.number > before] == sorted(written)
+    await agree(split.new)
+
+
+async def test_a_deletion_on_one_side_deletes_the_post_of_the_other(split: Split) -> None:
+    """The post was published on the old primary and archived; its author deletes it on the new one."""
+    [post] = await posts(split.old, split.bob, "old")
+    await archive_all(split.old)
+    await archive_all(split.new)
+
+    await split.new.posts.delete(split.bob, post)
+    await archive_all(split.new)
+
+    await agree(split.new)
+    assert [row.kind for row in await rows_of(split.new) if row.number == post] == ["Redacted"]
