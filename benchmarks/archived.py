@@ -1,45 +1,51 @@
 """Reads below the archive floor: pages of posts in an archive, which is an SQLite file."""
 
-import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
+from itertools import islice
 
-from benchmarks.inserts import TEXT
 from benchmarks.reading import Library, by_depth, readers
 from benchmarks.report import Table
-from benchmarks.stores import private_store, raw
-from benchmarks.worlds import FIRST_LONER, Authors
+from benchmarks.stores import open_graph, private_store, raw
+from benchmarks.worlds import TEXT, Authors
 from graph import Graph, Tuning
-from graph.archive.archive import Archive
-from graph.log.events import PostPublished
+from graph.archive.event_rows import event_row
+from graph.archive.rows import EventRow
+from graph.log.events import Event, PostPublished
+
+ROWS_AT_ONCE = 10_000
 
 
 @asynccontextmanager
 async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterator[Library]:
-    """Build a library whose authors keep `hot` posts in the store and all older posts in an archive."""
-    with private_store() as url, raw(url) as client, tempfile.TemporaryDirectory(prefix="fanline-benchmark-") as folder:
-        archive = Archive(f"sqlite:///{Path(folder) / 'archive.sqlite'}")
-        await archive.migrate()
-        graph = await Graph.open(url, Tuning(hot_posts=hot, archive_batch=hot), archive=archive)
+    """Build a library with all posts in an archive, whose authors keep only `hot` posts in the store."""
+    with private_store() as url, raw(url) as client:
+        graph = await open_graph(url, Tuning(hot_posts=hot, hot_slack=0))
         try:
             library = Library(client, graph, authors, readers(authors, [authors.count], each))
             await library.build()
-            await graph.log.append([PostPublished(FIRST_LONER, TEXT)])
-            await graph.worker().drain()  # the archiver moves only projected posts
-            await move(library, hot)
+            await archive_posts(graph, authors)
             yield library
         finally:
             await graph.close()
 
 
-async def move(library: Library, hot: int) -> None:
-    """Run the graph's archiver for every author, and check how many posts it moved."""
-    archiver, authors = library.graph.archiver, library.authors
-    assert archiver is not None, "this graph has no archive"
-    for index in range(authors.count):
-        assert await archiver.archive_author(authors.id(index)), "not all posts could be moved"
-    assert archiver.moved == authors.count * (authors.posts_each - hot)
+async def archive_posts(graph: Graph, authors: Authors) -> None:
+    """Write all posts into the archive, cut the authors' timelines, and check how many posts were removed."""
+    rows, upto, store = post_rows(authors), 0, await graph.binding.store_id()
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        low, upto = upto, some[-1].number
+        await graph.archive.append(some, [], store=store, watermark=low, upto=upto)
+    await graph.hot_window.cut_full([authors.id(index) for index in range(authors.count)], upto)
+    hot = graph.tuning.hot_posts
+    assert graph.hot_window.trimmed == authors.count * (authors.posts_each - hot), "not all posts were removed"
+
+
+def post_rows(authors: Authors) -> Iterator[EventRow]:
+    """Yield the posts of these authors as rows of the archive, oldest first."""
+    for place in range(authors.count * authors.posts_each):
+        author = authors.id(place % authors.count)
+        yield event_row(Event(authors.first_post + place * authors.step, PostPublished(author, TEXT % place)))
 
 
 async def by_archive(authors: Authors, hot: int, each: int, depths: Sequence[int], reads: int, budget: float) -> Table:

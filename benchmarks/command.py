@@ -25,12 +25,12 @@ WIDTH = 150
 
 @dataclass(frozen=True, slots=True)
 class Benchmark(Generic[S]):
-    """One command: its description, its sizes (full, quick, tiny), and its functions that measure and draw."""
+    """One command: its description, its sizes (full, quick, tiny), and its functions that measure and draw, if any."""
 
     description: str
     sizes: Mapping[str, S]
     measure: Callable[[S], AsyncIterator[Table]]
-    draw: Callable[[Mapping[str, Table], Path], None]
+    draw: Callable[[Mapping[str, Table], Path], None] | None = None
 
     def main(self, arguments: Sequence[str] | None = None) -> None:
         """Run the command."""
@@ -64,6 +64,8 @@ class Benchmark(Generic[S]):
             tables.append(table)
 
     def _plot(self, tables: Sequence[Table], folder: Path, console: Console) -> None:
+        if self.draw is None:
+            return
         folder.mkdir(parents=True, exist_ok=True)
         try:
             self.draw({table.key: table for table in tables}, folder)

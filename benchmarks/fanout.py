@@ -23,10 +23,9 @@ from benchmarks.publishing import (
     served_table,
 )
 from benchmarks.report import Cell, Table
-from benchmarks.stores import forget_log, private_store, raw
+from benchmarks.stores import forget_log, open_graph, private_store, raw
 from benchmarks.workers import workers
 from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd
-from graph import Graph
 from server.embedded import Durability
 
 
@@ -73,7 +72,7 @@ async def world(
 ) -> AsyncIterator[Fans]:
     """Build and check a crowd in a private store. Every follower has a cache of `cached` posts."""
     with private_store(durability) as url, raw(url) as client:
-        graph = await Graph.open(url)
+        graph = await open_graph(url)
         crowd = Crowd(max(followers), cached, authors)
         fans = Fans(url, client, graph, crowd, audiences(followers))
         try:

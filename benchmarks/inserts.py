@@ -14,6 +14,7 @@ from benchmarks.workers import workers
 from benchmarks.worlds import Crowd
 from graph import Graph, keys
 from graph.log.events import PostPublished
+from tests.support.graph_worlds import append_events
 
 GOAL = 100_000
 POLL_SECONDS = 0.002
@@ -77,7 +78,7 @@ class Fans:
 
 async def insert_in_process(fans: Fans, audience: Audience) -> tuple[int, Spent]:
     """Publish an event and project it in this process."""
-    [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    [event] = await append_events(fans.graph, [PostPublished(audience.author, TEXT)])
     meter = Meter(fans.client)
     meter.start()
     await fans.graph.worker().drain()
@@ -89,7 +90,7 @@ async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequenc
     """Publish an event and wait until the workers have projected it."""
     meter = Meter(fans.client, processes)
     meter.start()
-    [event] = await fans.graph.log.append([PostPublished(audience.author, TEXT)])
+    [event] = await append_events(fans.graph, [PostPublished(audience.author, TEXT)])
     await watermark(fans.graph, event.number)
     return event.number, meter.stop()
 

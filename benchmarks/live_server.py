@@ -23,6 +23,7 @@ from socket import socket
 import uvicorn
 from starlette.applications import Starlette
 
+from benchmarks.stores import archive_url
 from server.app import create_app
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
@@ -117,7 +118,7 @@ def allow_many_files() -> int:
 def main(url: str, folder: str) -> None:
     """Serve until the input ends."""
     allow_many_files()
-    app = create_app(Settings(store_url=url, data_dir=Path(folder), secret=(KEY,)))
+    app = create_app(Settings(store_url=url, archive_url=archive_url(url), data_dir=Path(folder), secret=(KEY,)))
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)
     freeze()
     with bind("127.0.0.1", 0) as listening, asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -12,12 +12,13 @@ from pathlib import Path
 from benchmarks.inserts import TEXT, Audience
 from benchmarks.live_clients import TIMEOUT_SECONDS, stamped
 from benchmarks.live_server import KEY, Resources, Server, allow_many_files, served
-from benchmarks.stores import private_store, raw
+from benchmarks.stores import open_graph, private_store, raw
 from benchmarks.worlds import FIRST_LONER, STEP, Authors, Crowd, parts, write_users
 from graph import Graph
 from graph.log.events import PostPublished
 from server.auth import Tokens
 from server.embedded import Durability
+from tests.support.graph_worlds import append_events
 
 AUTHORS = Authors(100, 5)
 SESSIONS_AT_ONCE = 500
@@ -90,9 +91,9 @@ async def stage(viewers: int, audiences: Sequence[tuple[int, int]]) -> AsyncIter
         write_users(client, [FIRST_LONER, *(audience.author for audience in followed)])
         for audience in followed:
             crowd.follow(client, audience.author, audience.start, audience.followers)
-        graph = await Graph.open(url)
+        graph = await open_graph(url)
         try:
-            await graph.log.append([PostPublished(FIRST_LONER, TEXT)])
+            await append_events(graph, [PostPublished(FIRST_LONER, TEXT)])
             tokens = await log_in(graph, [crowd.viewer(index) for index in range(viewers)])
             async with served(url, Path(folder)) as server:
                 yield Stage(graph, server, tokens, followed)

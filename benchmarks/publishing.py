@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.inserts import TEXT, Audience, Fans, last_served, watermark
 from benchmarks.latencies import Latencies
 from benchmarks.report import Cell, Table
-from benchmarks.stores import Meter
+from benchmarks.stores import Meter, open_graph
 from benchmarks.workers import workers
 from graph import Graph, Tuning
 from graph.paging import Window
@@ -69,7 +69,7 @@ async def served_row(fans: Fans, audience: Audience, ids: Sequence[int], sample:
 
 async def merged_rows(fans: Fans, audiences: Sequence[Audience], limit: int, publishes: int) -> list[list[list[Cell]]]:
     """Measure authors above the push limit: promotion, then publishing. Return the rows of both tables."""
-    graph = await Graph.open(fans.url, Tuning(push_limit=limit))
+    graph = await open_graph(fans.url, Tuning(push_limit=limit))
     served: list[list[Cell]] = []
     try:
         with workers(fans.url, 1, limit) as ids:

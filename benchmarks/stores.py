@@ -11,7 +11,8 @@ from typing import Any
 
 import redis
 
-from graph import keys
+from graph import Graph, Tuning, keys
+from graph.archive.archive import Archive
 from server.embedded import Durability, EmbeddedStore
 
 SCAN_COUNT = 1000
@@ -34,6 +35,17 @@ def private_store(durability: Durability | None = None) -> Iterator[str]:
         yield store.url
 
 
+def archive_url(url: str) -> str:
+    """Return the URL of the archive that belongs to a private store: an SQLite file in the store's folder."""
+    with raw(url) as client:
+        return f"sqlite:///{Path(client.config_get('dir')['dir']) / 'archive.sqlite'}"
+
+
+async def open_graph(url: str, tuning: Tuning | None = None) -> Graph:
+    """Return a graph in a private store, with the archive that belongs to the store."""
+    return await Graph.open(url, Archive(archive_url(url)), tuning)
+
+
 def raw(url: str) -> Any:
     """Yield a plain client, for building worlds and reading the store's counters."""
     return redis.Redis.from_url(url, decode_responses=True, socket_timeout=None)
@@ -54,9 +66,10 @@ def memory(client: Any) -> int:
 def forget_log(client: Any) -> None:
     """Delete the log and its related keys, so that workers do not continue with pending events.
 
-    Must not be called while workers project. Numbers still grow, because they follow the clock.
+    The store stays bound to its archive. Must not be called while workers project. Numbers still grow, because they
+    follow the clock.
     """
-    found = list(client.scan_iter(match=f"{keys.LOG}*", count=SCAN_COUNT))
+    found = {*client.scan_iter(match=f"{keys.LOG}*", count=SCAN_COUNT)} - {keys.BINDING, keys.ARCHIVED}
     if found:
         client.unlink(*found)
 

@@ -17,9 +17,8 @@ from benchmarks.latencies import Latencies
 from benchmarks.plots import plot_depth, plot_memory, plot_models
 from benchmarks.reading import Library, Reader, by_depth, by_model, readers, rebuilds
 from benchmarks.report import Table
-from benchmarks.stores import forget_log, private_store, raw
+from benchmarks.stores import forget_log, open_graph, private_store, raw
 from benchmarks.worlds import FIRST_LONER, FIRST_POST, PAGE, STEP, Authors, write_users
-from graph import Graph
 from graph.paging import Window
 
 
@@ -108,8 +107,9 @@ async def following(library: Library, reader: Reader, posts: Sequence[int], time
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:
     """Measure everything."""
     with private_store() as url, raw(url) as client:
-        graph = await Graph.open(url)
+        graph = await open_graph(url)
         try:
+            await graph.binding.check()  # the first write would create the archive
             users = readers(sizes.authors, sizes.followed, sizes.readers_each)
             library = Library(client, graph, sizes.authors, users)
             await library.build()

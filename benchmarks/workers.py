@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 
-from benchmarks.stores import raw
-from graph import Graph, Tuning
+from benchmarks.stores import open_graph, raw
+from graph import Tuning
 
 TIMEOUT_SECONDS = 20.0  # seconds that starting or ending a worker may take
 POLL_SECONDS = 0.02
@@ -54,7 +54,7 @@ def work(url: str, push_limit: float) -> None:
     """Project the log until terminated."""
 
     async def run() -> None:
-        graph = await Graph.open(url, Tuning(push_limit=push_limit))
+        graph = await open_graph(url, Tuning(push_limit=push_limit))
         await graph.worker().run()
 
     asyncio.run(run())

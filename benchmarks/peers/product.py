@@ -4,6 +4,7 @@ from pathlib import Path
 
 import uvicorn
 
+from benchmarks.stores import archive_url
 from server.app import create_app
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
@@ -22,7 +23,9 @@ def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
 
 
 def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -> uvicorn.Config:
-    settings = Settings.load(environment, store_url=url, data_dir=folder, secret=(key,), worker=False)
+    settings = Settings.load(
+        environment, store_url=url, archive_url=archive_url(url), data_dir=folder, secret=(key,), worker=False
+    )
     quiet = {**LOGGING, "root": {**LOGGING["root"], "level": "WARNING"}}
     config = configure(create_app(settings), log_config=quiet, timeout_graceful_shutdown=1)
     freeze()

@@ -8,12 +8,12 @@ import sys
 import threading
 
 from benchmarks.peers.serve import end_with_input
-from graph import Graph, Tuning
+from benchmarks.stores import open_graph
 
 
 async def work(url: str) -> None:
     """Project the log of a store until terminated."""
-    graph = await Graph.open(url, Tuning())
+    graph = await open_graph(url)
     print("ready", flush=True)
     await graph.worker().run()
 

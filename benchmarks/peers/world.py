@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
+from benchmarks.stores import open_graph
 from graph import Graph
 from graph.log.events import Event, EventBody, Followed, PostPublished
 from graph.model import number_at
@@ -102,7 +103,7 @@ class Cast:
 
 async def seed(url: str, size: Size, key: str) -> Reading:
     """Seed an empty store, build the readers' home caches, and create sessions for readers and writers."""
-    graph = await Graph.open(url)
+    graph = await open_graph(url)
     try:
         base = datetime.now().astimezone()
         cast = Cast(size, base.replace(microsecond=0))
