@@ -92,29 +92,34 @@ class Archiver:
 
     async def run(self) -> None:
         """Archive the log as it grows, until cancelled. Continue after outages; report what needs an operator."""
-        while True:
-            pause = INTERVAL_SECONDS
-            try:
-                if await self._lease.take():
-                    await self.work()
-            except ArchiveUnavailable as outage:
-                pause = RETRY_SECONDS
-                logger.warning("The archive is unavailable; the log keeps the events: %s", outage.reason)
-                await self._fail()
-            except StoreUnavailable as outage:
-                pause = RETRY_SECONDS if isinstance(outage, StoreNotReady) else INTERVAL_SECONDS
-                logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
-            except (ArchiverStopped, ConflictingEvent, WrongArchive) as stop:
-                pause = RETRY_SECONDS
-                await self._report(stop)
-            except asyncio.CancelledError:
-                await self._give_up_lease()
-                raise
-            except Exception:
-                pause = RETRY_SECONDS
-                logger.exception("The archiver failed and will retry")
-                await self._fail()
-            await asyncio.sleep(pause)
+        try:
+            while True:
+                pause = await self._attempt()
+                await asyncio.sleep(pause)
+        finally:
+            await self._give_up_lease()
+
+    async def _attempt(self) -> float:
+        """Archive what there is, if this archiver is the active one. Return the seconds until the next attempt."""
+        try:
+            if await self._lease.take():
+                await self.work()
+        except ArchiveUnavailable as outage:
+            logger.warning("The archive is unavailable; the log keeps the events: %s", outage.reason)
+            await self._fail()
+        except StoreNotReady as refusal:
+            logger.warning("The archiver cannot use the store: %s", refusal.reason)
+        except StoreUnavailable as outage:
+            logger.warning("The store is unavailable; the archiver will retry: %s", outage.reason)
+            return INTERVAL_SECONDS
+        except (ArchiverStopped, ConflictingEvent, WrongArchive) as stop:
+            await self._report(stop)
+        except Exception:
+            logger.exception("The archiver failed and will retry")
+            await self._fail()
+        else:
+            return INTERVAL_SECONDS
+        return RETRY_SECONDS
 
     async def _fail(self) -> None:
         """Count a failure, try a smaller batch next, and let another process try, which may reach the archive."""

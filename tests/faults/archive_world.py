@@ -115,7 +115,7 @@ async def agree(graph: Graph) -> None:
             written[row.actor].append(row.number)
         elif row.kind in (FOLLOW, UNFOLLOW):
             (follows.add if row.kind == FOLLOW else follows.discard)((row.actor, row.subject))
-    size = 3 if len(rows) < 5000 else 200
+    size = 3 if len(rows) < 5000 else 99
     for user in await graph.archive.user_ids(0, MANY):
         followed = sorted(followee for follower, followee in follows if follower == user and followee)
         assert await own(graph, user, size) == written[user][::-1], "a user timeline is wrong"

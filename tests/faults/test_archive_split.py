@@ -122,7 +122,9 @@ async def test_other_numbers_are_all_kept(split: Split, order: Order) -> None:
     written = []
     for n in range(3):
         written += await posts(one, split.bob, f"one {n}")
+        await asyncio.sleep(0.005)  # in one millisecond, both would assign the same number
         written += await posts(two, split.bob, f"two {n}")
+        await asyncio.sleep(0.005)
         await archive_all(one)
         await archive_all(two)
     assert sorted(set(written)) == sorted(written)
