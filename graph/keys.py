@@ -63,10 +63,9 @@ ALARM = "{log}:alarm"
 REPLICATED = "{log}:replicated"
 HOMES = "home:{"
 """The prefix of all home caches."""
-DERIVED = (
-    *("user:{", "login:{", "following:{", "followers:{", "posts:{", "cold:{", "delivery:{", "post:{", "session:{"),
-    HOMES,
-)
+CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{")
+"""The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
+DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
 
 

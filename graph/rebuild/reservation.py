@@ -71,7 +71,7 @@ async def check(store: Store, state: ArchiveState) -> None:
         raise RebuildRefused(NOT_EMPTY.format("events"))
     if unfinished is None:
         async for found in store.scan("*"):
-            if used := next((name for name in found if name.startswith(keys.DERIVED)), None):
+            if used := next((name for name in found if name.startswith(keys.CONTENT)), None):
                 raise RebuildRefused(NOT_EMPTY.format(f"the key {used}"))
     elif unfinished.partition(":")[2] != state.id:
         raise RebuildRefused(OTHER_ARCHIVE)
