@@ -73,7 +73,7 @@ class LostEvents:
         return highest
 
     async def _restore_logins(self, events: Sequence[Event]) -> None:
-        """Give users who signed up their logins back, with their password hashes. One query and one round trip, if any.
+        """Restore the logins of users who signed up, with their password hashes. One query and one round trip, if any.
 
         Somebody else may have signed up with the login since the failover. That sign-up becomes void.
         """

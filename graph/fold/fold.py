@@ -62,7 +62,7 @@ def permission_revoked(content: Content, number: int, body: PermissionRevoked) -
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
-    """Name the sessions that must not exist."""
+    """Add the sessions that must not exist."""
     if content.owns(Part.ACCOUNT, body.user):
         content.ended.setdefault(body.user, set()).update(body.sessions)
 

@@ -31,7 +31,7 @@ class Split:
     rows: list[EventRow] = field(default_factory=list)
 
     def use_same_numbers(self) -> None:
-        """Let both number their next event alike, as clocks that differ can."""
+        """Set both logs so that they assign the same next number, as clocks that differ can."""
         number = number_at(datetime.now(UTC) + timedelta(seconds=1))
         self.old.log.seen = self.new.log.seen = number
 

@@ -286,7 +286,7 @@ async def test_many_authors_and_posts_are_scanned_in_parts(
 
 
 async def prepare(world: ArchiveWorld) -> None:
-    """Give a scan everything that it can have to do, and save the world."""
+    """Create one case of everything that a scan corrects, and save the world."""
     await world.archive()
     await world.delete(world.bob, 0, -1)
     await world.delete(world.carol, 0)

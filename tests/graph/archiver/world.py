@@ -53,7 +53,7 @@ class HookedArchive(Archive):
 
 
 def disable_sync(connection: Any, record: Any) -> None:
-    """Let SQLite skip syncing to disk: these tests simulate crashes of processes, not of the machine."""
+    """Turn off syncing to disk in SQLite: these tests simulate crashes of processes, not of the machine."""
     connection.execute("PRAGMA synchronous = OFF").close()
     connection.execute("PRAGMA journal_mode = WAL").close()
     record.info["durable"] = True  # otherwise the archive enables syncing
@@ -93,7 +93,7 @@ class Outage:
             raise (ArchiveUnavailable if commands[0][0] == "ARCHIVE" else StoreUnavailable)("a fault of the test")
 
     def end(self) -> None:
-        """Let all later calls succeed."""
+        """Remove all faults: later calls succeed."""
         self._hooks.remove(self._hook)
 
 

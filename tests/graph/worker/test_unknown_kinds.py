@@ -46,7 +46,7 @@ async def previous_version(store_url: str) -> AsyncIterator[asyncio.subprocess.P
 
 @pytest.fixture
 def outdated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process not know the kind ProfileChanged."""
+    """Remove the kind ProfileChanged from those that this process knows."""
     monkeypatch.delitem(KINDS, "ProfileChanged")
 
 
