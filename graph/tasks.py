@@ -1,7 +1,7 @@
 """Reliable cancellation of tasks."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 RETRY_SECONDS = 0.1
@@ -18,3 +18,16 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
         for task in pending:
             task.cancel()
         _, pending = await asyncio.wait(pending, timeout=RETRY_SECONDS)
+
+
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end, also if the caller is cancelled, which then takes effect afterwards."""
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled

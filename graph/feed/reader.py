@@ -15,7 +15,7 @@ from graph.log.events import Event, decode_entry
 from graph.log.log import Log
 from graph.log.numbers import entry_id, number_of
 from graph.store.store import BLOCK_SECONDS, Store
-from graph.tasks import end
+from graph.tasks import end, to_the_end
 
 RETRY_SECONDS = 0.2
 READ_BATCH = 500
@@ -170,7 +170,7 @@ class LogReader:
                 check_head = True
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
-            await reader.close()
+            await to_the_end(reader.close())
 
     async def _check_head(self) -> None:
         """Move the head back if a failover has lost events that were passed on already."""

@@ -29,7 +29,7 @@ from graph.store.commands import Command, Word, check_slot, script
 from graph.store.outages import OUTAGES, translate_error
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
 from graph.store.reads import Read
-from graph.store.urls import connect
+from graph.store.urls import close, connect
 from graph.tasks import end
 
 K = TypeVar("K")
@@ -323,7 +323,7 @@ class Store:
         await end(list(self._tasks))
         if self._read_pipeline is not None:
             await self._read_pipeline.close()
-        await self._client.aclose()
+        await close(self._client)
 
 
 async def _ask(connection: AbstractConnection, *commands: Command) -> list[Any]:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
@@ -19,6 +20,31 @@ MAX_CONNECTIONS = 50
 SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
 CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
 RESERVED_OPTIONS = {"protocol", "decode_responses"}
+
+
+class TrackingCluster(RedisCluster):
+    """A cluster client that can close all its connections, also those to nodes that it no longer knows."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._opened: WeakSet[AbstractConnection] = WeakSet()
+        connection_class = self.connection_kwargs.get("connection_class", Connection)
+
+        def open_connection(**options: Any) -> Any:
+            connection: AbstractConnection = connection_class(**options)
+            self._opened.add(connection)
+            return connection
+
+        make: Any = open_connection  # redis-py only calls the class
+        self.connection_kwargs["connection_class"] = make
+        for node in self.startup_nodes:
+            node.connection_class = make
+
+    async def close_all(self) -> None:
+        """Close all connections. Nothing else may use the client meanwhile."""
+        self._initialize = True  # redis-py then considers the client closed
+        for connection in list(self._opened):
+            await connection.disconnect(nowait=True)
 
 
 def check_url(url: str) -> None:
@@ -53,7 +79,7 @@ def connect(url: str) -> Redis | RedisCluster:
     if scheme in CLUSTER_SCHEMES:
         nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
         startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
-        return _with_raw_replies(RedisCluster(startup_nodes=startup, **options))
+        return _with_raw_replies(TrackingCluster(startup_nodes=startup, **options))
     retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
     pool = BlockingConnectionPool.from_url(
         f"{SCHEMES[scheme]}://{rest}", max_connections=MAX_CONNECTIONS, timeout=SOCKET_TIMEOUT, retry=retry, **options
@@ -67,6 +93,13 @@ def _options_of(url: str) -> Mapping[str, Any]:
     except ValueError:
         message = "must have the form valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
         raise ValueError(message) from None  # redis-py's message may contain the password
+
+
+async def close(client: Redis | RedisCluster) -> None:
+    """Close all connections of a client that `connect` returned."""
+    if isinstance(client, TrackingCluster):
+        await client.close_all()
+    await client.aclose()
 
 
 def _with_raw_replies(client: C) -> C:

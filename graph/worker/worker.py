@@ -14,7 +14,7 @@ it. The stopped worker leaves this event and the later ones to them, and continu
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -35,6 +35,7 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.commands import script
 from graph.store.store import Store
+from graph.tasks import to_the_end
 from graph.worker.consumer import GROUP, Consumer, create_groups
 from graph.worker.housekeeping import Housekeeping
 
@@ -107,8 +108,7 @@ class Worker:
                 for loop in loops:
                     group.create_task(loop)
         finally:
-            for reader in readers:
-                await reader.close()
+            await to_the_end(close_all(readers))
 
     async def _consume(self, read: Reader, handle: Handler, reader: Store) -> None:
         """Process new entries of a stream as they are added; create the consumer group again if it is lost."""
@@ -250,6 +250,12 @@ class Worker:
             except Exception:
                 logger.exception("Projecting event %d failed", event.number)
         return done
+
+
+async def close_all(stores: Iterable[Store]) -> None:
+    """Close stores."""
+    for store in stores:
+        await store.close()
 
 
 async def retry_outages(work: Callable[[], Awaitable[V]]) -> V:

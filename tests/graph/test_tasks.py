@@ -1,0 +1,37 @@
+"""Tasks that are cancelled."""
+
+import asyncio
+
+import pytest
+
+from graph.tasks import end, to_the_end
+
+
+async def test_work_ends_although_its_caller_is_cancelled_repeatedly() -> None:
+    """The caller is cancelled afterwards."""
+    done = []
+
+    async def work() -> None:
+        await asyncio.sleep(0.3)  # longer than `end` waits between two cancellations
+        done.append(True)
+
+    async def clean_up() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await to_the_end(work())
+
+    task = asyncio.create_task(clean_up())
+    await asyncio.sleep(0)
+    await end([task])
+
+    assert done == [True]
+    assert task.cancelled()
+
+
+async def test_an_error_of_the_work_is_raised() -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await to_the_end(work())
