@@ -6,6 +6,7 @@ a connection in the middle of a statement, and a database that hangs cannot hang
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 TIMEOUT_SECONDS = 5.0
 POOL_SIZE = 8
+SWITCH_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
@@ -107,10 +109,23 @@ def make_engine(url: URL, connect_timeout: float, statement_timeout: float, **po
 def _begin_sqlite(connection: Connection) -> None:
     """Begin a durable SQLite transaction. Python's driver would begin it only at the first write."""
     if "durable" not in connection.info:
-        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        _switch_to_wal(connection)
         connection.exec_driver_sql("PRAGMA synchronous = FULL")
         connection.info["durable"] = True
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("exclusive") else "BEGIN")
+
+
+def _switch_to_wal(connection: Connection) -> None:
+    """Switch a file to WAL mode. While other processes do so too, SQLite refuses it at once, whatever the timeout."""
+    for pause in (*SWITCH_PAUSES, None):
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            return
+        except exc.OperationalError as error:
+            if pause is None or getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                raise
+        driver: Any = connection.connection.dbapi_connection
+        driver.run_async(lambda _, seconds=pause: asyncio.sleep(seconds))
 
 
 class Database:

@@ -351,3 +351,17 @@ async def test_a_locked_file_is_unavailable_to_writers(tmp_path: Path, opened: C
         await asyncio.sleep(0.1)
         other.execute("ROLLBACK")
         await waiting
+
+
+async def test_a_new_file_is_used_once_another_process_has_written_to_it(
+    tmp_path: Path, opened: Callable[..., Archive]
+) -> None:
+    """SQLite refuses at once to switch a file to WAL mode while somebody writes to it in the former mode."""
+    archive = opened(f"sqlite:///{tmp_path}/archive.sqlite")
+    with closing(sqlite3.connect(tmp_path / "archive.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE own (x)")
+        waiting = asyncio.create_task(archive.state())
+        await asyncio.sleep(0.1)
+        other.execute("COMMIT")
+    assert (await waiting).id
