@@ -21,13 +21,19 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
 
 
 async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end, also if the caller is cancelled, which then takes effect afterwards."""
+    """Run a coroutine to its end, although the caller may be cancelled meanwhile. The cancellation follows afterwards.
+
+    Raises the error of the coroutine, unless the caller was cancelled.
+    """
     task = asyncio.get_running_loop().create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            await asyncio.wait([task])
         except asyncio.CancelledError as error:
             cancelled = error
-    if cancelled is not None:
-        raise cancelled
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # mark as retrieved
+    raise cancelled

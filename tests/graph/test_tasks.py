@@ -1,6 +1,7 @@
 """Tasks that are cancelled."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -35,3 +36,23 @@ async def test_an_error_of_the_work_is_raised() -> None:
 
     with pytest.raises(ValueError, match="broken"):
         await to_the_end(work())
+
+
+async def test_the_cancellation_takes_effect_although_the_work_fails() -> None:
+    """The error is not logged when the task is collected."""
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def work() -> None:
+        await asyncio.sleep(0.01)
+        raise ValueError("broken")
+
+    task = asyncio.create_task(to_the_end(work()))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    del task
+    gc.collect()
+    await asyncio.sleep(0)
+    assert not reported
