@@ -27,7 +27,7 @@ class Lease:
         return self.is_held
 
     async def give_up(self) -> None:
-        """Give the lease up, if this process holds it, so that another can take it at once. One round trip."""
+        """Give up the lease if this process holds it, so that another process can take it at once. One round trip."""
         if self.is_held:
             self.is_held = False
             await self._store.run(*script("give_up_lease").call([keys.ARCHIVER], self._holder))

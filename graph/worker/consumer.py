@@ -107,7 +107,7 @@ class Consumer:
             await end(renewing)
 
     async def release(self, entries: Sequence[str]) -> None:
-        """Let other workers claim a batch of entries immediately, and do not count this delivery. Two round trips."""
+        """Let other workers claim a batch of entries at once, without counting this delivery. Two round trips."""
         most = 2 * self._batch  # this consumer may hold another batch with entries in the same range
         held = await self._store.run("XPENDING", self._stream, GROUP, entries[0], entries[-1], most, self._name)
         claim = ("XCLAIM", self._stream, GROUP, self._name, 0)
