@@ -11,7 +11,29 @@ from redis.crc import key_slot
 Word: TypeAlias = str | int | float | bytes
 Command: TypeAlias = tuple[Word, ...]
 
+ASKING: Command = ("ASKING",)
 MULTI_KEY_COMMANDS = frozenset({"DEL", "UNLINK", "EXISTS", "MGET", "TOUCH"})
+BLOCKING_COMMANDS = frozenset({"XREAD", "XREADGROUP"})
+READING_COMMANDS = frozenset(
+    {
+        *(
+            "ASKING",
+            "CLUSTER",
+            "DBSIZE",
+            "ECHO",
+            "EXISTS",
+            "GET",
+            "HEXISTS",
+            "HGET",
+            "HGETALL",
+            "HKEYS",
+            "HLEN",
+            "HMGET",
+        ),
+        *("INFO", "MGET", "PING", "ROLE", "SCAN", "SCRIPT", "TIME", "TTL", "TYPE", "WAIT", "XINFO", "XLEN", "XPENDING"),
+        *("XRANGE", "XREAD", "XREVRANGE", "ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGE", "ZSCAN", "ZSCORE"),
+    }
+)
 
 
 class SlotError(AssertionError):
@@ -30,6 +52,11 @@ class Script:
         """Return the command that runs the script with these keys, which must share a slot."""
         return ("EVALSHA", self.sha, len(keys), *keys, *arguments)
 
+    def call_with_source(self, keys: Sequence[str], *arguments: Word) -> Command:
+        """Return the command that sends the script and runs it, even if the store is full."""
+        source = self.source.replace("#!lua\n", "#!lua flags=allow-oom\n", 1)
+        return ("EVAL", source, len(keys), *keys, *arguments)
+
 
 @cache
 def script(name: str) -> Script:
@@ -37,9 +64,44 @@ def script(name: str) -> Script:
     return Script(name)
 
 
+@cache
+def all_scripts() -> tuple[Script, ...]:
+    """Return all scripts. Their files are read once per process."""
+    names = sorted(entry.name for entry in resources.files("graph.scripts").iterdir() if entry.name.endswith(".lua"))
+    return tuple(script(name.removesuffix(".lua")) for name in names)
+
+
+def load_scripts() -> list[Command]:
+    """Return the commands that load all scripts."""
+    return [("SCRIPT", "LOAD", each.source) for each in all_scripts()]
+
+
+@cache
+def _reading_scripts() -> frozenset[Word]:
+    return frozenset(each.sha for each in all_scripts() if "no-writes" in each.source.partition("\n")[0])
+
+
+def writes(command: Command) -> bool:
+    """Return True unless a command is known to write nothing that must survive a failover.
+
+    A read of a consumer group writes, but only which consumer has an entry, which the worker recovers.
+    """
+    name = str(command[0])
+    if name == "EVALSHA":
+        return command[1] not in _reading_scripts()
+    return name not in READING_COMMANDS and name != "XREADGROUP"
+
+
+def seconds_blocked(command: Command) -> float:
+    """Return the time for which a server may wait for entries before it replies to a command."""
+    if command[0] in BLOCKING_COMMANDS and "BLOCK" in command:
+        return float(command[command.index("BLOCK") + 1]) / 1000
+    return 0.0
+
+
 def keys_of(command: Command) -> tuple[str, ...]:
     """Return the keys that a command names. Knows the commands that the graph uses."""
-    if command[0] == "EVALSHA":
+    if command[0] in ("EVALSHA", "EVAL"):
         return tuple(str(key) for key in command[3 : 3 + int(command[2])])
     if command[0] in MULTI_KEY_COMMANDS:
         return tuple(str(key) for key in command[1:])

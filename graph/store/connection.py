@@ -12,11 +12,9 @@ from typing import Any, Protocol
 
 import hiredis
 from redis import exceptions
-from redis._parsers.base import BaseParser
 
 from graph.store.reads import Read
-
-NO_REPLY = object()
+from graph.store.streams import NO_REPLY, new_parser
 
 
 class ConnectionOwner(Protocol):
@@ -33,6 +31,9 @@ class ConnectionOwner(Protocol):
 
     def scripts_missing(self, connection: "Connection") -> None:
         """Load the scripts, because the oldest read needs one. Then send the open reads again."""
+
+    def reconnect(self) -> None:
+        """Send the open reads again on another connection, because the server became a replica."""
 
     def send(self, reads: "Sequence[Read]") -> None:
         """Send these reads, after those that were held back."""
@@ -54,9 +55,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._writer = writer  # kept because the connection closes when the writer is garbage-collected
         self._transport = writer.transport
-        self._reader = hiredis.Reader(
-            replyError=self._error_reply, encoding="utf-8", errors="surrogateescape", notEnoughData=NO_REPLY
-        )
+        self._reader = new_parser(self._note_error)
         self._replies: list[Any] = []
         self._errors = False
         self._transport.set_protocol(self)
@@ -108,6 +107,8 @@ class Connection(asyncio.Protocol):
             self.answered = True
             self._owner.waiting -= read.size
             if errors:
+                if any(isinstance(error, exceptions.ReadOnlyError) for error in errors):
+                    self._loop.call_soon(self._owner.reconnect)
                 read.reject(own, errors[0])
             else:
                 read.resolve(own)
@@ -125,10 +126,8 @@ class Connection(asyncio.Protocol):
                 return True
         return False
 
-    def _error_reply(self, text: str) -> Exception:
+    def _note_error(self) -> None:
         self._errors = True
-        error: Exception = BaseParser.parse_error(text)  # type: ignore[no-untyped-call] # redis-py has no types here
-        return error
 
     def pause_writing(self) -> None:
         """Hold back further reads: the transport's buffer is full."""

@@ -11,18 +11,20 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
-from redis.backoff import ExponentialWithJitterBackoff
 
 from graph.errors import StoreUnavailable
 from graph.store.connection import Connection
 from graph.store.outages import translate_error
 from graph.store.reads import Read
+from graph.store.streams import open_stream
+from graph.store.urls import BACKOFF
 from graph.tasks import end
 
 ANSWER_SECONDS = 5.0
+CHECK_SECONDS = 0.25
 MAX_WAITING = 100_000
+RECONNECT_SECONDS = 1.0
 RETRIES = 3
-BACKOFF = ExponentialWithJitterBackoff(base=0.05, cap=0.5)
 
 
 class ReadPipeline:
@@ -30,22 +32,31 @@ class ReadPipeline:
 
     After four failures in a row (to connect, or a connection that failed before its first reply) all open reads fail
     with StoreUnavailable; the next read connects again. A read fails at its deadline. A connection that received
-    nothing for `ANSWER_SECONDS` is dropped. `waiting` is the number of commands without a reply.
+    nothing for `ANSWER_SECONDS` is dropped. `on_silence` is called while reads wait and the server has sent nothing for
+    `patience` seconds. `waiting` is the number of commands without a reply.
     """
 
     def __init__(
-        self, make_connection: Callable[[], AbstractConnection], load_scripts: Callable[[], Awaitable[None]]
+        self,
+        make_connection: Callable[[], AbstractConnection],
+        load_scripts: Callable[[], Awaitable[None]],
+        patience: float,
+        on_silence: Callable[[], None],
     ) -> None:
         self.waiting = 0
         self.connection: Connection | None = None
         self._make_connection = make_connection
         self._load_scripts = load_scripts
+        self._patience = patience
+        self._on_silence = on_silence
+        self._unsent_since = math.inf
         self._scripts_missing = False
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[Read] = deque()
         self._opening: asyncio.Task[None] | None = None
         self._failures = 0
+        self._reconnected = -math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, reads: Sequence[Read]) -> None:
@@ -60,12 +71,13 @@ class ReadPipeline:
         else:
             self.connection.send(reads)
         if reads and (self._timer is None or self._timer.when() > reads[0].deadline):
-            self._check_deadlines_at(reads[0].deadline)
+            self._check_at(min(reads[0].deadline, self._loop.time() + self._patience))
 
     def _send_unsent(self) -> None:
         """Send the unsent reads, except those that were cancelled; connect first where necessary."""
         if self.connection is None:
             if self._unsent and self._opening is None:
+                self._unsent_since = self._loop.time()
                 self._opening = self._loop.create_task(self._open())
         elif self._unsent and not self.connection.paused:
             reads = [read for read in self._unsent if not read.future.done()]
@@ -82,28 +94,13 @@ class ReadPipeline:
             if self._scripts_missing:
                 await self._load_scripts()
                 self._scripts_missing = False
-            self.connection = await self._connect()
+            self.connection = Connection(self, await open_stream(self._make_connection()))
         except Exception as error:
             self._fail_unsent(translate_error(error))
         finally:
             self._opening = None
         if self.connection is not None:
             self._send_unsent()
-
-    async def _connect(self) -> Connection:
-        """Connect through redis-py, with its settings and retries, and take over the stream."""
-        opened = self._make_connection()
-        try:
-            await opened.connect()  # type: ignore[no-untyped-call] # redis-py has no types here
-            writer = opened._writer
-            if writer is None or await opened.can_read():
-                raise exceptions.ConnectionError("the store closed the connection or sent a reply without a request")
-            connection = Connection(self, writer)
-            opened._reader = opened._writer = None
-        except BaseException:
-            await opened.disconnect(nowait=True)
-            raise
-        return connection
 
     def connection_failed(self, connection: Connection, error: Exception) -> None:
         """Send the reads of a failed connection again, or fail them after too many failures in a row."""
@@ -127,6 +124,14 @@ class ReadPipeline:
         self._take_back(connection)
         self._send_unsent()
 
+    def reconnect(self) -> None:
+        """Drop the connection, at most once a second, because the server became a replica. Send its reads again."""
+        now = self._loop.time()
+        if self.connection is not None and now >= self._reconnected + RECONNECT_SECONDS:
+            self._reconnected = now
+            self._take_back(self.connection)
+            self._send_unsent()
+
     def _take_back(self, connection: Connection) -> None:
         self._unsent.extendleft(reversed(connection.reads))
         self.connection = None
@@ -138,8 +143,18 @@ class ReadPipeline:
         for read in reads:
             read.fail(error)
 
-    def _check_deadlines(self) -> None:
-        """Fail the reads past their deadline, drop a silent connection, and schedule the next check."""
+    def silent_at(self, now: float) -> bool:
+        """Return True if reads wait and the server has been silent for longer than the pipeline's patience."""
+        return now - self._silent_since() >= self._patience
+
+    def _silent_since(self) -> float:
+        """Return the time since when the server has sent nothing while reads wait. Infinite if none waits."""
+        if self.connection is None:
+            return self._unsent_since if self._unsent else math.inf
+        return self.connection.last_received if self.connection.reads else math.inf
+
+    def _check(self) -> None:
+        """Fail the reads past their deadline, drop or report a silent connection, and schedule the next check."""
         self._timer = None
         now, connection, next_deadline = self._loop.time(), self.connection, math.inf
         for read in [*(connection.reads if connection is not None else ()), *self._unsent]:
@@ -149,13 +164,16 @@ class ReadPipeline:
                 next_deadline = min(next_deadline, read.deadline)
         if connection is not None and connection.reads and now - connection.last_received >= ANSWER_SECONDS:
             self.connection_failed(connection, exceptions.TimeoutError(f"silent for {ANSWER_SECONDS:.0f} seconds"))
+        silent = self.silent_at(now)
         if next_deadline < math.inf:
-            self._check_deadlines_at(next_deadline)
+            self._check_at(min(next_deadline, now + CHECK_SECONDS if silent else self._silent_since() + self._patience))
+        if silent:
+            self._on_silence()
 
-    def _check_deadlines_at(self, time: float) -> None:
+    def _check_at(self, time: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(time, self._check_deadlines)
+        self._timer = self._loop.call_at(time, self._check)
 
     async def close(self) -> None:
         """Close the connection. Open and later reads fail with StoreUnavailable."""

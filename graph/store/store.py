@@ -1,42 +1,42 @@
 """The store: sends commands and scripts to Valkey or Redis, a single server or a cluster.
 
-Commands are sent in two ways. `Store.send` sends commands in one round trip of their own through redis-py. A read
-(`Store.read`, `Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the
-read pipeline (`graph.store.read_pipeline`), at a tenth of the processor time. Reads may be repeated, so writes must use
+Commands are sent in two ways. `Store.send` sends commands in one round trip of their own. A read (`Store.read`,
+`Store.ask`) shares a round trip with the other reads of the same event-loop ticks and goes through the read pipeline
+(`graph.store.read_pipeline`), in less processor time. Reads may be repeated without a limit, so writes must use
 `Store.send`.
 
-Every write of the graph is idempotent, because redis-py repeats a write that timed out, which may have been applied.
+Every write of the graph is idempotent, because a write that was not answered may have been applied, and is repeated.
 """
 
 import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
-from importlib import resources
 from typing import Any, Self, TypeAlias, TypeVar
 
 from redis import exceptions
-from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import AbstractConnection
 from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
+from graph.store.cluster import Cluster
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import Command, Word, check_slot, script
-from graph.store.outages import OUTAGES, translate_error
+from graph.store.exchange import ExclusiveConnection
+from graph.store.node import exchange_over
+from graph.store.outages import OUTAGES, RETRYABLE, translate_error
 from graph.store.read_pipeline import ANSWER_SECONDS, MAX_WAITING, ReadPipeline
 from graph.store.reads import Read
-from graph.store.urls import close, connect
+from graph.store.single import SingleServer
+from graph.store.urls import servers_of
 from graph.tasks import end
 
 K = TypeVar("K")
 V = TypeVar("V")
+Client: TypeAlias = SingleServer | Cluster
 Pipeline: TypeAlias = ReadPipeline | ClusterPipeline
 
 BLOCK_SECONDS = 2.0
+PRIMARY_SECONDS = 1.0
 SCAN_COUNT = 1000
 HELD_TICKS = 3
 
@@ -47,15 +47,20 @@ class Store:
     `round_trips` and `commands` count what was sent. With `single_slot`, a command whose keys are in different cluster
     slots raises SlotError on a single server too, so that tests find it. `in_order` is True on a single server, which
     executes reads in the order in which they were asked; a cluster does not.
+
+    `send` waits until all connected replicas of a shard, and at least `wait_for_replicas`, have its writes; 0 stands
+    for not waiting. Raises ValueError for a URL that names no store. Connections are opened on first use.
     """
 
-    def __init__(self, url: str, *, single_slot: bool = False) -> None:
+    def __init__(self, url: str, *, single_slot: bool = False, wait_for_replicas: int = 0) -> None:
         self.url = url
         self.single_slot = single_slot
         self.round_trips = 0
         self.commands = 0
-        self._client = connect(url)
-        self.in_order = not isinstance(self._client, RedisCluster)
+        self._servers = servers_of(url)
+        self._replicas = wait_for_replicas
+        self.in_order = not self._servers.is_cluster
+        self._client: Client | None = None
         self._queued: list[Read] = []
         self._queued_commands = 0
         self._read_pipeline: Pipeline | None = None
@@ -66,8 +71,8 @@ class Store:
         """Return the replies to commands, in order. One round trip.
 
         Raises the first error reply, after all commands have run. Raises StoreUnavailable if the store does not
-        answer; each command may then have been applied or not. Cancelling the caller does not stop the exchange, so
-        that no connection is returned to the pool with unread replies.
+        answer; each command may then have been applied or not. Raises NotDurable if too few replicas have the writes.
+        Cancelling the caller does not stop the exchange, so that its connection can be used again.
         """
         replies = await asyncio.shield(self._start(self._exchange(commands)))
         for reply in replies:
@@ -127,7 +132,7 @@ class Store:
             return
         pipeline = self._read_pipeline
         if pipeline is None or loop is not self._loop:
-            pipeline = self._pipeline_on(loop)
+            pipeline = self._client_on(loop).reads
         if pipeline.waiting + self._queued_commands + read.size > MAX_WAITING:
             read.fail(StoreUnavailable(f"more than {MAX_WAITING} commands wait for a reply"))
             return
@@ -153,18 +158,13 @@ class Store:
             read.deadline = deadline
         pipeline.send(reads)
 
-    def _pipeline_on(self, loop: asyncio.AbstractEventLoop) -> Pipeline:
-        """Return a new read pipeline, in place of that of another event loop, which must have ended."""
-        pipeline: Pipeline
-        if isinstance(self._client, RedisCluster):
-            pipeline = ClusterPipeline(self._client, self._load_scripts)
-        else:
-            pipeline = ReadPipeline(
-                self._client.connection_pool.make_connection, partial(self._load_scripts, [self._client])
-            )
-        self._queued, self._queued_commands = [], 0
-        self._read_pipeline, self._loop = pipeline, loop
-        return pipeline
+    def _client_on(self, loop: asyncio.AbstractEventLoop) -> Client:
+        """Return the client of an event loop: a new one in place of that of another loop, which must have ended."""
+        if self._client is None or loop is not self._loop:
+            self._client = (SingleServer if self.in_order else Cluster)(self._servers, self._replicas)
+            self._queued, self._queued_commands = [], 0
+            self._read_pipeline, self._loop = self._client.reads, loop
+        return self._client
 
     def _start(self, work: Coroutine[Any, Any, V]) -> "asyncio.Task[V]":
         task = asyncio.get_running_loop().create_task(work)
@@ -178,60 +178,55 @@ class Store:
             task.exception()  # mark the exception as retrieved: the caller may have been cancelled
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
-        """Return the replies to commands, errors included. Loads the scripts if the server lacks one."""
+        """Return the replies to commands, errors included."""
         if self.single_slot:
             for command in commands:
                 check_slot(command)
-        if not commands:
-            return []
-        replies = await self._pipeline(commands)
-        missing = [index for index, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]
-        if missing:
-            await self._load_scripts(self._nodes())
-            again = await self._pipeline([commands[index] for index in missing])
-            for index, reply in zip(missing, again, strict=True):
-                replies[index] = reply
-        return replies
+        try:
+            return await self._pipeline(commands) if commands else []
+        except exceptions.RedisError as error:  # while scripts were loaded
+            raise translate_error(error) from error
 
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
         self.round_trips += 1
         self.commands += len(commands)
-        try:
-            if len(commands) == 1:
-                return [await self._one(commands[0])]
-            async with self._client.pipeline(transaction=False) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                return list(await pipeline.execute(raise_on_error=False))
-        except OUTAGES as error:
-            raise StoreUnavailable(error) from error
-
-    async def _one(self, command: Command) -> Any:
-        try:
-            return await self._client.execute_command(*command)
-        except exceptions.ResponseError as error:
-            return error
-
-    def _nodes(self) -> Sequence[Redis | ClusterNode]:
-        if isinstance(self._client, RedisCluster):
-            return [node for node in self._client.get_primaries() if isinstance(node, ClusterNode)]
-        return [self._client]
-
-    async def _load_scripts(self, nodes: Sequence[Redis | ClusterNode]) -> None:
-        names = [entry.name.removesuffix(".lua") for entry in resources.files("graph.scripts").iterdir()]
-        sources = [script(name).source for name in names if not name.startswith("__")]
-        try:
-            for node in nodes:
-                for source in sources:
-                    self.round_trips += 1
-                    self.commands += 1
-                    await node.execute_command("SCRIPT LOAD", source)
-        except OUTAGES as error:
-            raise StoreUnavailable(error) from error
+        return await self._client_on(asyncio.get_running_loop()).exchange(commands)
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
         await self.run("EXISTS", "{log}")
+
+    async def primaries(self) -> dict[str, str]:
+        """Return the address of each primary with its replication id, which changes when another server takes over.
+
+        Primaries that do not answer soon are left out. One round trip to each. Raises StoreUnavailable if
+        the primaries are unknown.
+        """
+        found = {}
+        for name, [text] in (await self.ask_primaries(("INFO", "replication"))).items():
+            fields = dict(line.partition(":")[::2] for line in str(text).splitlines())
+            if fields.get("role") == "master":
+                found[name] = fields["master_replid"]
+            else:
+                self._client_on(asyncio.get_running_loop()).begin_refresh()
+        return found
+
+    async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
+        """Return the replies of each primary to commands, errors included, by address.
+
+        Primaries that do not answer soon are left out. One round trip to each. Raises StoreUnavailable if the primaries
+        are unknown. Not counted, because no request waits for it.
+        """
+        loop = asyncio.get_running_loop()
+        client = self._client_on(loop)
+        nodes = await client.primaries()
+        exchanges = (
+            asyncio.wait_for(node.ask(commands, loop.time() + PRIMARY_SECONDS), PRIMARY_SECONDS) for node in nodes
+        )
+        outcomes = await asyncio.shield(self._start(gathered(exchanges)))
+        if any(isinstance(outcome, OUTAGES) for outcome in outcomes):
+            client.begin_refresh()
+        return {node.name: outcome for node, outcome in zip(nodes, outcomes, strict=True) if isinstance(outcome, list)}
 
     async def replicate(self, key: str, milliseconds: int) -> None:
         """Write a time to `key`, and wait until the replicas of its shard have received it, for a limited time.
@@ -239,77 +234,84 @@ class Store:
         They have then received all earlier writes to the shard too. One round trip without replicas, else two. Raises
         StoreUnavailable also if the server was demoted before or during the wait.
         """
+        await asyncio.shield(self._start(self._replicate(key, milliseconds)))
+
+    async def _replicate(self, key: str, milliseconds: int) -> None:
+        loop = asyncio.get_running_loop()
+        client = self._client_on(loop)
+        node = await client.owner(key)
         try:
-            async with self._connection_for(key) as connection:
-                self.round_trips += 1
-                self.commands += 2
-                _, role = await _ask(connection, ("SET", key, int(time.time())), ("ROLE",))
-                if role[0] == "master" and role[2]:
-                    self.round_trips += 1
-                    self.commands += 1
-                    await _ask(connection, ("WAIT", len(role[2]), milliseconds))
-        except (exceptions.AskError, exceptions.MovedError) as error:
-            await self.run("EXISTS", key)  # redis-py follows the redirection, and learns the slot's new owner
+            async with node.lend(loop.time() + ANSWER_SECONDS) as connection:
+                write = script("set").call([key], int(time.time()), 0)
+                role = (await self._ask_over(connection, write, ("ROLE",)))[1]
+                if role[0] != "master":
+                    raise exceptions.ConnectionError("the server was demoted")
+                if role[2]:
+                    await self._ask_over(connection, ("WAIT", len(role[2]), milliseconds))
+        except RETRYABLE as error:
+            await self.run("EXISTS", key)  # follows the redirection, and learns the slot's new owner
             raise StoreUnavailable(error) from error
         except (*OUTAGES, exceptions.ResponseError) as error:
+            client.begin_refresh()
             raise StoreUnavailable(error) from error
 
-    @asynccontextmanager
-    async def _connection_for(self, key: str) -> AsyncIterator[AbstractConnection]:
-        """Lend a connection to the primary that holds a key."""
-        if isinstance(self._client, RedisCluster):
-            await self._client.initialize()
-            node = self._client.get_node_from_key(key)
-            if node is None:
-                raise StoreUnavailable(f"no node serves the slot of {key}")
-            connection = node.acquire_connection()
-            try:
-                yield connection
-            except BaseException:
-                await connection.disconnect()
-                raise
-            finally:
-                node.release(connection)
-            return
-        pool: Any = self._client.connection_pool  # parts of redis-py have no types
-        lent: AbstractConnection = await pool.get_connection()
-        try:
-            yield lent
-        except BaseException:
-            await lent.disconnect()
-            raise
-        finally:
-            await pool.release(lent)
+    async def _ask_over(self, connection: ExclusiveConnection, *commands: Command) -> list[Any]:
+        """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
+        self.round_trips += 1
+        self.commands += len(commands)
+        deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
+        replies = await exchange_over(connection, commands, (), deadline)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
+
+    def next_sample(self) -> str:
+        """Return a key that the next primary of a cluster owns, in rotation; empty on a single server or if unknown."""
+        samples = self._client.topology.samples if isinstance(self._client, Cluster) else None
+        if not samples:
+            return ""
+        samples.rotate()
+        return samples[0]
 
     def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
         """Yield lists of at most `most` items whose keys one command may name: on a cluster, the keys of one slot.
 
         `key` returns a key of an item; all keys of the item must be in its slot.
         """
-        groups: defaultdict[int, list[K]] = defaultdict(list)
-        many_slots = self.single_slot or isinstance(self._client, RedisCluster)
-        for item in items:
-            groups[key_slot(key(item).encode()) if many_slots else 0].append(item)
-        for group in groups.values():
-            for start in range(0, len(group), most):
-                yield group[start : start + most]
+        many_slots = self.single_slot or not self.in_order
+        return _grouped(items, lambda item: key_slot(key(item).encode()) if many_slots else 0, most)
+
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[list[K]]:
+        """Yield lists of at most `most` items whose keys are on one node, as far as its slots are known.
+
+        Only a script that may access keys of several slots can use them, and it fails if a slot has moved.
+        """
+        client = self._client
+        owner = client.topology.owner_of if isinstance(client, Cluster) else None
+        return _grouped(items, lambda item: owner(key(item)) if owner else 0, most)
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
         """Yield lists of the keys that match a pattern. A key may be yielded twice.
 
         Every key that exists during the whole scan is found. One round trip per 1,000 keys in the store.
         """
-        if isinstance(self._client, RedisCluster):
-            await self._client.initialize()
-        for node in self._nodes():
+        loop = asyncio.get_running_loop()
+        client = self._client_on(loop)
+        for node in await client.primaries():
             cursor = "0"
             while True:
                 self.round_trips += 1
                 self.commands += 1
+                command = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
                 try:
-                    cursor, found = await node.execute_command("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
+                    [reply] = await node.ask([command], loop.time() + ANSWER_SECONDS)
                 except OUTAGES as error:
+                    client.begin_refresh()
                     raise StoreUnavailable(error) from error
+                if isinstance(reply, Exception):
+                    raise translate_error(reply)
+                cursor, found = reply
                 yield list(found)
                 if int(cursor) == 0:
                     break
@@ -321,15 +323,23 @@ class Store:
     async def close(self) -> None:
         """Close all connections. Open reads fail with StoreUnavailable."""
         await end(list(self._tasks))
-        if self._read_pipeline is not None:
-            await self._read_pipeline.close()
-        await close(self._client)
+        if self._client is not None:
+            await self._client.close()
+            await asyncio.sleep(0)  # in which the event loop closes the sockets of dropped connections
 
 
-async def _ask(connection: AbstractConnection, *commands: Command) -> list[Any]:
-    """Return the replies to commands on one connection. One round trip. Raises the first error that is replied."""
-    await connection.send_packed_command(connection.pack_commands(commands))
-    return [await connection.read_response() for _ in commands]
+async def gathered(exchanges: Iterable[Coroutine[Any, Any, V]]) -> list[V | BaseException]:
+    """Return the results of coroutines that run at the same time, or their exceptions."""
+    return await asyncio.gather(*exchanges, return_exceptions=True)
+
+
+def _grouped(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[list[K]]:
+    groups: defaultdict[object, list[K]] = defaultdict(list)
+    for item in items:
+        groups[group_of(item)].append(item)
+    for group in groups.values():
+        for start in range(0, len(group), most):
+            yield group[start : start + most]
 
 
 def unchanged(replies: list[Any]) -> list[Any]:

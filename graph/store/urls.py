@@ -1,50 +1,45 @@
-"""Store URLs, and the redis-py clients made from them."""
+"""Store URLs: the servers that a URL names, and redis-py's connections to them."""
 
-import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
-from weakref import WeakSet
+from dataclasses import dataclass
+from typing import Any
 
 from redis import exceptions
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-C = TypeVar("C", Redis, RedisCluster)
-
-SOCKET_TIMEOUT = 5.0
-RETRIES = 3
-MAX_CONNECTIONS = 50
+SERVER_SECONDS = 5.0
+NODE_SECONDS = 1.0
+BACKOFF = ExponentialWithJitterBackoff(base=0.05, cap=0.5)
 SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
-CLUSTER_SCHEMES = ("valkey+cluster", "redis+cluster")
+CLUSTER_SUFFIX = "+cluster"
+CLUSTER_SCHEMES = tuple(f"{scheme}{CLUSTER_SUFFIX}" for scheme in SCHEMES if scheme != "unix")
 RESERVED_OPTIONS = {"protocol", "decode_responses"}
+POOL_OPTIONS = {"max_connections", "timeout"}
+CLUSTER_FORM = "must have the form valkey+cluster://user:password@host:6379,host:6379"
 
 
-class TrackingCluster(RedisCluster):
-    """A cluster client that can close all its connections, also those to nodes that it no longer knows."""
+@dataclass(frozen=True)
+class Servers:
+    """The servers of a store URL. `names` has one name for a single server, else the first nodes of a cluster to ask.
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._opened: WeakSet[AbstractConnection] = WeakSet()
-        connection_class = self.connection_kwargs.get("connection_class", Connection)
+    The name of a node is `host:port`.
+    """
 
-        def open_connection(**options: Any) -> Any:
-            connection: AbstractConnection = connection_class(**options)
-            self._opened.add(connection)
-            return connection
+    names: tuple[str, ...]
+    is_cluster: bool
+    connection_class: type[AbstractConnection]
+    options: Mapping[str, Any]
 
-        make: Any = open_connection  # redis-py only calls the class
-        self.connection_kwargs["connection_class"] = make
-        for node in self.startup_nodes:
-            node.connection_class = make
-
-    async def close_all(self) -> None:
-        """Close all connections. Nothing else may use the client meanwhile."""
-        self._initialize = True  # redis-py then considers the client closed
-        for connection in list(self._opened):
-            await connection.disconnect(nowait=True)
+    def connection(self, name: str, retries: int = 0) -> AbstractConnection:
+        """Return a new connection to a server, which is not open yet. Opening it is tried `retries` times more."""
+        retry = Retry(BACKOFF, retries, (exceptions.ConnectionError,))
+        options: dict[str, Any] = {**self.options, "retry": retry}
+        if self.is_cluster:
+            host, _, port = name.rpartition(":")
+            options |= {"host": host, "port": int(port)}
+        return self.connection_class(**options)
 
 
 def check_url(url: str) -> None:
@@ -52,59 +47,47 @@ def check_url(url: str) -> None:
 
     The message never contains parts of the URL, which may hold a password.
     """
+    servers_of(url)
+
+
+def servers_of(url: str) -> Servers:
+    """Return the servers that a URL names. Raises ValueError for a URL that names no store."""
     scheme, _, rest = url.partition("://")
     if scheme in CLUSTER_SCHEMES:
-        for number, node in enumerate(rest.rstrip("/").split(","), 1):
-            if not re.fullmatch(r"[\w.:\[\]-]*:\d{1,5}", node):
-                raise ValueError(f"node {number} of the cluster must have the form host:6379")
-    elif scheme not in SCHEMES:
+        return _cluster(SCHEMES[scheme.removesuffix(CLUSTER_SUFFIX)], rest)
+    if scheme not in SCHEMES:
         raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in (*SCHEMES, *CLUSTER_SCHEMES))}")
-    elif reserved := RESERVED_OPTIONS.intersection(_options_of(f"{SCHEMES[scheme]}://{rest}")):
-        raise ValueError(f"must not set {' or '.join(sorted(reserved))}")
+    connection_class, options = _options_of(f"{SCHEMES[scheme]}://{rest}", SERVER_SECONDS)
+    return Servers((str(options.get("path") or options.get("host", "localhost")),), False, connection_class, options)
 
 
-def connect(url: str) -> Redis | RedisCluster:
-    """Return a client for one server or a cluster. It connects when it is first used.
-
-    Raises ValueError for a URL that names no store.
-    """
-    check_url(url)
-    options: dict[str, Any] = {
-        "decode_responses": True,
-        "protocol": 3,
-        "socket_timeout": SOCKET_TIMEOUT,
-        "socket_connect_timeout": SOCKET_TIMEOUT,
-    }
-    scheme, _, rest = url.partition("://")
-    if scheme in CLUSTER_SCHEMES:
-        nodes = [node.rpartition(":") for node in rest.rstrip("/").split(",")]
-        startup = [ClusterNode(host or "127.0.0.1", int(port)) for host, _, port in nodes]
-        return _with_raw_replies(TrackingCluster(startup_nodes=startup, **options))
-    retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), RETRIES, (exceptions.ConnectionError,))
-    pool = BlockingConnectionPool.from_url(
-        f"{SCHEMES[scheme]}://{rest}", max_connections=MAX_CONNECTIONS, timeout=SOCKET_TIMEOUT, retry=retry, **options
-    )
-    return _with_raw_replies(Redis.from_pool(pool))
+def _cluster(scheme: str, rest: str) -> Servers:
+    credentials, at, rest = rest.rpartition("@")
+    hosts, question, query = rest.partition("?")
+    names = []
+    for number, node in enumerate(hosts.removesuffix("/").split(","), 1):
+        host, _, port = node.rpartition(":")
+        if not port.isdecimal() or not 0 < int(port) < 1 << 16 or any(sign in host for sign in "/#"):
+            raise ValueError(f"node {number} of the cluster must have the form host:6379; {CLUSTER_FORM}")
+        names.append(f"{host.strip('[]') or '127.0.0.1'}:{port}")
+    connection_class, options = _options_of(f"{scheme}://{credentials}{at}node{question}{query}", NODE_SECONDS)
+    if options.get("db"):
+        raise ValueError("must not set db: a cluster has one database")
+    return Servers(tuple(names), True, connection_class, options)
 
 
-def _options_of(url: str) -> Mapping[str, Any]:
+def _options_of(url: str, seconds: float) -> tuple[type[AbstractConnection], dict[str, Any]]:
+    """Return the class and the options of the connections to a URL in redis-py's form."""
     try:
-        return parse_url(url)
+        options: dict[str, Any] = dict(parse_url(url))
     except ValueError:
         message = "must have the form valkey://user:password@host:6379/0; in a password, write %23 for # and %2F for /"
         raise ValueError(message) from None  # redis-py's message may contain the password
-
-
-async def close(client: Redis | RedisCluster) -> None:
-    """Close all connections of a client that `connect` returned."""
-    if isinstance(client, TrackingCluster):
-        await client.close_all()
-    await client.aclose()
-
-
-def _with_raw_replies(client: C) -> C:
-    """Disable redis-py's reply conversions, except for the commands that its cluster client itself sends."""
-    callbacks: Any = client.response_callbacks
-    for name in [name for name in callbacks if not str(name).upper().startswith(("CLUSTER", "COMMAND"))]:
-        del callbacks[name]
-    return client
+    if reserved := RESERVED_OPTIONS.intersection(options):
+        raise ValueError(f"must not set {' or '.join(sorted(reserved))}")
+    connection_class = options.pop("connection_class", Connection)
+    defaults = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "decode_responses": True, "protocol": 3}
+    return connection_class, {
+        **defaults,
+        **{name: value for name, value in options.items() if name not in POOL_OPTIONS},
+    }

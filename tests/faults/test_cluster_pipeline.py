@@ -12,8 +12,9 @@ from redis.exceptions import ResponseError
 from graph.errors import StoreUnavailable
 from graph.store.commands import script
 from graph.store.store import Store
-from tests.support.cluster import Cluster, Node, cluster_in, until
+from tests.support.cluster import Cluster, cluster_in, kill, until
 from tests.support.graph_worlds import PATIENCE, outcomes_of
+from tests.support.slot_moves import finish, move
 
 pytestmark = pytest.mark.slow
 
@@ -99,21 +100,6 @@ async def test_scripts_are_loaded_on_each_node_that_lacks_them(store: Store, joi
     assert answers == 20 * ["0"]
 
 
-def move(slot: int, source: Node, target: Node, *, upto: str) -> None:
-    """Start to move a slot, and move its keys that begin with `upto`."""
-    target.run("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
-    source.run("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
-    for name in source.run("CLUSTER", "GETKEYSINSLOT", slot, 1000):
-        if name.startswith(upto):
-            source.run("MIGRATE", "127.0.0.1", target.port, name, 0, 5000)
-
-
-def finish(cluster: Cluster, slot: int, target: Node) -> None:
-    """Complete the move of a slot."""
-    for node in (target, *(node for node in cluster.primaries if node is not target)):
-        node.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
-
-
 async def test_reads_follow_moving_slots(store: Store, joined: Cluster) -> None:
     """During the move (ASK) and afterwards (MOVED), in both directions."""
     names = [f"{{moving}}:{side}{n}" for side in "ab" for n in range(20)]
@@ -147,7 +133,7 @@ async def test_reads_survive_the_failure_of_a_primary(tmp_path: Path) -> None:
             cluster.owner(key(1)).run("CLIENT", "PAUSE", 60_000, "ALL")
             reads = all_of(store)
             await asyncio.sleep(0.05)
-            cluster.owner(key(1)).end()
+            kill(cluster.owner(key(1)))
 
             await check(reads)
 
@@ -161,8 +147,9 @@ def replicated(cluster: Cluster) -> bool:
     return sum(int(node.run("DBSIZE")) for node in cluster.nodes) == 2 * KEYS
 
 
-async def test_a_cluster_that_does_not_exist_is_unavailable(tmp_path: Path) -> None:
+async def test_a_cluster_that_does_not_exist_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the deadline of a read."""
+    monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 0.5)
     store = Store("valkey+cluster://127.0.0.1:1")
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(StoreUnavailable):

@@ -37,6 +37,7 @@ def only(replies: list[Any]) -> Any:
     return reply
 
 
+@pytest.mark.single_server("a cluster does not keep the order of reads")
 async def test_reads_of_one_tick_are_executed_in_order(store: Store) -> None:
     """They share a round trip."""
     trips = store.round_trips
@@ -128,6 +129,7 @@ async def test_reads_beyond_the_limit_are_refused_at_once(store: Store, monkeypa
     assert await store.ask([get(60)], only) == "{k}60"
 
 
+@pytest.mark.single_server("a proxy stands before the server")
 async def test_closing_fails_open_and_later_reads(running_store: EmbeddedStore) -> None:
     async with proxy_to(running_store.socket) as proxy:
         store = Store(f"valkey://127.0.0.1:{proxy.port}")
@@ -211,6 +213,7 @@ async def test_an_unknown_script_fails_only_its_read(store: Store) -> None:
     assert good == "{k}1"
 
 
+@pytest.mark.single_server("a proxy stands before the server")
 async def test_the_read_pipeline_connects_with_the_settings_of_the_url(
     store: Store, raw: Redis, running_store: EmbeddedStore
 ) -> None:
@@ -244,6 +247,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return key, certificate
 
 
+@pytest.mark.single_server("a proxy stands before the server")
 async def test_the_read_pipeline_supports_tls(
     running_store: EmbeddedStore, certificate: tuple[Path, Path], store: Store
 ) -> None:
@@ -263,6 +267,7 @@ async def test_the_read_pipeline_supports_tls(
         await doubting.close()
 
 
+@pytest.mark.single_server("a proxy stands before the server")
 async def test_reads_are_held_back_while_the_connection_is_congested(
     store: Store, running_store: EmbeddedStore
 ) -> None:

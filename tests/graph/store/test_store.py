@@ -13,15 +13,16 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from graph import Graph
-from graph.errors import StoreUnavailable
+from graph import Graph, capacity
+from graph.errors import Overloaded, StoreFull, StoreUnavailable
 from graph.store.commands import SlotError, check_slot, keys_of, script
 from graph.store.store import Store
-from graph.store.urls import connect
+from graph.store.urls import check_url
 from server.embedded import Durability, EmbeddedStore
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE, background, counted, home, outcomes_of, people, posts, reached
 from tests.support.graphs import open_graph
+from tests.support.tcp_proxy import proxy_to
 
 
 @pytest.fixture
@@ -160,6 +161,34 @@ async def test_scripts_are_loaded_when_they_are_missing(graph: Graph, raw: Redis
     assert await graph.store.send([("SET", "a", 1), call, ("GET", "a"), call]) == ["OK", 1, "1", 0]
 
 
+async def test_a_server_that_gets_busy_before_scripts_are_loaded_is_unavailable(own_server: EmbeddedStore) -> None:
+    client = Redis(unix_socket_path=str(own_server.socket))
+    await client.config_set("busy-reply-threshold", 1)
+    async with proxy_to(own_server.socket) as proxy, client:
+        store = Store(f"valkey://127.0.0.1:{proxy.port}")
+        await store.ping()
+        busy = asyncio.Event()
+
+        async def wait_for_busy(data: bytes, caller: asyncio.StreamWriter) -> None:
+            if b"NOSCRIPT" in data:
+                busy.set()
+                await asyncio.sleep(0.2)
+            caller.write(data)
+
+        async def occupy() -> None:
+            await busy.wait()
+            await client.eval("while true do end", 0)
+
+        proxy.replies = wait_for_busy
+        async with background(occupy()):
+            [outcome] = await outcomes_of(store.run(*script("last_number").call(["{log}"], 0)))
+            with own_server.client() as other:
+                other.script_kill()
+        assert isinstance(outcome, StoreUnavailable)
+        assert "BUSY" in outcome.reason
+        await store.close()
+
+
 @pytest.mark.parametrize(
     ("command", "keys"),
     [
@@ -188,20 +217,11 @@ async def test_keys_of_two_slots_are_refused(graph: Graph) -> None:
     assert await graph.store.run("DEL", "user:{1}", "following:{1}") == 0
 
 
-async def test_every_script_declares_its_language() -> None:
-    """Otherwise undeclared keys work on a single server and fail on a cluster."""
-    folder = Path(__file__).parents[3] / "graph" / "scripts"
-    sources = [path.read_text("utf-8") for path in sorted(folder.glob("*.lua"))]
-
-    assert sources
-    assert all(source.startswith("#!lua\n-- ") and "\n-- KEYS: " in source for source in sources)
-
-
 @pytest.mark.parametrize("url", ["http://x", "mysql://x", "localhost:6379", "", "valkey+cluster//x:1"])
 async def test_a_url_of_another_kind_is_refused(url: str) -> None:
     """The message lists the supported schemes."""
     with pytest.raises(ValueError, match="must begin with one of valkey"):
-        connect(url)
+        check_url(url)
 
 
 async def test_a_store_that_does_not_exist_is_unavailable(tmp_path: Path) -> None:
@@ -276,12 +296,18 @@ async def test_a_replica_without_its_primary_is_unavailable(own_server: Embedded
         await asyncio.gather(doomed.users.get_many([1]), doomed.log.watermark())
 
 
-async def test_a_full_store_is_unavailable(own_server: EmbeddedStore, doomed: Graph) -> None:
+async def test_a_full_store_is_overloaded(
+    own_server: EmbeddedStore, doomed: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Writes fail until there is memory again."""
+    monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     [alice] = await people(doomed, "alice")
     await doomed.store.run("CONFIG", "SET", "maxmemory", "1")
 
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(Overloaded, match="The store is full"):
         await doomed.posts.publish(alice, "lost")
+    with pytest.raises(StoreFull):
+        await doomed.store.run("SET", "key", "value")
     await doomed.store.run("CONFIG", "SET", "maxmemory", "0")
+    await doomed.capacity.read()
     await posts(doomed, alice, "after")

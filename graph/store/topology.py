@@ -1,0 +1,185 @@
+"""The topology of a cluster: its nodes, and the primary that owns each slot.
+
+The map of the slots is read from several nodes at once, in one task at a time. No command waits for the answer of a
+node that hangs, and commands to nodes that the map already names do not wait for the map.
+"""
+
+import asyncio
+import math
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from redis import exceptions
+from redis.crc import key_slot
+
+from graph import keys
+from graph.store.commands import Command, keys_of
+from graph.store.node import Node
+from graph.store.outages import OUTAGES
+from graph.tasks import end
+
+SLOTS = 16384
+SAMPLES = 1000
+ASKED_NODES = 5
+ASK_SECONDS = 0.5
+LATE_SECONDS = 0.05
+REFRESH_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class SlotMap:
+    """The answer of a node to `CLUSTER SLOTS`, with the state and the epoch of the cluster that the node knows."""
+
+    healthy: bool
+    epoch: int
+    ranges: tuple[tuple[int, int, str], ...]
+    names: frozenset[str]
+
+    @classmethod
+    def parse(cls, name: str, info: str, ranges: Sequence[Any]) -> "SlotMap":
+        """Return the map in the replies of the node with this name."""
+        fields = dict(line.partition(":")[::2] for line in info.split())
+        found, names = [], set()
+        for first, last, *nodes in ranges:
+            known = [address_of(str(host or ""), int(port), name) for host, port, *_ in nodes if host != "?"]
+            names.update(known)
+            if nodes[0][0] != "?":
+                found.append((int(first), int(last), known[0]))
+        epoch = int(fields.get("cluster_current_epoch", 0))
+        return cls(fields.get("cluster_state") == "ok", epoch, tuple(found), frozenset(names))
+
+
+class Topology:
+    """The nodes of a cluster and the owner of each slot.
+
+    `primaries` are the names of the nodes that own slots, `samples` is a key of each of them, and `problem` says why
+    the map could not be read.
+    """
+
+    def __init__(self, startup: Sequence[str], new_node: Callable[[str], Node]) -> None:
+        self.primaries: tuple[str, ...] = ()
+        self.samples: deque[str] = deque()
+        self.problem = ""
+        self.nodes: dict[str, Node] = {}
+        self._startup = startup
+        self._new_node = new_node
+        self._owners: list[str | None] = [None] * SLOTS
+        self._names = frozenset(startup)
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refreshed = -math.inf
+
+    def node(self, name: str) -> Node:
+        """Return the node with this name."""
+        node = self.nodes.get(name)
+        if node is None:
+            node = self.nodes[name] = self._new_node(name)
+        return node
+
+    def owner(self, command: Command) -> Node | None:
+        """Return the primary that owns the keys of a command, of the first slot if it has no keys; None if unknown."""
+        named = keys_of(command)
+        name = self._owners[key_slot(named[0].encode()) if named else 0]
+        return None if name is None else self.node(name)
+
+    def owner_of(self, key: str) -> str | int:
+        """Return the name of the primary that owns a key, or the key's slot if its owner is unknown."""
+        slot = key_slot(key.encode())
+        return self._owners[slot] or slot
+
+    def moved(self, error: exceptions.MovedError, source: Node) -> None:
+        """Note the new owner of a slot, and read the map again in the background."""
+        self._owners[error.slot_id] = address_of(error.host, error.port, source.name)
+        self.begin_refresh()
+
+    async def refresh(self, deadline: float) -> None:
+        """Wait until the map has been read again, or until the deadline. It is read at most four times a second."""
+        await asyncio.wait([self.begin_refresh()], timeout=deadline - asyncio.get_running_loop().time())
+
+    def begin_refresh(self) -> "asyncio.Task[None]":
+        """Return the task that reads the map, which may be running already."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
+        return self._refreshing
+
+    async def _refresh(self) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._refreshed + REFRESH_SECONDS - loop.time())
+        now = loop.time()
+        well = [name for name in self._names if name not in self.nodes or not self.nodes[name].silent_at(now)]
+        try:
+            maps = await self._ask(well) or await self._ask(self._startup)
+            if maps:
+                await self._use(freshest(maps))
+        finally:
+            self._refreshed = loop.time()  # commands that wait would otherwise ask again at once
+
+    async def _ask(self, names: Sequence[str]) -> list[SlotMap]:
+        """Return the maps of some of these nodes: those that answer about as fast as the fastest."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + ASK_SECONDS
+        some = random.sample(names, min(ASKED_NODES, len(names)))
+        pending = {loop.create_task(self._map_of(self.node(name), deadline)) for name in some}
+        maps: list[SlotMap] = []
+        try:
+            while pending and (left := deadline - loop.time()) > 0:
+                done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                maps += [found for task in done if (found := task.result()) is not None]
+                if maps:
+                    deadline = min(deadline, loop.time() + LATE_SECONDS)
+        finally:
+            await end(pending)
+        return maps
+
+    async def _map_of(self, node: Node, deadline: float) -> SlotMap | None:
+        try:
+            info, ranges = await node.ask([("CLUSTER", "INFO"), ("CLUSTER", "SLOTS")], deadline)
+            if isinstance(ranges, Exception):
+                raise ranges
+            return SlotMap.parse(node.name, str(info), ranges)
+        except (*OUTAGES, exceptions.ResponseError) as error:
+            self.problem = str(error)
+        except (TypeError, ValueError, LookupError) as error:
+            self.problem = f"{node.name} sent a map of the slots that cannot be read: {error}"
+        return None
+
+    async def _use(self, found: SlotMap) -> None:
+        """Use a map, and close nodes that left the cluster or that hang and are no primaries any more."""
+        self._owners = [None] * SLOTS
+        for first, last, name in found.ranges:
+            self._owners[first : last + 1] = [name] * (last + 1 - first)
+        self._names = found.names
+        self.primaries = tuple(sorted({name for _, _, name in found.ranges}))
+        owned = {self._owners[slot]: key for key, slot in sample_slots()}
+        self.samples = deque(owned[name] for name in self.primaries if name in owned)
+        now = asyncio.get_running_loop().time()
+        for node in [node for node in self.nodes.values() if node.name not in self.primaries]:
+            if node.name not in self._names or node.silent_at(now):
+                self.nodes.pop(node.name, None)
+                await node.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._refreshing is not None:
+            await end([self._refreshing])
+        for node in self.nodes.values():
+            await node.close()
+
+
+@cache
+def sample_slots() -> list[tuple[str, int]]:
+    """Return keys in many slots, with their slots, so that each primary owns one of them."""
+    return [(key, key_slot(key.encode())) for key in map(keys.post, range(SAMPLES))]
+
+
+def freshest(maps: Sequence[SlotMap]) -> SlotMap:
+    """Return the map of the node that knows the highest epoch: a node cut off from the others misses failovers."""
+    return max(maps, key=lambda each: (each.healthy, each.epoch))
+
+
+def address_of(host: str, port: int, source: str) -> str:
+    """Return the name of a node. A node that does not know its own address has the host of the node that names it."""
+    return f"{host or source.rpartition(':')[0]}:{port}"

@@ -1,0 +1,316 @@
+"""Writes to a cluster survive moving slots and failing primaries, and fail with no error but StoreUnavailable."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+from redis.exceptions import ResponseError
+
+from graph.errors import NotDurable, StoreUnavailable
+from graph.store.commands import script
+from graph.store.outages import IMMEDIATE_REDIRECTIONS
+from graph.store.store import Store
+from tests.faults.cluster_load import Load, lost, tag_on
+from tests.support.cluster import Cluster, Node, answers, cluster_in, kill, until
+from tests.support.graph_worlds import PATIENCE, background
+from tests.support.pair import frozen
+from tests.support.slot_moves import finish, move
+
+pytestmark = pytest.mark.slow
+
+HUNG_SECONDS = 5.0
+RECOVERY = 8.0  # far above what recovery takes, which `benchmarks/failover.py` measures
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Run a cluster for the tests that leave it unchanged."""
+    with cluster_in(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def store(joined: Cluster) -> AsyncIterator[Store]:
+    store = Store(joined.url)
+    yield store
+    await store.close()
+
+
+def connections_to(cluster: Cluster) -> int:
+    """Return the number of connections that redis-py opened, except those of the tests."""
+    lists = [node.run("CLIENT", "LIST", "TYPE", "normal") for node in cluster.nodes]
+    return sum(str(each).count("lib-name=redis-py") for each in lists) - len(cluster.nodes)
+
+
+async def test_twenty_first_writes_at_once_succeed(joined: Cluster) -> None:
+    for _ in range(5):
+        store = Store(joined.url)
+        assert await asyncio.gather(*(store.run("SET", f"first{n}", n) for n in range(20))) == 20 * ["OK"]
+        await store.close()
+
+
+async def test_commands_to_all_nodes_have_their_replies_in_order(store: Store) -> None:
+    """They take one round trip. An error reply is raised after all commands have run."""
+    commands = [("SET" if n % 2 else "GET", f"order{n}", *([n] if n % 2 else [])) for n in range(100)]
+    await store.send([("SET", f"order{n}", n) for n in range(100)])
+    trips = store.round_trips
+
+    assert await store.send(commands) == ["OK" if n % 2 else str(n) for n in range(100)]
+
+    assert store.round_trips == trips + 1
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        await store.send([("ZCARD", "order1"), *(("SET", f"order{n}", "after") for n in range(100))])
+    assert await store.read([("GET", f"order{n}") for n in range(100)]) == 100 * ["after"]
+
+
+async def test_missing_scripts_are_loaded_on_each_node(store: Store, joined: Cluster) -> None:
+    for node in joined.primaries:
+        node.run("SCRIPT", "FLUSH")
+
+    assert await store.send([script("last_number").call([f"none{n}"], 0) for n in range(20)]) == 20 * ["0"]
+
+
+async def test_closing_closes_all_connections(joined: Cluster) -> None:
+    """Idle ones and those that wait for a reply."""
+    store = Store(joined.url)
+    await asyncio.gather(*(store.run("SET", f"close{n}", n) for n in range(50)))
+    await store.read([("GET", f"close{n}") for n in range(50)])
+    async with background(store.run("XREAD", "BLOCK", 60_000, "STREAMS", "close", "$")):
+        await asyncio.sleep(0.05)
+        assert connections_to(joined) >= 3
+
+        await store.close()
+
+    await asyncio.to_thread(until, lambda: connections_to(joined) == 0)
+
+
+async def test_user_and_password_apply_to_all_nodes(joined: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for node in joined.nodes:
+        node.run("ACL", "SETUSER", "writer", "on", ">p@ss,word", "~*", "+@all")
+    store = Store(joined.url.replace("://", "://writer:p%40ss,word@"))
+    wrong = Store(joined.url.replace("://", "://writer:wrong@"))
+
+    assert set(await asyncio.gather(*(store.run("SET", f"user{n}", n) for n in range(20)))) == {"OK"}
+    assert await store.run("ACL", "WHOAMI") == "writer"
+    monkeypatch.setattr("graph.store.cluster.ANSWER_SECONDS", 0.3)
+    with pytest.raises(StoreUnavailable) as refusal:
+        await wrong.run("GET", "user")
+    assert "invalid username-password pair" in refusal.value.reason
+
+    await asyncio.gather(store.close(), wrong.close())
+
+
+async def test_slots_move_both_ways_under_writes(store: Store, joined: Cluster) -> None:
+    """No write fails or is lost, during the move (ASK, TRYAGAIN) and afterwards (MOVED)."""
+    source, target = joined.primaries[0], joined.primaries[1]
+    tag = tag_on(joined, source)
+    slot = key_slot(tag.encode())
+    async with Load(store, joined, pause=0.001) as load:
+        for giver, taker in ((source, target), (target, source)):
+            for upto in (f"{{{tag}}}:1", ""):
+                await asyncio.to_thread(move, slot, giver, taker, upto=upto)
+                await asyncio.sleep(0.1)
+            while giver.run("CLUSTER", "COUNTKEYSINSLOT", slot):
+                await asyncio.to_thread(move, slot, giver, taker, upto="")
+            await asyncio.to_thread(finish, joined, slot, taker)
+            await asyncio.sleep(0.1)
+
+    assert all(write.acknowledged for write in load.writes)
+    assert await lost(store, load.writes) == []
+
+
+async def test_writes_go_to_the_node_that_is_importing_their_slot(store: Store, joined: Cluster) -> None:
+    """While the slot moves, for keys that have moved and for new ones."""
+    source, target = joined.primaries[0], joined.primaries[1]
+    tag = tag_on(joined, source)
+    names = [f"{{{tag}}}:{side}{n}" for side in "ab" for n in range(5)]
+    await store.send([("SET", name, 1) for name in names])
+    slot = key_slot(tag.encode())
+    await asyncio.to_thread(move, slot, source, target, upto=f"{{{tag}}}:a")
+
+    new = f"{{{tag}}}:new"
+    assert await store.send([*(("INCR", name) for name in names), ("INCR", new), ("GET", "x")]) == [*10 * [2], 1, None]
+    target.run("SCRIPT", "FLUSH")
+    assert await store.run(*script("last_number").call([f"{{{tag}}}:none"], 0)) == "0"
+
+    for giver, taker in ((source, target), (target, source)):
+        await asyncio.to_thread(move, slot, giver, taker, upto="")
+        await asyncio.to_thread(finish, joined, slot, taker)
+    assert await store.send([("INCR", name) for name in (*names, new)]) == [*10 * [3], 2]
+
+
+async def test_redirections_in_a_circle_wait_for_the_map_after_the_fourth(
+    store: Store, joined: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the commands go to several nodes."""
+    source, target = joined.primaries[:2]
+    tag, other = tag_on(joined, source, "circle"), tag_on(joined, target)
+    await store.send([("GET", f"{{{tag}}}:none"), ("GET", f"{{{other}}}:none")])
+    source.run("CLUSTER", "SETSLOT", key_slot(tag.encode()), "NODE", target.id)
+    for node in joined.nodes:
+        node.run("CONFIG", "RESETSTAT")
+    monkeypatch.setattr("graph.store.cluster.ANSWER_SECONDS", 0.0)
+
+    with pytest.raises(StoreUnavailable):
+        await store.send([("GET", f"{{{tag}}}:none"), ("GET", f"{{{other}}}:none")])
+
+    errors = [node.run("INFO", "errorstats").get("errorstat_MOVED", {"count": 0}) for node in joined.nodes]
+    assert sum(each["count"] for each in errors) == IMMEDIATE_REDIRECTIONS + 1
+    await asyncio.to_thread(finish, joined, key_slot(tag.encode()), source)
+
+
+async def test_writes_survive_the_death_of_each_primary(tmp_path: Path) -> None:
+    """Writes to the other shards are not delayed."""
+    with cluster_in(tmp_path) as cluster:
+        store = Store(cluster.url)
+        before = await store.primaries()
+        for node in cluster.primaries:
+            async with Load(store, cluster) as load:
+                await asyncio.sleep(0.3)
+                killed = time.monotonic()
+                kill(node)
+                await recovered(load, node, killed)
+
+            assert all(write.acknowledged for write in load.writes)
+            assert max(write.seconds for write in load.others(node)) < 1
+        after = await store.primaries()
+        assert len(before) == len(after) == 3
+        assert not set(before.items()) & set(after.items())
+        await store.close()
+
+
+async def test_an_idle_client_learns_that_primaries_were_killed_and_demoted(tmp_path: Path) -> None:
+    """It sends no command but those to all primaries; a list of all keys, or a wait for replicas, does as well."""
+    with cluster_in(tmp_path) as cluster:
+        victim, *_ = cluster.primaries
+        tag = tag_on(cluster, victim)
+        asking, scanning, replicating = stores = [Store(cluster.url) for _ in range(3)]
+        before = await asking.primaries()
+        for store in stores:
+            assert await store.primaries() == before
+        kill(victim)
+
+        async with asyncio.timeout(RECOVERY):
+            while len(after := await asking.primaries()) < 3 or after == before:  # noqa: ASYNC110 - a cluster sends no notification
+                await asyncio.sleep(0.2)
+        for use in (partial(listed, scanning), partial(replicating.replicate, f"{{{tag}}}", 100)):
+            with pytest.raises(StoreUnavailable):
+                await use()
+            await asyncio.sleep(0.5)
+            await use()
+
+        assert len(set(before) - set(after)) == len(set(after) - set(before)) == 1
+        promoted = cluster.nodes[4]
+        promoted.run("CLUSTER", "FAILOVER")
+        async with asyncio.timeout(RECOVERY):
+            while f"127.0.0.1:{promoted.port}" not in await asking.primaries():  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+        await asyncio.gather(*(store.close() for store in stores))
+
+
+async def listed(store: Store) -> list[str]:
+    return [key async for keys in store.scan("*") for key in keys]
+
+
+async def recovered(load: Load, node: Node, since: float) -> None:
+    """Wait until a write to a node's shard was acknowledged, a moment after a time or later."""
+    async with asyncio.timeout(RECOVERY):
+        while not any(w.acknowledged and w.began + w.seconds > since + 0.2 for w in load.of(node)):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_writes_survive_a_primary_that_hangs(tmp_path: Path) -> None:
+    """Writes to other shards are not delayed, and those to its shard only until the replica has taken over."""
+    with cluster_in(tmp_path) as cluster:
+        store = Store(cluster.url)
+        hung = cluster.primaries[0]
+        async with Load(store, cluster) as load:
+            await asyncio.sleep(0.3)
+            with frozen(hung):
+                began = time.monotonic()
+                await recovered(load, hung, began)
+                reads = [store.read([("GET", write.key)]) for write in load.of(hung)[-20:]]
+                assert len(await asyncio.gather(*reads)) == 20
+                await asyncio.sleep(HUNG_SECONDS - (time.monotonic() - began))
+            await asyncio.sleep(0.5)
+
+        assert all(write.acknowledged for write in load.writes)
+        assert max(write.seconds for write in load.of(hung)) < HUNG_SECONDS
+        assert max(write.seconds for write in load.others(hung)) < 1
+        await store.close()
+
+
+async def test_a_cluster_that_hangs_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it goes on. Each command fails with StoreUnavailable, also the first of a client."""
+    with cluster_in(tmp_path) as cluster:
+        store, fresh = Store(cluster.url), Store(cluster.url)
+        await store.run("SET", "a", 1)
+        for module in ("cluster", "store"):
+            monkeypatch.setattr(f"graph.store.{module}.ANSWER_SECONDS", 1.0)
+        with ExitStack() as stopped:
+            for node in cluster.nodes:
+                stopped.enter_context(frozen(node))
+            began = time.monotonic()
+            calls = [client.run("SET", f"k{n}", n) for client in (store, fresh) for n in range(20)]
+            outcomes = await asyncio.gather(*calls, store.read([("GET", "a")]), return_exceptions=True)
+            assert {type(outcome) for outcome in outcomes} == {StoreUnavailable}
+            assert time.monotonic() - began < PATIENCE
+        async with asyncio.timeout(PATIENCE):
+            while await is_down(store) or await is_down(fresh):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await asyncio.gather(store.close(), fresh.close())
+
+
+async def is_down(store: Store) -> bool:
+    try:
+        await asyncio.gather(*(store.run("SET", f"k{n}", n) for n in range(20)))
+    except StoreUnavailable:
+        return True
+    return False
+
+
+async def test_a_durable_write_waits_for_the_replicas(tmp_path: Path) -> None:
+    """It fails if they do not answer. Reads do not wait, and other shards are not affected."""
+    with cluster_in(tmp_path) as cluster:
+        store = Store(cluster.url, wait_for_replicas=1)
+        primary, replica = cluster.primaries[0], cluster.nodes[3]
+        tag, other = tag_on(cluster, primary), tag_on(cluster, cluster.primaries[1])
+        assert await store.send([("SET", f"{{{tag}}}a", 1), ("SET", f"{{{other}}}a", 1)]) == ["OK", "OK"]
+        waits = primary.run("INFO", "commandstats")["cmdstat_wait"]["calls"]
+        with frozen(replica):
+            with pytest.raises(NotDurable, match="same idempotency key"):
+                await store.run("SET", f"{{{tag}}}b", 1)
+            async with asyncio.timeout(1):
+                assert await store.run("GET", f"{{{tag}}}b") == "1"
+                await store.run("SET", f"{{{other}}}b", 1)
+            assert primary.run("INFO", "commandstats")["cmdstat_wait"]["calls"] == waits + 1
+            async with asyncio.timeout(PATIENCE):
+                other_process = Store(cluster.url, wait_for_replicas=1)
+                with pytest.raises(NotDurable):  # although it writes nothing
+                    await other_process.run("SET", f"{{{tag}}}b", 1, "NX")
+                await other_process.close()
+        await asyncio.to_thread(until, lambda: answers(replica))
+        await store.run("SET", f"{{{tag}}}c", 1)
+        await store.close()
+
+
+async def test_durable_writes_are_not_lost_when_a_primary_hangs_or_dies(tmp_path: Path) -> None:
+    with cluster_in(tmp_path) as cluster:
+        store = Store(cluster.url, wait_for_replicas=1)
+        hung, killed = cluster.primaries[:2]
+        async with Load(store, cluster, writers=8, pause=0) as load:
+            await asyncio.sleep(0.5)
+            with frozen(hung):
+                kill(killed)
+                await asyncio.sleep(2.5)
+            await asyncio.sleep(0.5)
+
+        reader = Store(cluster.url)
+        assert await lost(reader, load.writes) == []
+        assert sum(write.acknowledged for write in load.of(hung, killed)) > 100
+        await asyncio.gather(store.close(), reader.close())
