@@ -19,8 +19,10 @@ class Backlog:
     archiver has reached the end of the log, and is kept up to date by its batches in between. `length` is the number of
     events in the log, `tasks` of unfinished fan-out tasks, `dead` of dead letters. `alarm` says why the archiver has
     stopped, or is empty. `binding` and `rebuild` are the values of these keys of the store, or empty.
+    `ahead_seconds` is how far the next event would be ahead of this process's clock, negative if it would be behind.
 
-    The others are totals: `archived` events in `batches` that took `batch_seconds`, and posts `trimmed` from the store.
+    The others are totals: `archived` events in `batches` that took `batch_seconds`, posts
+    `trimmed` from the store, and `dropped` dead letters.
     """
 
     length: int
@@ -36,6 +38,8 @@ class Backlog:
     batches: int
     batch_seconds: float
     trimmed: int
+    ahead_seconds: float
+    dropped: int
 
 
 async def read_backlog(store: Store) -> Backlog:
@@ -50,10 +54,11 @@ async def read_backlog(store: Store) -> Backlog:
         keys.ALARM,
         keys.BINDING,
         keys.REBUILD,
+        keys.DEAD_DROPPED,
     ]
     [reply] = await store.read([script("backlog").call(names, EPOCH_MS)])
     length, unarchived, first_unprojected, first_unarchived, tasks, dead, alarm, binding, rebuild, *totals = reply
-    archived, batches, milliseconds, trimmed = map(int, totals)
+    archived, batches, milliseconds, trimmed, upcoming, dropped = map(int, totals)
     return Backlog(
         length,
         age_of(first_unprojected),
@@ -68,6 +73,8 @@ async def read_backlog(store: Store) -> Backlog:
         batches,
         milliseconds / 1000,
         trimmed,
+        (time_of(upcoming) - datetime.now(UTC)).total_seconds(),
+        dropped,
     )
 
 

@@ -7,6 +7,9 @@ or a limit prevented the operation.
 from dataclasses import dataclass
 from enum import Enum
 
+FULL_SECONDS = 10
+"""How long clients should wait while the store or the log is full: until something was archived or deleted."""
+
 
 class ProblemCode(Enum):
     """Why an input was rejected. The names are part of the GraphQL schema."""
@@ -65,9 +68,17 @@ class StoreUnavailable(GraphError):
     The message is safe to show to clients. `reason` holds details for the operator's logs.
     """
 
+    message = "The store does not answer. Try again in a moment."
+
     def __init__(self, reason: object = "") -> None:
-        super().__init__("The store does not answer. Try again in a moment.")
+        super().__init__(self.message)
         self.reason = str(reason)
+
+
+class NotDurable(StoreUnavailable):
+    """A write was applied, but too few replicas have it: it may be lost in a failover. Retrying it is safe."""
+
+    message = "The write is not yet on all replicas and may be lost. Repeat it with the same idempotency key."
 
 
 class StoreNotReady(StoreUnavailable):
@@ -75,6 +86,21 @@ class StoreNotReady(StoreUnavailable):
 
     `reason` says what to do, and is safe to show.
     """
+
+
+class StoreFull(StoreUnavailable):
+    """The store has no memory left for a write. Nothing was written. Reads and deletions still work."""
+
+    message = "The store is full. Changes other than deletions, unfollows and log-outs are refused. Try again later."
+
+
+class ClockAhead(StoreUnavailable):
+    """The number of the next event would be more than an hour ahead of this process's clock. Nothing was written.
+
+    `reason` says what an operator must do.
+    """
+
+    message = "Changes cannot be accepted at the moment. Try again later."
 
 
 class ArchiveUnavailable(GraphError):
@@ -99,10 +125,14 @@ class StoreReplaced(GraphError):
 
 
 class Overloaded(GraphError):
-    """There is too much waiting work: passwords to hash, or events to archive. Nothing was written.
+    """There is too much waiting work: passwords to hash, or events to archive. Or the store is nearly full.
 
-    The message is safe to show to clients.
+    Nothing was written. The message is safe to show to clients, who should try again after `seconds`.
     """
+
+    def __init__(self, message: str = "", seconds: int = 2) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class WrongArchive(GraphError):
@@ -130,10 +160,6 @@ class OutdatedWorker(GraphError):
         )
         self.kind = kind
         self.entry = entry
-
-
-class NumbersExhausted(GraphError):
-    """The next number of the log would exceed 53 bits: the year is 2089, or a clock is decades ahead."""
 
 
 class SessionOver(GraphError):

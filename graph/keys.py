@@ -13,8 +13,15 @@ key                            type            content
 `{log}:trimmed`                string          highest number that retention has removed from the log
 `{log}:scrubbed`               string          up to this number, texts of deleted posts are removed from the log
 `{log}:dead`                   stream          dead letters: events and tasks that failed, with the reason
-`{log}:fanouts`                stream          fan-out tasks: post, author, follow numbers (low, high]
+`{log}:fanouts`                stream          tasks: post, author, follow numbers (low, high]; `attempt` for a
+                                               step of a promotion
 `{log}:fanouts:open`           sorted set      entry of an open task → its post, which the watermark waits for
+`{log}:fanouts:added`          sorted set      post above the watermark whose tasks were added → itself
+`{log}:primaries`              hash            replication id of a primary → milliseconds of the log's last entry when
+                                               it was last seen; negative if another primary has replaced it
+`{log}:lost`                   string          number up to which failovers have lost events, until a worker has
+                                               repaired what other shards hold of them
+`{log}:dead:dropped`           string          number of dead letters dropped because there were too many
 `{log}:binding`                string          `<store id>:<archive id>`: the archive that this store belongs to;
                                                absent until the store is complete
 `{log}:rebuild`                string          the binding that this store gets at the end of `fanline rebuild`
@@ -23,6 +30,7 @@ key                            type            content
 `{log}:archiver`               string, TTL     the archiver that is active now
 `{log}:alarm`                  string, TTL     why the archiver has stopped
 `{log}:replicated`             string          time of the last write that replicas were waited for
+`{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the slot
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account
 `rate:{<holder>}`              hash, TTL       rate → time at which its bucket is full, in microseconds
 `attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
@@ -35,7 +43,8 @@ key                            type            content
 `followers:{u}`                versioned set   follower of u → number of the Followed event
 `posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
 `cold:{u}`                     string          number of u's live posts in the archive
-`delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>` or `pull`
+`delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
+                                               `pull:<post>`, or `pull` after a rebuild
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude, reply_to, root,
                                                repost_of, mentions and attachments (JSON); or `deleted`
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
@@ -56,6 +65,10 @@ SCRUBBED = "{log}:scrubbed"
 DEAD = "{log}:dead"
 FANOUTS = "{log}:fanouts"
 OPEN_FANOUTS = "{log}:fanouts:open"
+ADDED_FANOUTS = "{log}:fanouts:added"
+PRIMARIES = "{log}:primaries"
+LOST = "{log}:lost"
+DEAD_DROPPED = "{log}:dead:dropped"
 BINDING = "{log}:binding"
 REBUILD = "{log}:rebuild"
 ARCHIVER = "{log}:archiver"
@@ -67,6 +80,11 @@ CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{"
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
+
+
+def write_mark(key: str) -> str:
+    """Return the key that marks a write to the slot of a key."""
+    return f"{{{key.partition('{')[2].partition('}')[0] or key}}}:mark"
 
 
 def idempotency(user: int | str, key: str) -> str:

@@ -9,13 +9,13 @@ from datetime import timedelta
 class Tuning:
     """The sizes, limits and lifetimes of a graph.
 
-    `home_size` is the number of posts in a home cache, which expires after `hibernate_after` without a read.
+    `home_size` is the number of posts in a home cache, which lives for at most `hibernate_after` after its rebuild.
     A mutation pushes a post to the first `sync_followers` followers; workers push it to the others, in tasks of
     `fan_out_task` followers. Posts of authors with more than `push_limit` followers are merged at read instead:
     infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of an author and up to
     `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least
     `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
-    log-outs.
+    log-outs. So is the memory of the store from the part `store_full_at` on.
     """
 
     home_size: int = 800
@@ -29,6 +29,7 @@ class Tuning:
     hibernate_after: timedelta = timedelta(days=7)
     log_retention: timedelta = timedelta(hours=24)
     log_limit: int = 2_000_000
+    store_full_at: float = 0.9
     tombstones_live: timedelta = timedelta(days=30)
     max_following: int = 5000
     session_ttl: timedelta = timedelta(days=30)

@@ -95,6 +95,7 @@ class Users:
         check.done()
         if (await self.ids_of_logins([folded]))[0] is not None:
             raise login_taken()
+        self._commit.check_capacity()
         nonce = await self._claim(folded, password, network)
         user = await self._commit_sign_up(folded, UserCreated(folded, display, nonce))
         if user is None:
@@ -145,17 +146,18 @@ class Users:
         """Return the user with this login and password.
 
         Raises Rejected (WRONG_CREDENTIALS, whether or not the login exists, and TOO_MANY_ATTEMPTS after ten failures
-        from this network within 15 minutes, see `graph.passwords.attempts`), and Overloaded, which is not counted as a
-        failure. A failure always takes one round trip and one hash, a success three round trips and one hash. A process
-        checks one password of a login and network at a time.
+        from this network within 15 minutes, see `graph.passwords.attempts`), and Overloaded and StoreUnavailable, which
+        are not counted as failures. A failure always takes one round trip and one hash, a success three round trips and
+        one hash. A process checks one password of a login and network at a time.
         """
         folded = folded_login(login) or INVALID_LOGIN
+        self._commit.check_capacity()
         possible = len(password) <= MAX_PASSWORD and encodable(password)
         async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
             user = await self._attempt(folded, password if possible else None, network)
         [found] = await self.get_many([user])
         if found is None:
-            raise wrong_credentials()
+            raise StoreUnavailable("the profile of a new user is not written yet")
         return found
 
     async def _attempt(self, login: str, password: str | None, network: str) -> int:
@@ -177,7 +179,7 @@ class Users:
         return attempt.user
 
     async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
-        """Change the fields that are not None, and return the user. Four round trips.
+        """Change the fields that are not None, and return the user as changed. Three round trips.
 
         Raises Rejected (INVALID, NOT_FOUND).
         """
@@ -186,12 +188,11 @@ class Users:
         bio = None if bio is None else check.bio(bio)
         check.done()
         [found] = await self.get_many([user])
-        if found is not None and (name is not None or bio is not None):
-            await self._commit([ProfileChanged(user, name, bio)])
-            [found] = await self.get_many([user])
         if found is None:
             raise no_account()
-        return found
+        if name is not None or bio is not None:
+            await self._commit([ProfileChanged(user, name, bio)])
+        return found._replace(name=found.name if name is None else name, bio=found.bio if bio is None else bio)
 
     async def permissions(self, user: int) -> frozenset[Permission]:
         """Return the permissions of a user, none for an unknown id. One round trip."""

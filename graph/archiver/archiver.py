@@ -135,7 +135,7 @@ class Archiver:
         self.failures += 1
         logger.error("The archiver has stopped: %s", stop)
         with suppress(StoreUnavailable):
-            await self._store.run("SET", keys.ALARM, str(stop), "EX", ALARM_SECONDS)
+            await self._store.run(*script("set").call([keys.ALARM], str(stop), ALARM_SECONDS))
         await self._give_up_lease()
 
     async def work(self) -> None:

@@ -12,7 +12,6 @@ A cut can stop after any step; the next one begins anew.
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from graph import keys
@@ -20,8 +19,7 @@ from graph.archive.rows import EventRow, EventsRefused
 from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
 from graph.log.events import encode
-from graph.log.numbers import entry_id
-from graph.model import number_at
+from graph.log.numbers import before, entry_id
 from graph.projections.posts import free_posts
 from graph.records import as_published
 from graph.store.commands import Command, script
@@ -60,9 +58,12 @@ class HotWindow:
         for author, floor, size in zip(authors, replies[::2], replies[1::2], strict=True):
             await self._cut(author, int(floor or 0), self._surplus(size - 1), upto)
 
-    async def cut_old(self, authors: Sequence[int], upto: int) -> None:
-        """Cut like `cut_full`, and remove the posts older than `hot_age`, except an author's newest `hot_newest`."""
-        oldest = max(0, number_at(datetime.now(UTC) - self._tuning.hot_age))
+    async def cut_old(self, authors: Sequence[int], upto: int, now: int) -> None:
+        """Cut like `cut_full`, and remove the posts older than `hot_age`, except an author's newest `hot_newest`.
+
+        `now` is the lowest number that an event of the present time can have, by the store's clock.
+        """
+        oldest = before(now, self._tuning.hot_age)
         commands: list[Command] = []
         for author in authors:
             name = keys.posts(author)

@@ -30,4 +30,4 @@ class Lease:
         """Give up the lease if this process holds it, so that another process can take it at once. One round trip."""
         if self.is_held:
             self.is_held = False
-            await self._store.run(*script("give_up_lease").call([keys.ARCHIVER], self._holder))
+            await self._store.run(*script("delete_if_equal").call([keys.ARCHIVER], self._holder))

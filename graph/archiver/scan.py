@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from graph import keys
 from graph.archive.rows import REDACTED
@@ -19,7 +19,8 @@ from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.events import PostDeleted
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
-from graph.model import EPOCH_MS, number_at
+from graph.log.numbers import before
+from graph.model import EPOCH_MS
 from graph.projections.posts import free_posts
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -96,7 +97,7 @@ class Scan:
         doubts: list[Count] = []
 
         async def check_timelines(authors: Sequence[int]) -> None:
-            await self._hot_window.cut_old(authors, await self._upto())
+            await self._hot_window.cut_old(authors, *await self._upto_and_now())
             doubts.extend(await self._doubtful_counts(authors))
 
         handlers = {"post": self._check_records, "posts": check_timelines}
@@ -118,14 +119,16 @@ class Scan:
         for start in range(0, len(doubts), COUNTS_AT_ONCE):
             await self._correct_counts(doubts[start : start + COUNTS_AT_ONCE])
 
-    async def _upto(self) -> int:
-        """Return the number up to which every event is projected and archived. One round trip and one query.
+    async def _upto_and_now(self) -> tuple[int, int]:
+        """Return the number up to which every event is projected and archived, and that of the store's present time.
 
-        The archive ends below M if it was restored from a backup and no archiver has noticed yet.
+        The archive ends below M if it was restored from a backup and no archiver has noticed yet. One round trip and
+        one query.
         """
-        marks = await self._store.read([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK)])
+        clock = script("clock").call([keys.LOG], EPOCH_MS)
+        *marks, now = await self._store.read([("GET", keys.ARCHIVED), ("GET", keys.WATERMARK), clock])
         state = await (await self._binding.archive()).state()
-        return min(state.watermark, *(int(mark or 0) for mark in marks))
+        return min(state.watermark, *(int(mark or 0) for mark in marks)), int(now)
 
     async def _doubtful_counts(self, authors: Sequence[int]) -> list[Count]:
         """Return the counts of archived posts that differ from the archive.
@@ -172,7 +175,7 @@ class Scan:
 
     async def _check_records(self, posts: Sequence[int]) -> None:
         """Drop old tombstones, and free the records of archived posts."""
-        upto = await self._upto()
+        upto, now = await self._upto_and_now()
         rows = await self._store.read([("HMGET", keys.post(post), "author", "deleted") for post in posts])
         tombstones: dict[int, int] = {}
         records: dict[int, int] = {}
@@ -181,7 +184,7 @@ class Scan:
                 tombstones[post] = int(deleted)
             elif author is not None and post <= upto:
                 records[post] = int(author)
-        oldest = min(upto, number_at(datetime.now(UTC) - self._tombstones_live))
+        oldest = min(upto, before(now, self._tombstones_live))
         await self._drop_tombstones({post: number for post, number in tombstones.items() if number <= oldest})
         await self._free_records(records)
 

@@ -2,25 +2,35 @@
 
 import asyncio
 import hashlib
+import math
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from graph import keys
-from graph.errors import NumbersExhausted, Overloaded, ProblemCode, Rejected, StoreReplaced
+from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
 from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, decode_entry, encode
 from graph.log.numbers import entry_id, number_of
-from graph.model import EPOCH_MS
-from graph.store.commands import Command, script
+from graph.model import EPOCH_MS, MAX_NUMBER, number_at, time_of
+from graph.store.commands import script
 from graph.store.store import Store
 
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
 READ_CHUNK = 500
+REFRESH_SECONDS = 1.0
+STALE_SECONDS = 5.0
+FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
+MARKS = (keys.WATERMARK, keys.ARCHIVED)
 RESERVED = (PostDeleted, Unfollowed, SessionsEnded)
-"""Events that withdraw something. They are still accepted while the log is too full for others."""
+"""Events that withdraw something. They are still accepted while the log or the store is too full for others."""
+MAX_AHEAD = timedelta(hours=1)
+"""How far the number of a new event may be ahead of the clock of the process that appends it."""
+LOG_FULL = "Changes are waiting to be archived, and no more can be accepted. Try again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +45,21 @@ class IdempotencyKey:
 class Log:
     """Appends events, as long as the log holds at most `limit` of them, and reads them.
 
-    `seen` is the highest number that this process knows, `known_watermark` the highest watermark that it has read, and
-    `known_archived` the number that it last read up to which every event is in the archive.
+    `seen` is the highest number that this process knows, `known_watermark` the watermark that it has read last, and
+    `known_archived` the number that it has read last up to which every event is in the archive. `clock` is the clock of
+    this process, with which the store's is compared.
     """
 
-    def __init__(self, store: Store, limit: int) -> None:
+    def __init__(self, store: Store, limit: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store = store
         self.limit = limit
+        self.clock = clock
         self.seen = 0
         self.known_watermark = 0
         self.known_archived = 0
+        self._read_at = self._asked_at = -math.inf
+        self._answers = True
+        self._refresh: asyncio.Future[int] | None = None
 
     async def append(
         self,
@@ -52,50 +67,62 @@ class Log:
         idempotency_key: IdempotencyKey | None = None,
         *,
         binding: str,
+        refusal: str = "",
     ) -> list[Event]:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
-        Without an idempotency key, a random one makes redis-py's own retries safe. Nothing is written if this raises
-        Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events), StoreReplaced (the store has another binding
-        or none), Overloaded (the log is full) or NumbersExhausted.
+        Without an idempotency key, a random one makes the repetitions of the store's client safe. With a `refusal`,
+        only events that withdraw something, and repetitions, are accepted.
+
+        Nothing is written if this raises Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events),
+        StoreReplaced (the store has another binding or none), Overloaded (the log or the store is full, or with the
+        refusal as its message) or ClockAhead (the store's clock, or the log, is more than an hour ahead of this
+        process).
         """
         if not bodies:
             return []
-        idempotency_key = idempotency_key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
-        [reply] = await self._store.send([self._append_command(bodies, idempotency_key, binding)])
-        outcome, *numbers = reply
+        reserved = all(isinstance(body, RESERVED) for body in bodies)
+        limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
+        outcome, *numbers = await self._run_append(bodies, idempotency_key, binding, limit, reserved=reserved)
         if outcome == "replaced":
             raise StoreReplaced
         if outcome == "overloaded":
-            raise Overloaded("Changes are waiting to be archived, and no more can be accepted. Try again later.")
+            raise Overloaded(refusal or LOG_FULL, FULL_SECONDS)
         if outcome == "mismatch":
             message = "This idempotency key was used for another request. Use a new key for each request."
             raise Rejected.because(ProblemCode.IDEMPOTENCY_MISMATCH, message, "idempotencyKey")
-        if outcome == "exhausted":
-            raise NumbersExhausted("The log's next number would exceed 53 bits. Check the clock of the store's host.")
+        if outcome == "ahead":
+            raise ClockAhead(ahead(int(numbers[0])))
         events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
         self.seen = max(self.seen, events[-1].number)
         return events
 
-    def _append_command(
+    async def _run_append(
         self,
         bodies: Sequence[EventBody],
-        idempotency_key: IdempotencyKey,
+        key: IdempotencyKey | None,
         binding: str,
-    ) -> Command:
+        limit: int,
+        *,
+        reserved: bool,
+    ) -> list[str]:
+        """Return the reply of the script. On a full store, a second round trip accepts withdrawals and repetitions."""
         encoded = [encode(body) for body in bodies]
         digest = hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
-        reserved = all(isinstance(body, RESERVED) for body in bodies)
-        return script("append").call(
-            [keys.LOG, keys.idempotency(idempotency_key.user, idempotency_key.key), keys.BINDING],
-            self.seen,
-            digest,
-            idempotency_key.seconds,
-            EPOCH_MS,
-            binding,
-            self.limit if reserved else self.limit - self.limit // RESERVE,
-            *["" if word is None else word for fields in encoded for word in fields],
-        )
+        key = key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
+        names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING]
+        highest = min(number_at(self.clock() + MAX_AHEAD), MAX_NUMBER)
+        words = ["" if word is None else word for fields in encoded for word in fields]
+        known = (self.seen, digest, key.seconds, EPOCH_MS, binding)
+        try:
+            [reply] = await self._store.send([script("append").call(names, *known, limit, highest, *words)])
+        except StoreFull as full:
+            limit = limit if reserved else 0
+            append = script("append").call_with_source(names, *known, limit, highest, *words)
+            [reply] = await self._store.send([append])
+            if reply[0] == "overloaded":
+                raise Overloaded(str(full), FULL_SECONDS) from full
+        return list(reply)
 
     async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
         """Yield the events in (after, upto], oldest first. One round trip per 500 events.
@@ -151,14 +178,31 @@ class Log:
 
     def watermark(self) -> "asyncio.Future[int]":
         """Return the watermark: every event up to this number is projected. One round trip."""
-        return self._store.ask([("GET", keys.WATERMARK), ("GET", keys.ARCHIVED)], self.note_watermark)
+        return self._store.ask([("GET", name) for name in MARKS], self.note_watermark)
 
     def note_watermark(self, replies: Sequence[str | None]) -> int:
         """Note the watermark and the number up to which every event is in the archive, and return the watermark."""
-        watermark, archived = (int(reply or 0) for reply in replies)
-        self.known_watermark = max(self.known_watermark, watermark)
-        self.known_archived = archived  # goes back after a failover that lost the end of the log
-        return watermark
+        self.known_watermark, self.known_archived = (int(reply or 0) for reply in replies)  # lower after a failover
+        self._read_at = time.monotonic()
+        self._answers = True
+        return self.known_watermark
+
+    async def recent_watermark(self) -> int:
+        """Return a watermark of at most a few seconds ago, or an older one while the log's shard does not answer.
+
+        An older watermark is safe wherever the current one is. No round trip: the watermark is in the memory of the
+        process, and a use refreshes it at most once a second in the background. Only the first use, and the first after
+        an idle time, waits for the answer, for at most half a second. Returns 0 if the shard has never answered.
+        """
+        now = time.monotonic()
+        if now - self._read_at > REFRESH_SECONDS and now - self._asked_at > REFRESH_SECONDS:
+            self._asked_at = now
+            self._refresh = self.watermark()
+            self._refresh.add_done_callback(_retrieve_exception)
+        if now - self._read_at > STALE_SECONDS and self._answers and self._refresh is not None:
+            await asyncio.wait([self._refresh], timeout=FIRST_ANSWER_SECONDS)
+            self._answers = self._read_at > now
+        return self.known_watermark
 
     @property
     def discardable(self) -> int:
@@ -169,6 +213,24 @@ class Log:
         return min(self.known_watermark, self.known_archived)
 
     async def trimmed(self) -> int:
-        """Return the highest number that retention has removed from the log, 0 if none. One round trip."""
-        [reply] = await self._store.read([("GET", keys.TRIMMED)])
-        return int(reply or 0)
+        """Return the highest number that retention has removed from the log, 0 if none, and note the watermark.
+
+        One round trip.
+        """
+        trimmed, *marks = await self._store.read([("GET", name) for name in (keys.TRIMMED, *MARKS)])
+        self.note_watermark(marks)
+        return int(trimmed or 0)
+
+
+def _retrieve_exception(done: "asyncio.Future[int]") -> None:
+    """Mark an exception as retrieved: an outage only means that the watermark stays as it is."""
+    if not done.cancelled():
+        done.exception()
+
+
+def ahead(number: int) -> str:
+    """Return the reason to refuse a number, for operators."""
+    return (
+        f"The next event would have the time {time_of(number):%Y-%m-%d %H:%M} UTC, more than an hour ahead of this "
+        "process. Correct the clocks of the store's host and of this one."
+    )

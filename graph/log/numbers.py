@@ -17,6 +17,11 @@ def milliseconds(time: datetime) -> int:
     return (time - EPOCH) // timedelta(milliseconds=1)
 
 
+def before(number: int, age: timedelta) -> int:
+    """Return the lowest number that an event can have that is `age` older than another number; 0 at least."""
+    return max(0, (number // SEQUENCES - age // timedelta(milliseconds=1)) * SEQUENCES)
+
+
 def entry_id(number: int) -> str:
     """Return the stream entry id of a number."""
     return f"{number // SEQUENCES + EPOCH_MS}-{number % SEQUENCES}"

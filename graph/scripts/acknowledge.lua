@@ -1,6 +1,7 @@
-#!lua
+#!lua flags=allow-oom
 -- Acknowledge projected events and finished fan-out tasks, and advance the watermark.
 -- KEYS: 1 {log}   2 {log}:watermark   3 {log}:fanouts   4 {log}:fanouts:open   5 {log}:archived
+--       6 {log}:fanouts:added
 -- ARGV: 1 consumer group   2 milliseconds between 1970 and the numbers' epoch   3 number of events
 --       then the entries of the events, then the entries of the tasks
 -- Returns the watermark, and the number up to which every event is in the archive, as strings.
@@ -41,4 +42,5 @@ if #open > 0 then watermark = math.min(watermark, tonumber(open[2]) - 1) end
 watermark = math.max(watermark, tonumber(redis.call('GET', KEYS[2]) or 0))
 local text = string.format('%.0f', watermark)
 redis.call('SET', KEYS[2], text)
+redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', text)
 return {text, redis.call('GET', KEYS[5]) or '0'}

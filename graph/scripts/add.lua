@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Add elements to versioned sets. An element is added if the number of its event is above its version.
 -- KEYS: for each owner the set, its tombstones and, if ARGV 1 is 3, a home cache to delete if the set changes
 -- ARGV: 1 keys per owner, 2 or 3   2 JSON: for each owner a flat array of numbers and members, as strings

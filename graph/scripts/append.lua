@@ -3,10 +3,10 @@
 -- KEYS: 1 {log}   2 {log}:idempotency:<user>:<key>   3 {log}:binding
 -- ARGV: 1 highest number that the caller knows   2 hash of the events   3 lifetime of the key in seconds
 --       4 milliseconds between 1970 and the epoch of numbers   5 the store's binding
---       6 highest length of the log with these events
+--       6 highest length of the log with these events   7 highest number that the caller's clock allows
 --       then for each event: its kind; its actor and its subject, or '' if it has none; its body as JSON
 -- Returns {'appended' | 'repeated', number, number, …}, with numbers as strings; or, if nothing is written,
---       {'replaced' | 'mismatch' | 'overloaded' | 'exhausted'}.
+--       {'replaced' | 'mismatch' | 'overloaded'}, or {'ahead', the last number that the events would have had}.
 if redis.call('GET', KEYS[3]) ~= ARGV[5] then return {'replaced'} end
 local known = redis.call('GET', KEYS[2])
 if known then
@@ -17,7 +17,7 @@ if known then
   table.insert(numbers, 1, 'repeated')
   return numbers
 end
-if redis.call('XLEN', KEYS[1]) + (#ARGV - 6) / 4 > tonumber(ARGV[6]) then return {'overloaded'} end
+if redis.call('XLEN', KEYS[1]) + (#ARGV - 7) / 4 > tonumber(ARGV[6]) then return {'overloaded'} end
 local epoch = tonumber(ARGV[4])
 local last = tonumber(ARGV[1])
 if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -31,16 +31,13 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) - epoch
-local numbers, n = {}, math.max(last, now * 4096 - 1)
-for _ = 7, #ARGV, 4 do
-  n = n + 1
-  if n >= 9007199254740992 then return {'exhausted'} end
-  numbers[#numbers + 1] = n
-end
+local before, count = math.max(last, now * 4096 - 1), (#ARGV - 7) / 4
+if before + count > tonumber(ARGV[7]) then return {'ahead', string.format('%.0f', before + count)} end
 local reply, words = {'appended'}, {ARGV[2]}
-for i, number in ipairs(numbers) do
+for i = 1, count do
+  local number = before + i
   local id = string.format('%.0f-%.0f', math.floor(number / 4096) + epoch, number % 4096)
-  local kind, actor, subject, body = unpack(ARGV, 3 + 4 * i, 6 + 4 * i)
+  local kind, actor, subject, body = unpack(ARGV, 4 + 4 * i, 7 + 4 * i)
   local fields = {'kind', kind}
   if actor ~= '' then fields[3], fields[4] = 'actor', actor end
   if subject ~= '' then fields[#fields + 1], fields[#fields + 2] = 'subject', subject end

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Begin an author's promotion to pull, or take over an unfinished one, unless the mode has changed since it was read.
 -- KEYS: 1 delivery:{a}
 -- ARGV: 1 the mode as it was read, '' if absent   2 promoting:<post>:<token>

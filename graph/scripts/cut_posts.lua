@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove the oldest posts from a hot timeline, if the archive holds all of them.
 -- KEYS: 1 posts:{a}   2 cold:{a}
 -- ARGV: 1 present archive floor   2 new floor   then the posts between them that the archive holds

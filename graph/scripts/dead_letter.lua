@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Move an entry that cannot be projected to the dead letters: an event, or a task of a fan-out.
 -- KEYS: 1 {log} or {log}:fanouts   2 {log}:dead   3 for a task {log}:fanouts:open
 -- ARGV: 1 consumer group   2 entry   3 reason

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Replace posts by tombstones. Of several deletions of one post, the one with the lowest number counts.
 -- KEYS: for each post post:{p}
 -- ARGV: for each post the number of its PostDeleted event

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove the tombstones of deleted posts.
 -- KEYS: post:{p} for each   ARGV: for each the number of the deletion
 -- Returns the number of removed tombstones.

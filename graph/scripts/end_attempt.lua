@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove the failures of a network after a successful log-in, and store the network among those of the user.
 -- KEYS: 1 attempts:{x}:<network>   2 attempts:{x}   3 networks:{x}
 -- ARGV: 1 attempt   2 network   3 lifetime of a network in seconds   4 number of networks to keep

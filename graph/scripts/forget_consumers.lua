@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove consumers of former workers: they are idle and have no pending entries.
 -- KEYS: 1 {log}   ARGV: 1 consumer group   2 idle time in milliseconds
 -- Returns the number of removed consumers.

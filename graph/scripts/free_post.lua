@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove the records of archived posts, but not tombstones.
 -- KEYS: post:{p} for each
 -- Returns the number of removed records.

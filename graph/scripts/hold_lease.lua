@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Take or renew a lease, unless somebody else holds it.
 -- KEYS: 1 the lease   ARGV: 1 holder   2 duration in milliseconds
 -- Returns 1 if the caller holds the lease, else 0.

@@ -1,8 +1,7 @@
-#!lua
+#!lua flags=no-writes
 -- Read a window of a home cache, and the followed authors if the cache does not hold the whole window.
 -- KEYS: 1 home:{v}   2 following:{v}
--- ARGV: 1 low   2 high, both exclusive   3 number of posts   4 'newest' or 'oldest' first   5 seconds to live
---       6 renew the time to live when it is below this number of seconds
+-- ARGV: 1 low   2 high, both exclusive   3 number of posts   4 'newest' or 'oldest' first
 -- Returns {state, floor, posts, marked authors, followed authors}; the state is 'absent', 'rebuilding' or 'ready'.
 --       The followed authors are missing if the cache holds the whole window.
 local following = function() return redis.call('ZRANGE', KEYS[2], 0, -1) end
@@ -10,7 +9,6 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'absent', '0', {}, {}, follow
 if #redis.call('ZRANGE', KEYS[1], 'inf', 'inf', 'BYSCORE', 'LIMIT', 0, 1) > 0 then
   return {'rebuilding', '0', {}, {}, following()}
 end
-if redis.call('TTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('EXPIRE', KEYS[1], ARGV[5]) end
 local floor, low = tonumber(redis.call('ZSCORE', KEYS[1], 'f')), tonumber(ARGV[1])
 local bottom = string.format('(%.0f', math.max(floor, low))
 local posts, rest

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Insert a post into home caches. A viewer without a cache is skipped.
 -- KEYS: for each viewer home:{v}, following:{v}
 -- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 size limit of a cache

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Return the highest number that the log has assigned, even if retention has removed all events.
 -- KEYS: 1 {log}   ARGV: 1 milliseconds between 1970 and the epoch of numbers
 -- Returns the number as a string, '0' for a log that never had an event.

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Add posts to their authors' timelines, and return what fan-out needs to know.
 -- KEYS: for each post posts:{a}, posts:{a}:gone, delivery:{a}, followers:{a}
 -- ARGV: the posts

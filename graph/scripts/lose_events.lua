@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Record that a failover has lost events which the archive holds: streams that have not passed them report a gap, and
 -- the next events get numbers above all archived ones.
 -- KEYS: 1 {log}   2 {log}:trimmed

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Mark an author in home caches as pulled: reads merge the author's timeline. Viewers without a cache, and viewers who
 -- do not follow the author, are skipped.
 -- KEYS: for each viewer home:{v}, following:{v}

@@ -1,9 +1,11 @@
-#!lua
+#!lua flags=no-writes,allow-cross-slot-keys
 -- Merge the hot timelines of authors: return their newest or oldest posts in a window.
--- KEYS: for each author posts:{a}; with 'push only', each followed by delivery:{a}; with 'count archived', by cold:{a}
+-- KEYS: 1 posts:{a} of one of the authors, which leads the command to its node
 -- ARGV: 1 low   2 high, both exclusive; 'inf' for no bound   3 number of posts   4 'newest' or 'oldest' first
 --       5 'push only' to skip authors whose delivery mode is pull or promoting; 'count archived' to ignore the floors of
 --       authors without archived posts; else ''
+--       then, for each author, posts:{a}; with 'push only', each followed by delivery:{a}; with 'count archived', by
+--       cold:{a}. The keys may be in several slots of a cluster, but must be on one node.
 -- Returns {posts in order; place and archive floor of each author with archived posts in the range of the posts found;
 --       places of the skipped authors}. Places count from 0.
 -- A few posts of every author narrow the window first. Then only authors with more posts in the window are read on, so
@@ -55,24 +57,24 @@ local add_floor = function(key, place, cold)
 end
 
 local stride = ARGV[5] == '' and 1 or 2
-local first = math.max(2, math.ceil(4 * count * stride / #KEYS))
-for i = 1, #KEYS, stride do
-  local place = (i - 1) / stride
-  if push_only and redis.call('EXISTS', KEYS[i + 1]) == 1 then
+local first = math.max(2, math.ceil(4 * count * stride / (#ARGV - 5)))
+for i = 6, #ARGV, stride do
+  local place = (i - 6) / stride
+  if push_only and redis.call('EXISTS', ARGV[i + 1]) == 1 then
     skipped[#skipped + 1] = place
   else
-    local last, ended = read(KEYS[i], newest and top or bottom, first)
+    local last, ended = read(ARGV[i], newest and top or bottom, first)
     if last then unfinished[#unfinished + 1] = {i, place, last} end
     -- Reading the newest posts finds the floor where the hot posts end. In other windows it must be read separately.
-    if ended or bounded or not newest then add_floor(KEYS[i], place, KEYS[i + 1]) end
+    if ended or bounded or not newest then add_floor(ARGV[i], place, ARGV[i + 1]) end
   end
 end
 narrow()
 for _, author in ipairs(unfinished) do
   local i, place, last = unpack(author)
   if newest and last > low or not newest and last < high then
-    local _, ended = read(KEYS[i], exclusive(last), count + 1)
-    if ended and newest and not bounded then add_floor(KEYS[i], place, KEYS[i + 1]) end
+    local _, ended = read(ARGV[i], exclusive(last), count + 1)
+    if ended and newest and not bounded then add_floor(ARGV[i], place, ARGV[i + 1]) end
   end
 end
 narrow()

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove elements from a versioned set, and write tombstones. An element is removed if the number of its event is above
 -- its version. Old tombstones are then replaced by the tombstone floor.
 -- KEYS: 1 the set   2 its tombstones   3 optional: a home cache to delete if the set changes

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set one element of a versioned set, if it still is as a comparison found it. The state of an element is the number of
 -- a member, the negative number of a tombstone, or '' for neither.
 -- KEYS: 1 the set   2 its tombstones   3 optional: a home cache to delete

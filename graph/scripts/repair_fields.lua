@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set and remove fields of a hash, if they still are as a comparison found them. The hash then does not expire.
 -- KEYS: 1 the hash
 -- ARGV: for each field its name, the value found, and the new value: '=' and the text, or '' for none

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set the archive floor of a timeline, if it still is as a comparison found it.
 -- KEYS: 1 posts:{a}   ARGV: 1 floor found, '' if there was none   2 new floor
 -- Returns 1, or 0 if the floor has changed.

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove a home cache that still has the difference found: it holds a wrong member, or lacks one above its floor. A
 -- cache without a floor or without a TTL is removed too, unless it is warming.
 -- KEYS: 1 home:{v}   ARGV: 1 member   2 'holds' or 'lacks'

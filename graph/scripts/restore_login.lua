@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Give a login back to its user: a failover has lost it. A later sign-up with this login becomes void.
 -- KEYS: 1 login:{x}   ARGV: 1 password hash, '' for an account without a password   2 nonce   3 user
 -- Returns 1, or 0 if the login belongs to the user.

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set the number up to which the archive holds the log, if no failover has changed the log in the meantime.
 -- KEYS: 1 {log}   2 {log}:archived   3 {log}:archived:progress   4 {log}:trimmed
 -- ARGV: 1 the number as it was read   2 the new number, the last one archived   3 its stream entry; '' to lower the

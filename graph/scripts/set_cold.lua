@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set the number of an author's archived posts, unless the floor or the number has changed since the rows were counted.
 -- Each cut raises the floor, and each deletion of an archived post lowers the number.
 -- KEYS: 1 posts:{a}   2 cold:{a}   ARGV: 1 floor   2 former number, '' if there was none   3 new number

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Grant or revoke permissions. A permission changes if the number of the event is above that of its last change.
 -- KEYS: for each change user:{u}
 -- ARGV: for each change the permission's field, and the number of the event, negative for a revocation

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Set fields of profiles. A field is set if the number of the event is above that of its last change.
 -- KEYS: for each change user:{u}
 -- ARGV: 1 JSON: for each change a flat array of the number of the event, then fields and values, as strings

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Turn claimed logins into the accounts of users, permanently.
 -- KEYS: login:{x} for each
 -- ARGV: 1 id of the sign-up, '' for a projection   then for each: nonce, number of the UserCreated event

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Remove deleted posts from their author's timeline, or from the count of archived posts, and write tombstones. A
 -- repeated deletion changes nothing. Old tombstones are then replaced by the tombstone floor.
 -- KEYS: 1 posts:{a}   2 posts:{a}:gone   3 cold:{a}

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Write the records of posts that are not deleted.
 -- KEYS: for each post post:{p}
 -- ARGV: 1 JSON: for each post a flat array of fields and values, as strings

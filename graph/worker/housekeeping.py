@@ -1,16 +1,17 @@
 """Housekeeping: remove from the log what is no longer needed."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from graph import keys
 from graph.log.dead_letters import DeadLetters
 from graph.log.events import PostDeleted
 from graph.log.log import Log
 from graph.log.numbers import entry_id
-from graph.model import EPOCH_MS, number_at
+from graph.model import EPOCH_MS
 from graph.store.commands import script
 from graph.store.store import Store
 from graph.worker.consumer import GROUP, create_groups
+from graph.worker.recovery import LAG
 
 IDLE_CONSUMER_MS = 3_600_000
 TRIM_BATCH = 1000
@@ -19,16 +20,16 @@ TRIM_BATCH = 1000
 class Housekeeping:
     """Scrubs and trims the log, up to the last event that is both projected and in the archive.
 
-    The log keeps events for the duration of `retention`, but of more than `most` events the oldest go earlier. Any
+    The log keeps events for the duration of `retention`. While it holds more than half of its limit, the oldest go
+    earlier, but not the last minutes that a recovery reads again. Beyond three quarters of the limit these go too. Any
     process may tidy the log at any time.
     """
 
-    def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta, most: int) -> None:
+    def __init__(self, store: Store, log: Log, dead_letters: DeadLetters, retention: timedelta) -> None:
         self._store = store
         self._log = log
         self._dead_letters = dead_letters
-        self._retention = retention
-        self._most = most
+        self.retention = retention
 
     async def tidy(self) -> None:
         """Remove the texts of deleted posts, idle consumers, and old events from the log.
@@ -36,7 +37,7 @@ class Housekeeping:
         A consumer is idle if it has no pending entries and has not read for an hour.
         """
         await self._scrub()
-        await create_groups(self._store, self._log)
+        await create_groups(self._store)
         forget = script("forget_consumers")
         await self._store.send([forget.call([stream], GROUP, IDLE_CONSUMER_MS) for stream in (keys.LOG, keys.FANOUTS)])
         await self._trim()
@@ -47,8 +48,9 @@ class Housekeeping:
         A script that removed them all at once would block the store.
         """
         names = [keys.LOG, keys.WATERMARK, keys.ARCHIVED, keys.TRIMMED]
-        oldest = max(0, number_at(datetime.now(UTC) - self._retention))
-        trim = script("trim_log").call(names, oldest, EPOCH_MS, self._most, TRIM_BATCH)
+        retention, lag = (each // timedelta(milliseconds=1) for each in (self.retention, LAG))
+        bounds = (self._log.limit // 2, lag, self._log.limit * 3 // 4)
+        trim = script("trim_log").call(names, retention, EPOCH_MS, TRIM_BATCH, *bounds)
         while (await self._store.send([trim]))[0] >= TRIM_BATCH:
             pass
 
@@ -69,4 +71,4 @@ class Housekeeping:
             await self._store.run("XDEL", keys.LOG, *entries[start : start + TRIM_BATCH])
         if published:
             await self._dead_letters.remove(published)
-        await self._store.run("SET", keys.SCRUBBED, upto)
+        await self._store.run(*script("set").call([keys.SCRUBBED], upto, 0))

@@ -5,12 +5,13 @@ remedy.
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from graph.capacity import Memory
 from server.settings import Settings
 
 OPEN_FILES = 4096  # below this, a busy server runs out of descriptors
@@ -18,6 +19,7 @@ GUESSABLE = (  # words of examples; a random key of 48 bytes contains one of the
     "0123456789", "1234567890", "abcdefgh", "change-me", "change_me", "changeme", "default", "example", "fanline",
     "for tests", "insecure", "password", "placeholder", "qwerty", "replace", "secret", "your-key", "your_key",
 )  # fmt: skip
+SAFE_POLICY = "noeviction"
 CLEAR_TEXT = ("valkey", "redis", "valkey+cluster", "redis+cluster")
 
 
@@ -70,6 +72,35 @@ def check(settings: Settings, facts: Facts) -> list[Finding]:
             )
         )
     return sorted(found, key=lambda finding: finding.severity is not Severity.REFUSE)
+
+
+def check_store(settings: Settings, primaries: Sequence[Memory]) -> list[Finding]:
+    """Return the findings about the servers of the store, refusals first."""
+    unsafe = _refusal if settings.production else _warning
+    found = [unsafe(removes_keys(policy)) for policy in sorted({each.policy for each in primaries} - {"", SAFE_POLICY})]
+    if any(memory.replicas and not memory.needs_replicas for memory in primaries):
+        found.append(
+            _warning(
+                "A primary of the store that is cut off from its replicas accepts changes, which the failover then "
+                "loses. Set `min-replicas-to-write 1` and `min-replicas-max-lag 10` on all its servers."
+            )
+        )
+    if settings.production and settings.store_url and not all(memory.is_limited for memory in primaries):
+        found.append(
+            _warning(
+                "The store may take all memory of its machine, and the system may then kill it: set its `maxmemory` "
+                "to at most three quarters of the memory."
+            )
+        )
+    return found
+
+
+def removes_keys(policy: str) -> str:
+    """Return the sentence about a `maxmemory-policy` that removes keys."""
+    return (
+        f"The store removes keys when it is full (`maxmemory-policy {policy}`): users would be logged out, and a "
+        f"repeated request would be carried out twice. Set `maxmemory-policy {SAFE_POLICY}`."
+    )
 
 
 def _warning(text: str) -> Finding:

@@ -4,11 +4,12 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from graph import Graph
 from graph.archive.database import read_url
-from server.process.checks import Facts, Severity, UnsafeStart, check
+from server.process.checks import Facts, Finding, Severity, UnsafeStart, check, check_store
 from server.settings import Settings
 from server.transport.descriptors import UNLIMITED, raise_limit
 
@@ -24,7 +25,17 @@ def start_safely(settings: Settings, warn: Callable[[str], None], host: str | No
     set_limits(production=settings.production)
     for path in make_files_private(settings):
         warn(f"Other users of this machine could open {path}; its mode is now 600.")
-    findings = check(settings, observe(settings, host))
+    report(check(settings, observe(settings, host)), warn)
+
+
+async def check_servers(graph: Graph, settings: Settings, warn: Callable[[str], None]) -> None:
+    """Run the checks of the store's servers, as `start_safely` does. A store that does not answer is not an error."""
+    await graph.capacity.read()
+    report(check_store(settings, graph.capacity.memory), warn)
+
+
+def report(findings: Sequence[Finding], warn: Callable[[str], None]) -> None:
+    """Call `warn` for each warning. Raises UnsafeStart if there are refusals."""
     for finding in findings:
         if finding.severity is Severity.WARN:
             warn(finding.text)

@@ -15,6 +15,7 @@ from server.embedded import EmbeddedStore
 from tests.conftest import CHEAP
 from tests.graph.archiver.world import HookedArchive, Meanwhile
 from tests.support.graph_worlds import people, posts
+from tests.support.raw import open_raw
 from tests.support.stores import Crashed, Death, HookedStore, Stop, runs, sends
 
 Opened = Callable[..., Graph]
@@ -48,7 +49,7 @@ async def opened(store_url: str, raw: Redis, tmp_path: Path) -> AsyncIterator[Op
 @pytest.fixture
 async def other(other_url: str) -> AsyncIterator[Redis]:
     """Open a client of the second store, which is empty."""
-    async with Redis.from_url(other_url, decode_responses=True) as client:
+    async with open_raw(other_url) as client:
         await client.flushall()
         yield client
 

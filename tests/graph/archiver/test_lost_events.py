@@ -16,7 +16,7 @@ from graph.model import Permission
 from tests.graph.archiver.failovers import Failover
 from tests.graph.archiver.world import FULL, ArchiveWorld
 from tests.graph.feed.watching import feed_of, watching
-from tests.support.graph_worlds import PASSWORD, people, posts
+from tests.support.graph_worlds import PASSWORD, dead_letters, people, posts
 from tests.support.stores import Crashed, Death, Fault, sends
 
 
@@ -70,7 +70,7 @@ async def test_an_archived_account_keeps_its_login(world: ArchiveWorld) -> None:
     assert (await graph.users.check_password("dave", PASSWORD)).id == dave
     assert list(await graph.archive.credentials([dave, usurper])) == [dave]
     assert [row.number for row in await world.rows() if row.body is None] == []
-    assert await graph.dead_letters.oldest() == []
+    assert await dead_letters(graph) == []
 
 
 async def test_new_events_get_numbers_above_the_lost_ones(world: ArchiveWorld) -> None:

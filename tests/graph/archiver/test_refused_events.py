@@ -13,7 +13,7 @@ from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from tests.conftest import CHEAP
-from tests.support.graph_worlds import crowd, many_posts, newest
+from tests.support.graph_worlds import crowd, dead_letters, many_posts, newest
 from tests.support.graphs import open_graph
 
 POISON = "the text that the database refuses"
@@ -54,7 +54,7 @@ async def test_refused_events_are_stored_without_their_bodies(graph: Graph) -> N
 
     assert [row.number for row in rows if row.kind == "PostPublished"] == good
     assert [row for row in rows if row.kind == REDACTED] == [EventRow(n, REDACTED, author, None, None) for n in bad]
-    letters = await graph.dead_letters.oldest()
+    letters = await dead_letters(graph)
     assert [letter["entry"] for letter in letters] == [entry_id(number) for number in bad]
     assert all(POISON in letter["body"] and "refused" in letter["reason"] for letter in letters)
 
@@ -114,4 +114,4 @@ async def test_credentials_with_a_login_of_another_user_are_left_out(graph: Grap
 
     assert [row.number for row in rows] == [first, second, third]
     assert set(await graph.archive.credentials([first, second, third])) == {first, third}
-    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(second)]
+    assert [letter["entry"] for letter in await dead_letters(graph)] == [entry_id(second)]

@@ -24,6 +24,7 @@ from graph.store.store import Store
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
 from tests.support.graphs import bound_archive
+from tests.support.raw import open_raw
 from tests.support.stores import HookedStore
 
 T = TypeVar("T")
@@ -309,13 +310,13 @@ def queries_of(graph: Graph) -> Iterator[list[str]]:
 
 async def dump(url: str, prefix: str = "") -> list[tuple[str, int, Any]]:
     """Return the keys of a store that begin with a prefix, with their times to live and contents."""
-    async with Redis.from_url(url) as client:
+    async with open_raw(url, decode_responses=False) as client:
         return [(key, await client.pttl(key), await client.dump(key)) async for key in client.scan_iter(f"{prefix}*")]
 
 
 async def load(url: str, dumps: Sequence[tuple[str, int, Any]]) -> None:
     """Write dumped keys into a store."""
-    async with Redis.from_url(url) as client, client.pipeline(transaction=False) as pipeline:
+    async with open_raw(url, decode_responses=False) as client, client.pipeline(transaction=False) as pipeline:
         for key, ttl, value in dumps:
             pipeline.restore(key, max(0, ttl), value, replace=True)
         await pipeline.execute()
@@ -324,7 +325,7 @@ async def load(url: str, dumps: Sequence[tuple[str, int, Any]]) -> None:
 @asynccontextmanager
 async def archive_world(url: str, folder: Path) -> AsyncIterator[ArchiveWorld]:
     """Create the world in an empty store, with an empty archive in a folder."""
-    async with Redis.from_url(url, decode_responses=True) as raw:
+    async with open_raw(url) as raw:
         world = ArchiveWorld(url, folder / "archive.sqlite", raw)
         try:
             yield await world.begin()

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from graph import Graph
-from graph.errors import NumbersExhausted, ProblemCode, Rejected
+from graph import Graph, keys
+from graph.errors import ClockAhead, ProblemCode, Rejected
 from graph.log.events import EventBody, Followed, PostPublished
 from graph.log.log import IdempotencyKey
 from graph.log.numbers import entry_id, milliseconds, number_of
-from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at
+from graph.model import EPOCH, MAX_NUMBER, SEQUENCE_BITS, number_at, time_of
 from tests.support.graph_worlds import Open, append_events, codes
 
-YEAR = timedelta(days=365)
+HALF_AN_HOUR = timedelta(minutes=30)
 
 APPEND = """
 import asyncio, json, sys
@@ -95,7 +95,7 @@ async def test_two_processes_never_share_a_number(graph: Graph, store_url: str) 
 
 async def test_numbers_ascend_when_times_go_back(graph: Graph) -> None:
     """After a clock was ahead, the next number is the last one plus one."""
-    last = await append(graph, after=datetime.now(UTC) + YEAR)
+    last = await append(graph, after=datetime.now(UTC) + HALF_AN_HOUR)
 
     for _ in range(3):
         number = await append(graph)
@@ -105,7 +105,7 @@ async def test_numbers_ascend_when_times_go_back(graph: Graph) -> None:
 
 async def test_numbers_exceed_those_that_the_process_has_seen(graph: Graph) -> None:
     """After a failover that lost the end of the log, no number is assigned again."""
-    seen = number_at(datetime.now(UTC) + YEAR)
+    seen = number_at(datetime.now(UTC) + HALF_AN_HOUR)
     graph.log.seen = seen
 
     assert await append(graph) == seen + 1
@@ -113,7 +113,7 @@ async def test_numbers_exceed_those_that_the_process_has_seen(graph: Graph) -> N
 
 async def test_a_lost_log_does_not_repeat_numbers(graph: Graph, raw: Redis) -> None:
     """A process that wrote to the lost log continues above its numbers."""
-    last = await append(graph, after=datetime.now(UTC) + YEAR)
+    last = await append(graph, after=datetime.now(UTC) + HALF_AN_HOUR)
     await raw.delete("{log}")
 
     assert await append(graph) == last + 1
@@ -121,7 +121,7 @@ async def test_a_lost_log_does_not_repeat_numbers(graph: Graph, raw: Redis) -> N
 
 async def test_an_emptied_log_does_not_repeat_numbers(graph: Graph, another: Open, raw: Redis) -> None:
     """After retention removed all events, a new process continues above the last number."""
-    last = await append(graph, after=datetime.now(UTC) + YEAR)
+    last = await append(graph, after=datetime.now(UTC) + HALF_AN_HOUR)
     await raw.xtrim("{log}", maxlen=0, approximate=False)
     newcomer = await another()
 
@@ -130,25 +130,58 @@ async def test_an_emptied_log_does_not_repeat_numbers(graph: Graph, another: Ope
 
 
 async def test_the_log_ends_before_numbers_lose_precision(graph: Graph) -> None:
-    """A number beyond 53 bits is refused, and nothing of its batch is written."""
+    """A number beyond 53 bits is refused in 2089, and nothing of its batch is written."""
     last = await append(graph)
 
+    graph.log.clock = lambda: time_of(MAX_NUMBER)
     graph.log.seen = MAX_NUMBER - 1
 
-    with pytest.raises(NumbersExhausted):
+    with pytest.raises(ClockAhead):
         await append_events(graph, [*note(), *note()])
 
     assert await replayed(graph, 0, MAX_NUMBER) == [last]
 
 
 async def test_the_highest_number_is_exact(graph: Graph) -> None:
+    graph.log.clock = lambda: time_of(MAX_NUMBER)
     graph.log.seen = MAX_NUMBER - 1
 
     assert await append(graph) == MAX_NUMBER
     assert await replayed(graph, MAX_NUMBER - 1, MAX_NUMBER) == [MAX_NUMBER]
     assert await graph.log.last() == MAX_NUMBER
-    with pytest.raises(NumbersExhausted):
+    with pytest.raises(ClockAhead):
         await append(graph)
+
+
+async def test_a_number_an_hour_ahead_is_refused(graph: Graph, raw: Redis) -> None:
+    """The store's clock is ahead, or the caller's is behind. Nothing is written, and the reason names the time."""
+    graph.log.clock = lambda: datetime.now(UTC) - timedelta(minutes=61)
+
+    with pytest.raises(ClockAhead) as caught:
+        await append_events(graph, note(), IdempotencyKey(1, "k"))
+
+    assert f"{datetime.now(UTC):%Y-%m-%d %H:}" in caught.value.reason
+    assert "Correct the clocks" in caught.value.reason
+    assert await raw.xlen("{log}") == 0
+    assert await raw.exists(keys.idempotency(1, "k")) == 0
+
+
+async def test_a_number_less_than_an_hour_ahead_is_accepted(graph: Graph) -> None:
+    graph.log.clock = lambda: datetime.now(UTC) - timedelta(minutes=59)
+
+    assert await append(graph)
+
+
+async def test_a_log_that_is_ahead_is_refused(graph: Graph, another: Open) -> None:
+    """It was written with a clock that was ahead. A repetition of what it holds is still answered."""
+    graph.log.clock = lambda: datetime.now(UTC) + timedelta(days=365)
+    graph.log.seen = number_at(datetime.now(UTC) + timedelta(days=300))
+    first = await append_events(graph, note(), IdempotencyKey(1, "k"))
+    newcomer = await another()
+
+    assert await append_events(newcomer, note(), IdempotencyKey(1, "k")) == first
+    with pytest.raises(ClockAhead):
+        await append_events(newcomer, note())
 
 
 async def test_a_key_appends_once(graph: Graph, another: Open) -> None:

@@ -97,7 +97,7 @@ async def test_a_full_queue_refuses_before_the_store_is_asked(graph: Graph) -> N
     """So refused requests write nothing."""
 
     def refuse(network: str) -> None:
-        raise Overloaded
+        raise Overloaded("busy")
 
     async with counted(graph) as cost:
         with patch.object(graph.users.hashing, "check_room", refuse), pytest.raises(Overloaded):
@@ -231,7 +231,7 @@ async def test_an_attempt_that_never_ran_is_not_counted(graph: Graph, raw: Redis
     hashing = graph.users.hashing
 
     async def refuse(network: str) -> None:
-        raise Overloaded
+        raise Overloaded("busy")
 
     with patch.object(hashing, "turn", refuse), pytest.raises(Overloaded):
         await graph.users.check_password("alice", WRONG, "busy")

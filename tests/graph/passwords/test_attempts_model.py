@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from redis.asyncio import Redis
 
 from graph.errors import Rejected
 from graph.passwords.attempts import (
@@ -20,6 +19,7 @@ from graph.passwords.attempts import (
 )
 from graph.store.store import Store
 from tests.graph.passwords.test_attempts import age
+from tests.support.raw import open_raw
 
 
 @dataclass
@@ -69,7 +69,7 @@ async def play(store_url: str, history: list[tuple[str, str, str, int]]) -> None
     store, model = Store(store_url, single_slot=True), Model()
     attempts = Attempts(store)
     tried: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    async with Redis.from_url(store_url, decode_responses=True) as raw:
+    async with open_raw(store_url) as raw:
         await raw.flushall()
         for kind, login, network, times in history:
             if kind == "rest":

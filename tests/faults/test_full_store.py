@@ -1,0 +1,399 @@
+"""A store that is full, or that cannot save: what still works, what is refused, and how the store recovers."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+
+from graph import Graph, Tuning, capacity, keys
+from graph.errors import Overloaded, StoreFull, StoreUnavailable
+from graph.log.events import Followed, PostPublished, Unfollowed
+from graph.log.log import IdempotencyKey
+from graph.model import FollowOutcome
+from graph.store.commands import all_scripts
+from graph.store.store import Store
+from server.embedded import Durability, EmbeddedStore
+from tests.support.cluster import cluster_in, hanging
+from tests.support.graph_worlds import (
+    PASSWORD,
+    PATIENCE,
+    append_events,
+    archive_log,
+    background,
+    befriend,
+    cached,
+    counts_of,
+    home,
+    outcomes_of,
+    own,
+    people,
+    posts,
+    reached,
+)
+from tests.support.graphs import open_graph
+
+TUNING = Tuning(
+    argon2_time_cost=1,
+    argon2_memory_kib=8,
+    argon2_parallelism=1,
+    hot_posts=2,
+    hot_slack=0,
+    log_retention=timedelta(0),
+)
+LONG = 1000
+MANY = 3000
+
+
+class Small:
+    """A server whose memory and disk a test can fill."""
+
+    def __init__(self, store: EmbeddedStore) -> None:
+        self.url = store.url
+        self.client = redis.Redis.from_url(store.url, decode_responses=True)
+        self._folder = store.folder
+
+    def used(self) -> int:
+        """Return the memory in use, in bytes."""
+        return int(self.client.info("memory")["used_memory"])
+
+    def limit(self, size: int) -> None:
+        """Limit the memory; 0 for no limit."""
+        self.client.config_set("maxmemory", size)
+
+    def fill(self) -> None:
+        """Let the store use all of its memory."""
+        self.limit(1)
+
+    def fail_to_save(self) -> None:
+        """Let a snapshot fail, as on a full disk: from then on, the server refuses writes."""
+        (self._folder / "dump.rdb").mkdir()
+        self.client.config_set("save", "3600 1")
+        self.client.bgsave()
+        until = time.monotonic() + PATIENCE
+        while self.client.info("persistence")["rdb_last_bgsave_status"] != "err":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
+    """Run a server of the test's own. Its memory is read whenever somebody asks for it."""
+    monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
+    with EmbeddedStore(tmp_path, Durability.RELAXED) as store:
+        server = Small(store)
+        server.client.config_set("appendonly", "no")
+        yield server
+        server.client.config_set("save", "")  # else the server would not end without a snapshot
+        server.client.close()
+
+
+@pytest.fixture
+async def full(small: Small) -> AsyncIterator[Graph]:
+    """Open a graph on this server, which the test must fill."""
+    graph = await open_graph(small.url, TUNING, partial(Store, single_slot=True))
+    try:
+        yield graph
+    finally:
+        await graph.close()
+
+
+@pytest.fixture(params=["fill", "fail_to_save"])
+def broken(request: pytest.FixtureRequest) -> str:
+    """Return how the server becomes unable to write."""
+    return str(request.param)
+
+
+def test_only_what_begins_something_is_refused_by_a_full_server() -> None:
+    """All other scripts only read, or follow a commit, or make room, and say so."""
+    refused = {each.name for each in all_scripts() if each.source.startswith("#!lua\n")}
+    assert refused == {
+        *("append", "claim_login", "start_session", "begin_attempt", "charge_rates"),
+        *("begin_rebuild", "finish_rebuild"),
+        *("bind", "begin_fill", "fill", "end_fill"),
+    }
+
+
+async def test_pages_can_be_read(small: Small, full: Graph, broken: str) -> None:
+    """With and without a home cache. The cache is not built meanwhile."""
+    alice, bob, carol = await people(full, "alice", "bob", "carol")
+    await befriend(full, alice, bob)
+    await befriend(full, carol, bob)
+    written = await posts(full, bob, "one", "two")
+    await cached(full, carol)
+    expected = [written[1], written[0]]
+    getattr(small, broken)()
+
+    assert await home(full, alice) == await home(full, carol) == await own(full, bob) == expected
+    await full.timelines.wait_for_rebuilds()
+    assert await home(full, alice) == expected
+    assert [count.posts for count in await counts_of(full, [bob])] == [2]
+    assert await full.users.ids_of_logins(["carol"]) == [carol]
+    assert (await full.backlog()).length == 7
+
+
+async def test_what_withdraws_something_is_accepted(small: Small, full: Graph) -> None:
+    """Deletions, unfollows and log-outs, with their effects."""
+    alice, bob = await people(full, "alice", "bob")
+    await befriend(full, alice, bob)
+    kept, deleted = await posts(full, bob, "kept", "deleted")
+    session = await full.sessions.start(bob)
+    await cached(full, alice)
+    small.fill()
+
+    await full.posts.delete(bob, deleted)
+    assert await home(full, alice) == [kept]
+    assert await full.follows.unfollow(alice, [bob]) == [FollowOutcome.UNFOLLOWED]
+    assert await home(full, alice) == []
+    await full.sessions.end(bob, session.id)
+    assert await full.sessions.is_live(bob, session.id) is False
+
+
+async def test_what_adds_something_is_refused(small: Small, full: Graph) -> None:
+    """Also log-ins and sign-ups. Nothing is written."""
+    alice, bob = await people(full, "alice", "bob")
+    small.fill()
+    await see_memory(full)
+    before = small.client.dbsize()
+
+    outcomes = await outcomes_of(
+        full.posts.publish(alice, "more"),
+        full.follows.follow(alice, [bob]),
+        full.users.update_profile(alice, name="Alice"),
+        full.users.sign_up("carol", PASSWORD),
+        full.users.check_password("alice", PASSWORD),
+    )
+
+    assert {str(outcome) for outcome in outcomes} == {StoreFull.message}
+    assert {type(outcome) for outcome in outcomes} == {Overloaded}
+    assert small.client.dbsize() == before
+
+
+async def test_a_full_store_refuses_before_the_memory_was_read(small: Small, full: Graph) -> None:
+    """By itself. Repetitions of what was accepted before are still answered."""
+    [alice] = await people(full, "alice")
+    key = IdempotencyKey(alice, "k")
+    first = await append_events(full, [PostPublished(alice, "one")], key)
+    small.fill()
+
+    assert await append_events(full, [PostPublished(alice, "one")], key) == first
+    with pytest.raises(Overloaded, match="The store is full"):
+        await append_events(full, [PostPublished(alice, "two")])
+
+
+async def see_memory(graph: Graph) -> None:
+    """Read the memory as it is now: after a read that may have begun earlier."""
+    await graph.capacity.read()
+    await graph.capacity.read()
+
+
+async def test_changes_are_refused_before_the_store_is_full(small: Small, full: Graph) -> None:
+    """From nine tenths on; what withdraws something, and repetitions, are accepted."""
+    alice, bob = await people(full, "alice", "bob")
+    first = await full.posts.publish(alice, "one", idempotency_key="k")
+    small.limit(int(small.used() / 0.86))
+    await see_memory(full)
+    await befriend(full, alice, bob)
+
+    small.limit(int(small.used() / 0.93))
+    await see_memory(full)
+
+    with pytest.raises(Overloaded, match="The store is full"):
+        await full.posts.publish(alice, "two")
+    assert await full.posts.publish(alice, "one", idempotency_key="k") == first
+    await full.follows.unfollow(alice, [bob])
+    await full.posts.delete(alice, first.id)
+
+
+async def test_changes_are_accepted_once_room_was_seen(small: Small, full: Graph) -> None:
+    [alice] = await people(full, "alice")
+    small.fill()
+    await see_memory(full)
+    with pytest.raises(Overloaded):
+        await full.posts.publish(alice, "one")
+    await see_memory(full)
+
+    small.limit(0)
+    await see_memory(full)
+
+    await full.posts.publish(alice, "two")
+
+
+async def test_the_part_of_the_memory_can_be_set(small: Small) -> None:
+    graph = await open_graph(small.url, Tuning(store_full_at=0.5))
+    try:
+        small.limit(int(small.used() / 0.6))
+        await graph.capacity.read()
+        with pytest.raises(Overloaded):
+            await graph.commit([Followed(1, 2)])
+    finally:
+        await graph.close()
+
+
+async def test_the_worker_projects_what_was_committed(small: Small, full: Graph) -> None:
+    """Otherwise the watermark would stop, and nothing could be trimmed."""
+    alice, bob = await people(full, "alice", "bob")
+    await cached(full, alice)
+    await befriend(full, alice, bob)
+    await cached(full, alice)
+    [post] = await append_events(full, [PostPublished(bob, "one")])
+    small.fill()
+
+    async with asyncio.timeout(PATIENCE):
+        assert await full.worker().drain() == post.number
+    assert await home(full, alice) == [post.number]
+
+
+async def test_a_restarted_worker_joins_its_group(small: Small, full: Graph) -> None:
+    """Also if the group was lost. The worker acknowledges what it projects."""
+    await people(full, "alice")
+    await full.worker().drain()
+    small.client.xgroup_destroy(keys.LOG, "projections")
+    small.fill()
+    [event] = await append_events(full, [Unfollowed(1, 2)])
+
+    async with background(full.worker().run()):
+        await reached(full.log.watermark, event.number)
+
+    assert small.client.xpending(keys.LOG, "projections")["pending"] == 0
+
+
+async def test_the_archiver_works_and_the_log_is_trimmed(small: Small, full: Graph) -> None:
+    """Hot timelines are cut, and the log becomes empty."""
+    [alice] = await people(full, "alice")
+    written = await posts(full, alice, *"abcdef")
+    await full.worker().drain()
+    small.fill()
+
+    await archive_log(full)
+    await full.scan.run_pass()
+    await full.housekeeping.tidy()
+
+    assert int(small.client.zcard(keys.posts(alice))) == 1 + TUNING.hot_posts
+    assert small.client.xlen(keys.LOG) == 0
+    assert await own(full, alice) == written[::-1]
+
+
+async def test_a_dead_letter_is_kept(small: Small, full: Graph) -> None:
+    small.fill()
+
+    await full.dead_letters.keep("1-1", ["kind", "Followed"], "The database refuses it.")
+
+    assert [letter.entry async for letter in full.dead_letters.all()] == ["1-1"]
+
+
+async def test_an_archiver_that_must_stop_says_why(small: Small, full: Graph) -> None:
+    await people(full, "alice")
+    await full.worker().drain()
+    small.client.set(keys.TRIMMED, await full.log.last())
+    small.fill()
+
+    async with background(full.archiver.run()), asyncio.timeout(PATIENCE):
+        while not (await full.backlog()).alarm:  # noqa: ASYNC110 - the archiver sends no notification
+            await asyncio.sleep(0.01)
+
+
+async def test_changes_are_accepted_again_after_posts_were_deleted(small: Small, full: Graph) -> None:
+    [alice] = await people(full, "alice")
+    text = "x" * LONG
+    events = await full.commit([PostPublished(alice, text) for _ in range(MANY)])
+    await full.worker().drain()
+    small.limit(small.used())
+    await see_memory(full)
+    with pytest.raises(Overloaded):
+        await full.posts.publish(alice, "more")
+
+    async with background(full.worker().run()), asyncio.timeout(PATIENCE):
+        for event in events[:10]:
+            await full.posts.delete(alice, event.number)
+        while True:
+            try:
+                await full.posts.publish(alice, "more")
+                break
+            except Overloaded:
+                await asyncio.sleep(0.1)
+
+    assert full.capacity.fullness < TUNING.store_full_at
+
+
+async def test_a_store_that_cannot_save_is_unavailable(small: Small, full: Graph) -> None:
+    """For every change. The reason is known, and changes are accepted as soon as the store can save again."""
+    [alice] = await people(full, "alice")
+    small.fail_to_save()
+    await see_memory(full)
+
+    with pytest.raises(StoreUnavailable):
+        await full.posts.publish(alice, "lost")
+    assert full.capacity.refusal.startswith("MISCONF")
+
+    small.client.config_set("save", "")
+    await full.posts.publish(alice, "saved")
+    await see_memory(full)
+    assert full.capacity.refusal == ""
+
+
+async def test_the_worker_survives_a_store_that_cannot_save(small: Small, full: Graph) -> None:
+    """It waits, and continues when the store can save again."""
+    [alice] = await people(full, "alice")
+    [event] = await append_events(full, [PostPublished(alice, "one")])
+    small.fail_to_save()
+
+    async with background(full.worker().run()):
+        await asyncio.sleep(0.2)
+        small.client.config_set("save", "")
+        await reached(full.log.watermark, event.number)
+
+
+@pytest.mark.slow
+async def test_one_full_primary_of_a_cluster_stops_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All changes, because an event may need any shard. The others are read and cleaned up as before."""
+    monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
+    with cluster_in(tmp_path) as cluster:
+        graph = await open_graph(cluster.url, TUNING)
+        try:
+            alice, bob = await people(graph, "alice", "bob")
+            await befriend(graph, alice, bob)
+            kept, deleted = await posts(graph, bob, "kept", "deleted")
+            node = cluster.owner(keys.post(deleted))
+            node.run("CONFIG", "SET", "maxmemory", 1)
+            await graph.capacity.read()
+
+            with pytest.raises(Overloaded):
+                await graph.posts.publish(alice, "more")
+            await graph.posts.delete(bob, deleted)
+            assert await home(graph, alice) == await own(graph, bob) == [kept]
+            async with asyncio.timeout(PATIENCE):
+                assert await graph.worker().drain() == await graph.log.last()
+
+            node.run("CONFIG", "SET", "maxmemory", 0)
+            await graph.capacity.read()
+            await graph.posts.publish(alice, "more")
+        finally:
+            await graph.close()
+
+
+@pytest.mark.slow
+async def test_a_primary_that_hangs_does_not_hide_the_others(tmp_path: Path) -> None:
+    """Of those that answer, the fullest counts, also if it was not so before. Changes do not wait for the reading."""
+    with cluster_in(tmp_path) as cluster:
+        graph = await open_graph(cluster.url, TUNING)
+        *healthy, hung = cluster.primaries
+        try:
+            for node in cluster.primaries:
+                node.run("CONFIG", "SET", "maxmemory", 1)
+            await graph.capacity.read()
+            assert graph.capacity.is_full
+            for node in healthy:
+                node.run("CONFIG", "SET", "maxmemory", 0)
+            with hanging(hung, cluster.nodes[-1]):
+                await asyncio.sleep(capacity.REFRESH_SECONDS)
+                graph.capacity.refusal_of_changes()  # returns at once, and begins to read
+                await graph.capacity.read()
+                assert len(graph.capacity.memory) == len(healthy)
+                assert graph.capacity.refusal_of_changes() == ""
+        finally:
+            await graph.close()
