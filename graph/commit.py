@@ -1,40 +1,82 @@
 """The commit of a change: one append to the log, and the projection that the next read depends on."""
 
+import asyncio
+import logging
+import time
 from collections.abc import Sequence
 
 from graph.binding import Binding
-from graph.errors import StoreReplaced
-from graph.log.events import Event, EventBody
+from graph.capacity import Capacity
+from graph.errors import StoreReplaced, StoreUnavailable
+from graph.log.events import Event, EventBody, PermissionGranted, PermissionRevoked, SessionsEnded
 from graph.log.log import IdempotencyKey, Log
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
+PROJECTION_SECONDS = 1.0
+"""The time limit of the projection of up to 100 events, the most that a mutation appends."""
+IMMEDIATE = (SessionsEnded, PermissionGranted, PermissionRevoked)
+"""Events that must be projected when a mutation succeeds: a token or a permission stops working at once."""
+QUIET_SECONDS = 1.0
+
+logger = logging.getLogger("fanline.commit")
+
 
 class Commit:
-    """Commits events. Users, posts, follows and sessions write through the same instance."""
+    """Commits events. Users, posts, follows and sessions write through the same instance.
 
-    def __init__(self, log: Log, projections: Projections, binding: Binding) -> None:
+    `left_to_worker` counts the commits whose projection was left to the worker.
+    """
+
+    def __init__(self, log: Log, projections: Projections, binding: Binding, capacity: Capacity) -> None:
         self._log = log
         self._projections = projections
         self._binding = binding
+        self._capacity = capacity
+        self._quiet_until = 0.0
+        self.left_to_worker = 0
 
     async def __call__(self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None) -> list[Event]:
         """Append events to the log, and project what must be visible when a mutation returns.
 
-        Return the events with their numbers. The append is the commit: if the process ends before the projection, a
-        worker projects the events. Raises Rejected (IDEMPOTENCY_MISMATCH), StoreUnavailable, and Overloaded if the log
-        is full. One round trip for the append, plus those of `Projections.project`.
+        Return the events with their numbers. The append is the commit: whatever the projection leaves undone, because
+        the process ends, a shard does not answer, or a second has passed, a worker projects. Raises Rejected
+        (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
+        the store nearly full, and ClockAhead. For `IMMEDIATE` events it also raises StoreUnavailable if they are not
+        projected. One round trip for the append, plus those of `Projections.project`.
         """
         if not bodies:
             return []
-        events = await self._append(bodies, idempotency_key)
-        await self._projections.project(events, Mode.REQUEST)
+        refusal = self._capacity.refusal_of_changes()
+        events = await self._append(bodies, idempotency_key, refusal)
+        if any(isinstance(body, IMMEDIATE) for body in bodies):
+            await self._projections.project(events, Mode.REQUEST)
+        else:
+            await self._project(events)
         return events
 
-    async def _append(self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None) -> list[Event]:
+    def check_capacity(self) -> None:
+        """Raise Overloaded if the store is nearly full. For writes that are not events."""
+        self._capacity.check()
+
+    async def _project(self, events: Sequence[Event]) -> None:
+        """Project events as far as the store allows within the time limit."""
+        try:
+            async with asyncio.timeout(PROJECTION_SECONDS * (1 + len(events) // 100)):
+                await self._projections.project(events, Mode.REQUEST)
+        except (StoreUnavailable, TimeoutError) as outage:
+            self.left_to_worker += 1
+            if time.monotonic() >= self._quiet_until:
+                self._quiet_until = time.monotonic() + QUIET_SECONDS
+                reason = outage.reason if isinstance(outage, StoreUnavailable) else "the time limit has passed"
+                logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
+
+    async def _append(
+        self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, refusal: str
+    ) -> list[Event]:
         """Append events; check the binding again if the store was rebuilt since it was read."""
         try:
-            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token())
+            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token(), refusal=refusal)
         except StoreReplaced:
             self._binding.forget()
-            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token())
+            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token(), refusal=refusal)

@@ -1,22 +1,30 @@
 """Fan-out: push a post into the home caches of its author's followers.
 
-The followers are read in chunks, ordered by the numbers of their follows, so follows and unfollows during the fan-out
-do not shift the chunks. A fan-out to many followers is split into tasks by ranges of these numbers, which several
-workers share.
+A fan-out to many followers is split into tasks by ranges of the numbers of their follows, which several workers share.
 """
 
+import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from graph import keys
+from graph.errors import StoreUnavailable
 from graph.home.cache import HomeCache
+from graph.home.followers import Followers
+from graph.home.pacing import UNPACED, Pace
+from graph.home.promotion import Promotion, PromotionStep
 from graph.model import MAX_NUMBER
-from graph.store.commands import Command, Word, script
+from graph.store.commands import Word, script
 from graph.store.store import Store
 
-FOLLOWERS_PER_CHUNK = 1000
+SHARD_SECONDS = 0.5
+"""How long a chunk waits for a shard while the worker or another chunk of the fan-out has met an outage."""
+
+
+class FanOutInterrupted(StoreUnavailable):
+    """The author's own cache has the post, but the fan-out to the followers met an outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,59 +45,116 @@ class FanOuts:
         self._cache = cache
         self._followers_per_task = followers_per_task
 
-    async def push(self, fan_out: FanOut, limit: float = math.inf, *, include_author: bool = False) -> None:
-        """Insert a post into the caches of at most `limit` followers, newest follows first.
+    def work(self, entry: str, words: Sequence[str], group: str) -> Callable[[Pace], Awaitable[None]]:
+        """Return the execution of a task, which keeps its progress: after an outage, call it again.
 
-        With `include_author`, insert the post into the author's own cache too. One round trip, and one for every 1,000
-        followers.
+        `group` is the consumer group that the task is delivered to. Raises ValueError and TypeError for a damaged task.
         """
-        followers = Followers(self._store, fan_out.author, fan_out.low, fan_out.high, limit)
-        commands = self._cache.author_insertion(fan_out.author, fan_out.post) if include_author else []
-        while viewers := await followers.next(commands):
-            commands = self._cache.insertions(fan_out.author, fan_out.post, viewers)
+        fields = dict(zip(words[::2], words[1::2], strict=True))
+        attempt = fields.pop("attempt", None)
+        numbers = {name: int(value) for name, value in fields.items()}
+        if attempt is None:
+            return Delivery(self._store, self._cache, FanOut(**numbers)).run
+        step = PromotionStep(**numbers, attempt=attempt)
+        return Promotion(self._store, self._cache, step, self._followers_per_task, entry, group).run
+
+    async def push(self, fan_out: FanOut, limit: float = math.inf, pace: Pace = UNPACED) -> None:
+        """Insert a post into the caches of its author and of at most `limit` followers, newest follows first.
+
+        Raises StoreUnavailable if the author's shard does not answer, and FanOutInterrupted for an outage afterwards.
+        One round trip, and one for every chunk of followers.
+        """
+        followers = Followers(self._store, fan_out.author, fan_out.low, fan_out.high, limit, pace.chunk)
+        viewers = await followers.next(self._cache.author_insertion(fan_out.author, fan_out.post))
+        while viewers:
+            await pace.before(viewers)
+            try:
+                further = await followers.next(self._cache.insertions(fan_out.author, fan_out.post, viewers))
+            except StoreUnavailable as outage:
+                raise FanOutInterrupted(outage.reason) from outage
+            pace.after(viewers)
+            viewers = further
 
     def needs_tasks(self, followers: int) -> bool:
         """Return True if a fan-out to this number of followers is split into tasks."""
         return followers > self._followers_per_task
 
     async def add_tasks(self, post: int, author: int, followers: int) -> None:
-        """Add tasks for the fan-out of a post to all followers of its author. Two round trips."""
+        """Add tasks for the fan-out of a post to all followers of its author. Two round trips.
+
+        Nothing is added if they were added before and the watermark has not passed the post.
+        """
         ranks = range(self._followers_per_task - 1, followers, self._followers_per_task)
         rows = await self._store.read([("ZRANGE", keys.followers(author), r, r, "WITHSCORES") for r in ranks])
         ends = [0, *sorted({int(row[0][1]) for row in rows if row}), MAX_NUMBER]
         words: list[Word] = [word for bounds in pairwise(ends) for word in bounds]
-        add = script("add_fan_out_tasks").call([keys.FANOUTS, keys.OPEN_FANOUTS], post, author, *words)
-        await self._store.send([add])
+        names = [keys.FANOUTS, keys.OPEN_FANOUTS, keys.ADDED_FANOUTS]
+        await self._store.send([script("add_fan_out_tasks").call(names, post, author, *words)])
 
 
-class Followers:
-    """The followers of an author whose follows have numbers in (low, high], at most `limit`, newest follows first."""
+class Delivery:
+    """The execution of a task, which keeps its progress: after an outage, `run` continues where it has stopped.
 
-    def __init__(
-        self, store: Store, author: int, low: int = 0, high: int = MAX_NUMBER, limit: float = math.inf
-    ) -> None:
+    A shard that does not answer delays only its own followers. The others get the post.
+    """
+
+    def __init__(self, store: Store, cache: HomeCache, task: FanOut) -> None:
         self._store = store
-        self._author = author
-        self._low = low
-        self._bound = str(high)
-        self._left = limit
+        self._cache = cache
+        self._task = task
+        self._followers = Followers(store, task.author, task.low, task.high)
+        self._unreached: list[int] = []
+        self._meets_outage = False
 
-    async def next(self, commands: Sequence[Command] = ()) -> list[int]:
-        """Send commands, and return the next chunk of followers, empty at the end. One round trip for both."""
-        count = int(min(FOLLOWERS_PER_CHUNK, self._left))
-        if count < 1:
-            await self._store.send(commands)
-            return []
-        read = ("ZRANGE", keys.followers(self._author), self._bound, f"({self._low}", "BYSCORE", "REV")
-        *_, rows = await self._store.send([*commands, (*read, "LIMIT", 0, count, "WITHSCORES")])
-        self._left = self._left - len(rows) if len(rows) == count else 0
-        if rows:
-            self._bound = f"({int(rows[-1][1])}"
-        return [int(follower) for follower, _ in rows]
+    async def run(self, pace: Pace = UNPACED) -> None:
+        """Push the post to the followers who do not have it yet. Two round trips for every chunk.
 
+        Raises StoreUnavailable if some are left.
+        """
+        self._followers.chunk = pace.chunk
+        again, self._unreached, self._meets_outage = self._unreached, [], pace.meets_outage
+        for start in range(0, len(again), pace.chunk):
+            await self._insert(again[start : start + pace.chunk], pace)
+        while viewers := await self._followers.next():
+            await self._insert(viewers, pace)
+        if self._unreached:
+            raise StoreUnavailable(f"{len(self._unreached):,} followers cannot be reached")
 
-async def follower_chunks(store: Store, author: int) -> AsyncIterator[list[int]]:
-    """Yield all followers of an author, newest follows first, in chunks of 1,000. One round trip for each chunk."""
-    followers = Followers(store, author)
-    while viewers := await followers.next():
-        yield viewers
+    async def _insert(self, viewers: list[int], pace: Pace) -> None:
+        """Insert the post into the caches of a chunk, and note those that cannot be reached."""
+        await pace.before(viewers)
+        if not self._meets_outage:
+            try:
+                await self._store.send(self._cache.insertions(self._task.author, self._task.post, viewers))
+            except StoreUnavailable:
+                self._meets_outage = True
+        if self._meets_outage:
+            unreached = await self._insert_each(viewers)
+            self._unreached += unreached
+            if len(unreached) == len(viewers):
+                return
+        pace.after(viewers)
+
+    async def _insert_each(self, viewers: list[int]) -> list[int]:
+        """Send each insertion alone, and return the viewers whose shard does not answer. Up to one trip for each.
+
+        Insertions without an answer are abandoned after half a second. They may still be applied.
+        """
+        groups = [list(group) for group in self._cache.groups(viewers)]
+        author, post = self._task.author, self._task.post
+        sent = [
+            asyncio.ensure_future(self._store.send(self._cache.insertions(author, post, group))) for group in groups
+        ]
+        try:
+            await asyncio.wait(sent, timeout=SHARD_SECONDS)
+        finally:
+            for each in sent:
+                each.cancel()
+            outcomes = await asyncio.gather(*sent, return_exceptions=True)
+        unreached: list[int] = []
+        for group, outcome in zip(groups, outcomes, strict=True):
+            if isinstance(outcome, StoreUnavailable | asyncio.CancelledError):
+                unreached += group
+            elif isinstance(outcome, BaseException):
+                raise outcome
+        return unreached

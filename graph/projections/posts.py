@@ -1,7 +1,7 @@
 """The projection of posts: records, the authors' timelines, and fan-out."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -10,9 +10,10 @@ import orjson
 
 from graph import keys
 from graph.home.delivery import PULL, PUSH, DeliveryModes
-from graph.home.fan_out import FanOut, FanOuts
+from graph.home.fan_out import FanOut, FanOutInterrupted, FanOuts
+from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, PostPublished
-from graph.projections.batches import MAX_CONCURRENT, run_concurrently, send_in_batches
+from graph.projections.batches import run_concurrently, send_in_batches
 from graph.projections.mode import Mode
 from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import record_fields
@@ -52,7 +53,7 @@ class PostProjection:
         self._delivery_modes = delivery_modes
         self._sync_followers = sync_followers
 
-    async def publish(self, events: Sequence[tuple[int, PostPublished]], mode: Mode) -> None:
+    async def publish(self, events: Sequence[tuple[int, PostPublished]], mode: Mode, pace: Pace = UNPACED) -> None:
         """Write and list posts, then fan them out as the mode says.
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
@@ -62,13 +63,9 @@ class PostProjection:
         """
         posts = await self._list(await self._write(events))
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
-        listed = [post for post in posts if post.state == "listed"]
         if mode.fans_out:
-            await run_concurrently([partial(self._fan_out, post, mode) for post in listed])
-        else:
-            newest = list({post.author: post for post in listed}.values())
-            parts = [newest[start::MAX_CONCURRENT] for start in range(MAX_CONCURRENT)]
-            await run_concurrently([partial(self._update_delivery_modes, part, mode) for part in parts])
+            listed = [post for post in posts if post.state == "listed"]
+            await run_concurrently([partial(self._fan_out, post, mode, pace) for post in listed])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write the posts' records, and return the events of posts that are not deleted."""
@@ -99,22 +96,27 @@ class PostProjection:
             for (number, body), reply in zip(group, group_replies, strict=True)
         ]
 
-    async def _fan_out(self, post: ListedPost, mode: Mode) -> None:
-        """Push a post into the home caches of its author and, unless reads pull the author, of the followers."""
+    async def _fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
+        """Push a post into the home caches of its author and, unless reads pull the author, of the followers.
+
+        If a follower's shard does not answer a worker, the followers become a task, which the event does not wait for.
+        """
         delivery_mode = post.delivery_mode
         if mode.is_complete or post.followers <= self._sync_followers:
             delivery_mode = await self._update_delivery_mode(post, mode)
-        needs_tasks = mode.is_complete and delivery_mode != PULL and self._fan_outs.needs_tasks(post.followers)
+        is_pulled = delivery_mode.startswith(PULL)
+        needs_tasks = mode.is_complete and not is_pulled and self._fan_outs.needs_tasks(post.followers)
         limit = math.inf if mode.is_complete else self._sync_followers
-        if delivery_mode == PULL or needs_tasks or not post.followers:
+        if is_pulled or needs_tasks or not post.followers:
             limit = 0
-        await self._fan_outs.push(FanOut(post.number, post.author), limit, include_author=True)
+        try:
+            await self._fan_outs.push(FanOut(post.number, post.author), limit, pace)
+        except FanOutInterrupted:
+            if not mode.is_complete:
+                raise
+            needs_tasks = True
         if needs_tasks:
             await self._fan_outs.add_tasks(post.number, post.author, post.followers)
-
-    async def _update_delivery_modes(self, posts: Iterable[ListedPost], mode: Mode) -> None:
-        for post in posts:
-            await self._update_delivery_mode(post, mode)
 
     async def _update_delivery_mode(self, post: ListedPost, mode: Mode) -> str:
         return await self._delivery_modes.update(

@@ -7,12 +7,13 @@ The order of steps within one event matters; see `graph.projections.follows` and
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from graph import keys
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
+from graph.home.pacing import UNPACED, Pace
 from graph.log.events import (
     Event,
     Followed,
@@ -26,7 +27,7 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.log.log import Log
-from graph.model import number_at
+from graph.log.numbers import before
 from graph.projections.accounts import change_permissions, change_profiles, create_users, end_sessions
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.mode import Mode
@@ -58,8 +59,8 @@ class Projections:
         self._tombstones_live = tombstones_live
         self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=sync_followers)
 
-    async def project(self, events: Sequence[Event], mode: Mode) -> None:
-        """Project events as far as the mode says. Idempotent.
+    async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
+        """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
 
         A publication costs three round trips and one for every 1,000 followers; a sign-up, follow, unfollow or deletion
         two; other events one. A batch of events shares the round trips.
@@ -70,9 +71,9 @@ class Projections:
         await change_permissions(store, [*select(events, PermissionGranted), *select(events, PermissionRevoked)])
         await end_sessions(store, select(events, SessionsEnded))
         await add_follows(store, select(events, Followed))
-        await self._posts.publish(select(events, PostPublished), mode)
-        await remove_follows(store, select(events, Unfollowed), self._trim_up_to())
-        await self._posts.delete(select(events, PostDeleted), self._trim_up_to())
+        await self._posts.publish(select(events, PostPublished), mode, pace)
+        await remove_follows(store, select(events, Unfollowed), self._trim_up_to(events))
+        await self._posts.delete(select(events, PostDeleted), self._trim_up_to(events))
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.
@@ -83,9 +84,13 @@ class Projections:
             await self.project(events, Mode.CATCH_UP)
             await self._store.send([("UNLINK", keys.home(viewer))])
 
-    def _trim_up_to(self) -> int:
-        """Return the highest number of a tombstone that no late or repeated event can still need."""
-        return max(0, min(self._log.discardable, number_at(datetime.now(UTC) - self._tombstones_live)))
+    def _trim_up_to(self, events: Sequence[Event]) -> int:
+        """Return the highest number of a tombstone that no late or repeated event can still need.
+
+        The age is counted from the newest of these events, whose times are those of the store.
+        """
+        newest = max((event.number for event in events), default=0)
+        return min(self._log.discardable, before(newest, self._tombstones_live))
 
 
 def select(events: Iterable[Event], body_type: type[E]) -> list[tuple[int, E]]:

@@ -53,6 +53,17 @@ def demo(
 
 
 @cli.command()
+def cluster_demo(
+    port: Port = 8000,
+    data: Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")] = None,
+) -> None:
+    """Serve the demo on a private cluster of three primaries and three replicas, which runs on this machine."""
+    from server.cli.demo import serve_cluster_demo
+
+    serve_cluster_demo(port, data)
+
+
+@cli.command()
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
@@ -67,19 +78,27 @@ def serve(
 @cli.command()
 def worker(
     once: Annotated[bool, typer.Option("--once", help="Project and archive all events in the log, then exit.")] = False,
-    dead_letters: Annotated[
-        bool, typer.Option("--dead-letters", help="List the events that could not be projected or archived.")
-    ] = False,
 ) -> None:
     """Project and archive the log in a separate process. Several workers may run at once."""
     from server.cli import worker as commands
 
-    if dead_letters:
-        commands.list_dead_letters()
-    elif once:
+    if once:
         commands.drain()
     else:
         commands.work()
+
+
+@cli.command("dead-letters")
+def dead_letters(
+    action: Annotated[str, typer.Argument(help="`list`, `retry` or `drop`.")] = "list",
+    entries: Annotated[list[str] | None, typer.Argument(metavar="ENTRY…", help="The entries, as listed.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Retry or drop all.")] = False,
+) -> None:
+    """List, retry or drop the events and tasks that could not be projected or archived."""
+    from server.cli import dead_letters as commands
+
+    if not commands.handle(action, entries or [], everything):
+        raise typer.Exit(1)
 
 
 @cli.command()

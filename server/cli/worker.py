@@ -1,24 +1,22 @@
-"""`fanline worker`: project and archive the log, once or continuously, and list dead letters."""
-
-import sys
+"""`fanline worker`: project and archive the log, once or continuously."""
 
 from graph import Graph
 from server import worker
 from server.cli.console import console, print_warning
 from server.cli.stores import describe, existing_store_of, run, store_of
-from server.process.start import start_safely
+from server.process.start import check_servers, start_safely
 from server.settings import Settings
 
 
 def work() -> None:
-    """Project and archive the log until the process is stopped."""
+    """Project and archive the log until the process is stopped. Wait for a store that does not answer."""
     settings = Settings.load()
     start_safely(settings, print_warning)
     with store_of(settings):
         console.print(
             f"Projecting and archiving the log of {describe(settings)}. Press Ctrl-C to stop.", soft_wrap=True
         )
-        run(settings, worker.work)
+        run(settings, lambda graph: _work(graph, settings), needs_store=False)
 
 
 def drain() -> None:
@@ -26,27 +24,18 @@ def drain() -> None:
     settings = Settings.load()
     start_safely(settings, print_warning)
     with existing_store_of(settings):
-        run(settings, _drain)
+        run(settings, lambda graph: _drain(graph, settings))
 
 
-def list_dead_letters() -> None:
-    """Print the dead letters, one per line. Raises SettingsError if there is no store."""
-    settings = Settings.load()
-    with existing_store_of(settings):
-        run(settings, _list_dead_letters)
+async def _work(graph: Graph, settings: Settings) -> None:
+    await check_servers(graph, settings, print_warning)
+    await worker.work(graph)
 
 
-async def _drain(graph: Graph) -> None:
+async def _drain(graph: Graph, settings: Settings) -> None:
+    await check_servers(graph, settings, print_warning)
     watermark = await graph.worker().drain()
     await graph.archiver.work()
     left = (await graph.backlog()).unarchived
     archived = f"; {left:,} events are not archived yet" if left else " and archived"
     console.print(f"Every event up to number {watermark} is projected{archived}.")
-
-
-async def _list_dead_letters(graph: Graph) -> None:
-    letters = await graph.dead_letters.oldest()
-    count = "1 event or task" if len(letters) == 1 else f"{len(letters):,} events or tasks"
-    console.print(f"{count} could not be processed." if letters else "There are no dead letters.")
-    for letter in letters:
-        sys.stdout.write("  ".join(f"{name}={value}" for name, value in letter.items()) + "\n")

@@ -1,7 +1,6 @@
 """The home cache: its content and floor, insertions, expiry and concurrent rebuilds."""
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -125,19 +124,6 @@ async def test_an_inactive_author_does_not_raise_the_floor(another: Open, raw: R
     assert held == [post for post in old + many if post > floor]
     assert floor >= many[-41]
     assert await home(graph, alice, 7) == many[::-1] + old
-
-
-async def test_reading_a_cache_renews_its_expiry_once_a_day(another: Open, raw: Redis) -> None:
-    graph = await another(hibernate_after=timedelta(days=7))
-    [alice] = await people(graph, "alice")
-    await posts(graph, alice, "1")
-    await cached(graph, alice)
-    key = keys.home(alice)
-
-    for left, renewed in ((6.5, False), (5.9, True), (0.1, True)):
-        await raw.expire(key, int(left * 86400))
-        await graph.timelines.home(alice, newest(1))
-        assert (await raw.ttl(key) > 6.9 * 86400) == renewed
 
 
 async def test_no_post_is_missing_after_a_cache_expired(graph: Graph, raw: Redis) -> None:

@@ -29,8 +29,9 @@ PUSH, PULL = math.inf, 0
 
 
 async def mode(graph: Graph, author: int) -> str | None:
+    """Return the delivery mode, without the post that caused a pull."""
     found: str | None = await graph.store.run("GET", keys.delivery(author))
-    return found
+    return "pull" if found and found.startswith("pull:") else found
 
 
 async def in_cache(raw: Redis, viewer: int) -> set[str]:

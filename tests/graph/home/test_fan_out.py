@@ -11,7 +11,17 @@ from graph import Graph
 from graph.log.events import Followed, PostPublished
 from graph.store.commands import Command
 from graph.worker.consumer import MAX_DELIVERIES, create_groups
-from tests.support.graph_worlds import Open, append_events, background, befriend, crowd, home, posts, reached
+from tests.support.graph_worlds import (
+    Open,
+    append_events,
+    background,
+    befriend,
+    crowd,
+    dead_letters,
+    home,
+    posts,
+    reached,
+)
 from tests.support.stores import Crashed, Fault, HookedStore, Stop, runs
 
 FOREVER = timedelta(hours=1)
@@ -45,7 +55,7 @@ async def test_the_watermark_waits_for_all_tasks_of_a_fan_out(another: Open, raw
     [post] = await posts(graph, star, "hi")
     assert await served(raw, fans, post) == fans[-3:]
     worker = graph.worker(timedelta(0))
-    await create_groups(graph.store, graph.log)
+    await create_groups(graph.store)
 
     watermark = await worker._project_entries(await worker._events.read(graph.store))
 
@@ -86,7 +96,7 @@ async def test_the_task_of_a_dead_worker_is_claimed(another: Open, raw: Redis, a
     star, fans = await star_with_fans(graph, raw, 17)
     [event] = await append_events(graph, [PostPublished(star, "hi")])
     Fault(dying.store, runs("insert", f"home:{{{fans[6]}}}"), Crashed(), after=after, times=100)
-    await create_groups(dying.store, dying.log)
+    await create_groups(dying.store)
     worker = dying.worker(FOREVER)
     await worker._project_entries(await worker._events.read(dying.store))
     while tasks := await worker._tasks.read(dying.store):
@@ -124,7 +134,7 @@ async def test_a_task_that_fails_becomes_a_dead_letter(another: Open, raw: Redis
 
     assert await graph.worker(timedelta(0)).drain() == event.number
 
-    [letter] = await graph.dead_letters.oldest()
+    [letter] = await dead_letters(graph)
     assert letter["post"] == str(event.number)
     assert str(MAX_DELIVERIES) in letter["reason"]
     assert await raw.zcard("{log}:fanouts:open") == 0

@@ -2,16 +2,29 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.log.events import Followed, PostPublished
 from graph.log.numbers import entry_id
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
+from tests.graph.home.test_fan_out import served, star_with_fans
 from tests.graph.worker.unprojected import SOON, append, read_and_die
-from tests.support.graph_worlds import PATIENCE, Open, archive_log, background, cached, home, people
+from tests.support.graph_worlds import (
+    PATIENCE,
+    Open,
+    archive_log,
+    background,
+    cached,
+    dead_letters,
+    home,
+    people,
+    reached,
+)
 from tests.support.stores import Fault, Killed, Stop, runs
 
 
@@ -27,7 +40,7 @@ async def test_an_unreadable_event_becomes_a_dead_letter(graph: Graph, raw: Redi
 
     assert watermark == await graph.log.last()
     assert list(await graph.follows.followed_by(alice)) == [bob]
-    [letter] = await graph.dead_letters.oldest()
+    [letter] = await dead_letters(graph)
     assert (letter["entry"], letter["kind"], letter["body"]) == (entry_id(odd), "Followed", "{")
     assert "5 deliveries" in letter["reason"]
 
@@ -47,7 +60,7 @@ async def test_an_event_that_fails_does_not_block_its_batch(graph: Graph, raw: R
 
     assert watermark == last
     assert (await home(graph, alice), await home(graph, carol)) == ([first], [last])
-    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(failing)]
+    assert [letter["entry"] for letter in await dead_letters(graph)] == [entry_id(failing)]
 
 
 async def test_the_dead_letter_of_a_deleted_post_is_removed(graph: Graph, raw: Redis) -> None:
@@ -57,7 +70,7 @@ async def test_the_dead_letter_of_a_deleted_post_is_removed(graph: Graph, raw: R
     [post] = await append(graph, PostPublished(alice, "regret"))
     worker = graph.worker(SOON)
     await worker.drain()
-    assert len(await graph.dead_letters.oldest()) == 1
+    assert len(await dead_letters(graph)) == 1
     await raw.delete(keys.posts(alice))
 
     await graph.posts.delete(alice, post)
@@ -65,7 +78,7 @@ async def test_the_dead_letter_of_a_deleted_post_is_removed(graph: Graph, raw: R
     await archive_log(graph)
     await graph.housekeeping.tidy()
 
-    assert await graph.dead_letters.oldest() == []
+    assert await dead_letters(graph) == []
 
 
 async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph: Graph, another: Open) -> None:
@@ -86,7 +99,7 @@ async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph
     await graph.worker(timedelta(0)).drain()
 
     assert bob in await graph.follows.followed_by(alice)
-    assert [letter["entry"] for letter in await graph.dead_letters.oldest()] == [entry_id(deadly)]
+    assert [letter["entry"] for letter in await dead_letters(graph)] == [entry_id(deadly)]
 
 
 async def test_two_workers_add_a_dead_letter_once(graph: Graph, another: Open, raw: Redis) -> None:
@@ -104,7 +117,7 @@ async def test_two_workers_add_a_dead_letter_once(graph: Graph, another: Open, r
         stop.resume()
         await asyncio.wait_for(work, PATIENCE)
 
-    assert len(await graph.dead_letters.oldest()) == 1
+    assert len(await dead_letters(graph)) == 1
 
 
 async def test_interrupted_deliveries_do_not_make_a_dead_letter(graph: Graph, raw: Redis) -> None:
@@ -123,3 +136,75 @@ async def test_interrupted_deliveries_do_not_make_a_dead_letter(graph: Graph, ra
     assert await graph.worker(timedelta(0)).drain() == number
     assert bob in await graph.follows.followed_by(alice)
     assert await raw.xlen(keys.DEAD) == 0
+
+
+async def failed_posts(graph: Graph, raw: Redis, author: int, *texts: str) -> list[int]:
+    """Append posts that become dead letters, and return their numbers. Afterwards they could be projected."""
+    await raw.set(keys.posts(author), "not a sorted set")
+    numbers = await append(graph, *(PostPublished(author, text) for text in texts))
+    await graph.worker(SOON).drain()
+    await raw.delete(keys.posts(author))
+    return numbers
+
+
+async def test_a_dead_letter_is_projected_again(graph: Graph, raw: Redis) -> None:
+    """When the cause is removed. Until then it stays."""
+    [alice] = await people(graph, "alice")
+    first, second = await failed_posts(graph, raw, alice, "1", "2")
+    await raw.set(keys.posts(alice), "not a sorted set")
+    [(letter, problem)] = [each async for each in graph.redelivery().retry([entry_id(first)])]
+    assert (letter.entry, "WRONGTYPE" in problem) == (entry_id(first), True)
+    assert len(await dead_letters(graph)) == 2
+    await raw.delete(keys.posts(alice))
+
+    outcomes = [each async for each in graph.redelivery().retry(None)]
+
+    assert [(each.entry, problem) for each, problem in outcomes] == [(entry_id(first), ""), (entry_id(second), "")]
+    assert await home(graph, alice) == [second, first]
+    assert await dead_letters(graph) == []
+
+
+async def test_a_dead_task_is_run_again(another: Open, raw: Redis) -> None:
+    graph = await another(fan_out_task=4, sync_followers=0)
+    star, fans = await star_with_fans(graph, raw, 9)
+    await raw.delete(keys.home(fans[0]))
+    await raw.set(keys.home(fans[0]), "not a sorted set")
+    [post] = await append(graph, PostPublished(star, "hi"))
+    await graph.worker(timedelta(0)).drain()
+    await raw.delete(keys.home(fans[0]))
+    await raw.zadd(keys.home(fans[0]), {"f": 0})
+
+    [(letter, problem)] = [each async for each in graph.redelivery().retry(None)]
+
+    assert (letter.is_task, problem) == (True, "")
+    assert await served(raw, fans, post) == fans
+
+
+async def test_a_dead_letter_whose_content_the_archive_refused_stays(graph: Graph) -> None:
+    """It is projected. Only the database can be corrected."""
+    await graph.dead_letters.keep("1-1", ["kind", "Followed", "actor", "1", "body", "{}"], "refused")
+
+    [(_, problem)] = [each async for each in graph.redelivery().retry(None)]
+
+    assert "the archive lacks its content" in problem
+    assert len(await dead_letters(graph)) == 1
+
+
+async def test_the_oldest_dead_letters_are_dropped_and_counted(
+    graph: Graph, raw: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graph.log.dead_letters.MAX_DEAD_LETTERS", 3)
+    for number in range(5):
+        await raw.xadd(keys.DEAD, {"entry": f"{number}-0", "reason": "odd"})
+
+    async with background(graph.worker(SOON).run()):
+        await reached(dropped_of(graph), 2)
+
+    assert [letter["entry"] for letter in await dead_letters(graph)] == ["2-0", "3-0", "4-0"]
+
+
+def dropped_of(graph: Graph) -> Callable[[], Awaitable[int]]:
+    async def read() -> int:
+        return (await graph.backlog()).dropped
+
+    return read

@@ -1,14 +1,16 @@
 """Housekeeping: what the log keeps, and what it may lose."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Followed
-from graph.model import MAX_NUMBER
+from graph.log.events import Followed, encode
+from graph.log.numbers import entry_id
+from graph.model import MAX_NUMBER, number_at
 from graph.worker.housekeeping import TRIM_BATCH
+from graph.worker.recovery import LAG
 from tests.graph.worker.unprojected import append
 from tests.support.graph_worlds import Open, archive_log, many_posts, people, posts
 
@@ -68,10 +70,10 @@ async def test_events_within_the_retention_stay_in_the_log(graph: Graph) -> None
 
 
 @pytest.mark.parametrize("excess", [1, TRIM_BATCH, 2 * TRIM_BATCH + 1])
-async def test_half_the_limit_is_kept_of_events_within_the_retention(another: Open, excess: int) -> None:
+async def test_half_the_limit_is_kept_of_events_within_the_retention(another: Open, raw: Redis, excess: int) -> None:
     """So that the log has room for an outage of the archive."""
     graph = await another(log_limit=2 * TRIM_BATCH * 5)
-    written = await append(graph, *(Followed(1, n) for n in range(TRIM_BATCH * 5 + excess)))
+    written = await log_before(raw, LAG + timedelta(minutes=1), TRIM_BATCH * 5 + excess)
     await graph.worker().drain()
     await archive_log(graph)
 
@@ -79,6 +81,36 @@ async def test_half_the_limit_is_kept_of_events_within_the_retention(another: Op
 
     assert await logged(graph) == written[excess:]
     assert await graph.log.trimmed() == written[excess - 1]
+
+
+async def test_what_a_recovery_reads_again_is_kept_up_to_three_quarters_of_the_limit(another: Open, raw: Redis) -> None:
+    graph = await another(log_limit=20)
+    old = await log_before(raw, LAG + timedelta(minutes=1), 2)
+    recent = await log_before(raw, LAG - timedelta(minutes=1), 15)
+    await graph.worker().drain()
+    await archive_log(graph)
+
+    await graph.housekeeping.tidy()
+    assert await logged(graph) == recent
+    recent += await append(graph, Followed(1, 2), Followed(1, 3))
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.housekeeping.tidy()
+
+    assert await logged(graph) == recent[2:]
+    assert old[-1] < await graph.log.trimmed() == recent[1]
+
+
+async def log_before(raw: Redis, age: timedelta, events: int) -> list[int]:
+    """Write follows that are so old to the log, and return their numbers."""
+    first = number_at(datetime.now(UTC) - age)
+    numbers = [first + n for n in range(events)]
+    async with raw.pipeline(transaction=False) as pipeline:
+        for number in numbers:
+            words = zip(("kind", "actor", "subject", "body"), encode(Followed(1, number)), strict=True)
+            pipeline.xadd(keys.LOG, {name: str(word) for name, word in words}, entry_id(number))
+        await pipeline.execute()
+    return numbers
 
 
 async def test_the_text_of_a_deleted_post_stays_until_the_deletion_is_archived(graph: Graph) -> None:

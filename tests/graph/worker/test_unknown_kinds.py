@@ -15,7 +15,7 @@ from graph.log.events import KINDS, Followed, PostPublished, ProfileChanged
 from graph.log.numbers import entry_id
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
 from tests.graph.worker.unprojected import SOON, append, read_and_die
-from tests.support.graph_worlds import PATIENCE, Open, archive_log, background, home, people, reached
+from tests.support.graph_worlds import PATIENCE, Open, archive_log, background, dead_letters, home, people, reached
 
 WORKER_WITHOUT_PROFILES = """
 import asyncio, sys
@@ -84,7 +84,7 @@ async def test_the_worker_of_the_previous_version_leaves_new_kinds_to_that_of_th
 
         [last] = await append(graph, PostPublished(bob, "for the previous version"))
         await reached(graph.log.watermark, last)
-        assert await graph.dead_letters.oldest() == []
+        assert await dead_letters(graph) == []
 
 
 @pytest.mark.usefixtures("outdated")
@@ -112,7 +112,7 @@ async def test_an_unknown_event_and_those_after_it_are_released_without_counting
             await asyncio.wait_for(graph.worker(timedelta(hours=1)).drain(), PATIENCE)
 
     assert await deliveries(graph) == dict.fromkeys(map(entry_id, held), 0)
-    assert await graph.dead_letters.oldest() == []
+    assert await dead_letters(graph) == []
 
 
 async def test_an_unknown_event_that_was_delivered_too_often_is_no_dead_letter(
@@ -130,7 +130,7 @@ async def test_an_unknown_event_that_was_delivered_too_often_is_no_dead_letter(
         outdated.delitem(KINDS, "ProfileChanged")
         with pytest.raises(OutdatedWorker):
             await asyncio.wait_for(graph.worker(timedelta(0)).drain(), PATIENCE)
-    assert await graph.dead_letters.oldest() == []
+    assert await dead_letters(graph) == []
 
     await graph.store.run(*claim, 1)
     await graph.worker(timedelta(0)).drain()

@@ -1,0 +1,67 @@
+"""Events that a failover of the log's shard has lost, although some process had received them.
+
+A primary that is cut off from its replicas accepts events for a moment, which its successor does not have. Other shards
+may hold what was derived from them. The highest number is noted in the store until a repair has corrected that.
+"""
+
+from collections import deque
+
+from graph import keys
+from graph.log.events import PostDeleted
+from graph.log.log import Log
+from graph.log.numbers import entry_id
+from graph.model import MAX_NUMBER
+from graph.store.commands import script
+from graph.store.store import Store
+
+MAX_RECEIVED = 1_000
+
+
+class Losses:
+    """Detects lost events, and notes them in the store."""
+
+    def __init__(self, store: Store, log: Log) -> None:
+        self._store = store
+        self._log = log
+        self._received: deque[int] = deque(maxlen=MAX_RECEIVED)
+
+    def receive(self, number: int) -> None:
+        """Remember an event that this process has received, in place of the one a thousand calls ago."""
+        self._received.append(number)
+
+    async def find(self) -> int:
+        """Return the highest of the remembered events that the log has lost, and note it; 0 if none is lost.
+
+        After a failover. Two round trips, and more if events are missing, which retention or a deletion may have
+        removed.
+        """
+        missing = await self._missing(tuple(self._received))
+        if missing:
+            later = self._log.replay(min(missing), MAX_NUMBER)
+            missing -= {event.body.post async for event in later if isinstance(event.body, PostDeleted)}
+        if not missing:
+            return 0
+        await self.note(max(missing))
+        for number in missing:
+            self._received.remove(number)
+        return max(missing)
+
+    async def _missing(self, numbers: tuple[int, ...]) -> set[int]:
+        """Return the events that the log does not hold, without those that retention has removed."""
+        commands = [("XRANGE", keys.LOG, entry_id(number), entry_id(number)) for number in numbers]
+        entries = await self._store.read(commands) if commands else []
+        missing = {number for number, found in zip(numbers, entries, strict=True) if not found}
+        trimmed = await self._log.trimmed() if missing else 0
+        return {number for number in missing if number > trimmed}
+
+    async def note(self, number: int) -> None:
+        """Note in the store that events up to a number are lost. One round trip."""
+        await self._store.run(*script("note_loss").call([keys.LOST], number))
+
+    async def highest(self) -> int:
+        """Return the number up to which events are lost and nothing was repaired since; 0 for none. One round trip."""
+        return int(await self._store.run("GET", keys.LOST) or 0)
+
+    async def forget(self, number: int) -> None:
+        """Remove the note, unless more was lost meanwhile. One round trip."""
+        await self._store.run(*script("delete_if_equal").call([keys.LOST], number))

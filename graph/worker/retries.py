@@ -1,0 +1,226 @@
+"""Retries of entries that met an outage: each with exponential backoff, while the worker goes on with other entries."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+from graph.errors import StoreUnavailable
+from graph.home.pacing import PACED_CHUNK, Pace, Pacer
+from graph.tasks import end
+from graph.worker.consumer import Consumer, Lease
+
+V = TypeVar("V")
+Run: TypeAlias = Callable[[Pace], Awaitable[None]]
+Acknowledge: TypeAlias = Callable[[Sequence[str]], Awaitable[object]]
+
+FIRST_SECONDS = 0.1
+LONGEST_SECONDS = 10.0
+READ_AGAIN_SECONDS = 1.0
+GROUPS = 8
+"""The groups of entries that a worker retries at the same time."""
+
+logger = logging.getLogger("fanline.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of one entry. `run` may be called again after an outage."""
+
+    entry: str
+    run: Run
+
+
+class Backoff:
+    """Delays before retries: doubled from 0.1 seconds up to `longest`, each shortened by up to a half at random."""
+
+    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+        self._longest = longest
+        self._next = FIRST_SECONDS
+
+    def next(self) -> float:
+        """Return the next delay in seconds."""
+        delay = self._next * random.uniform(0.5, 1)  # noqa: S311 - jitter
+        self._next = min(self._longest, 2 * self._next)
+        return delay
+
+    async def sleep(self) -> None:
+        """Wait for the next delay."""
+        await asyncio.sleep(self.next())
+
+
+class LeasePace(Pace):
+    """The pace of fan-outs under a lease: every delivered chunk is progress."""
+
+    chunk = PACED_CHUNK
+
+    def __init__(self, pacer: Pacer, lease: Lease, *, meets_outage: bool = False) -> None:
+        self._pacer = pacer
+        self._lease = lease
+        self.meets_outage = meets_outage
+
+    async def before(self, viewers: Sequence[int]) -> None:
+        """Wait until the load of the store permits the next chunk."""
+        await self._pacer.wait(viewers)
+
+    def after(self, viewers: Sequence[int]) -> None:
+        """Note the progress."""
+        self._pacer.done(viewers)
+        self._lease.progress()
+
+
+class LimitedPace(Pace):
+    """A pace that does not count its waits against a time limit. For one fan-out."""
+
+    def __init__(self, pace: Pace, limit: asyncio.Timeout) -> None:
+        self._pace = pace
+        self._limit = limit
+        self.chunk = pace.chunk
+        self.meets_outage = pace.meets_outage
+
+    async def before(self, viewers: Sequence[int]) -> None:
+        """Wait until the next chunk may be sent to these viewers."""
+        ends = self._limit.when()
+        if ends is None or self._limit.expired():
+            await self._pace.before(viewers)
+            return
+        loop = asyncio.get_running_loop()
+        left = ends - loop.time()
+        self._limit.reschedule(None)
+        await self._pace.before(viewers)
+        self._limit.reschedule(loop.time() + left)
+
+    def after(self, viewers: Sequence[int]) -> None:
+        """Note the progress."""
+        self._pace.after(viewers)
+
+
+@dataclass(eq=False, slots=True)
+class RetryGroup:
+    """Entries that are retried together. `waiting` are those that the current attempt does not include."""
+
+    waiting: list[Work]
+    lease: Lease | None = None
+    is_open: bool = True
+
+    def __len__(self) -> int:
+        return len(self.lease.entries if self.lease else self.waiting)
+
+    def join(self, works: Sequence[Work]) -> None:
+        """Retry works with the group from its next attempt on."""
+        self.waiting += works
+        if self.lease:
+            self.lease.entries += [work.entry for work in works]
+
+
+class Retries:
+    """The entries of one consumer that met an outage.
+
+    Entries that fail together are retried together, in the background. Beyond `GROUPS` groups, entries join the group
+    that has begun last, so that none waits for its turn. If no entry of a group succeeds for three leases, they are
+    given up: another worker may reach what this one cannot. With `most` entries, the consumer takes no others.
+    """
+
+    def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, most: int) -> None:
+        self._consumer = consumer
+        self._pacer = pacer
+        self._acknowledge = acknowledge
+        self._most = most
+        self._groups: dict[asyncio.Task[None], RetryGroup] = {}
+
+    def __len__(self) -> int:
+        return sum(len(group) for group in self._groups.values())
+
+    async def room(self) -> None:
+        """Wait until the consumer may take further entries."""
+        while self.is_full:  # noqa: ASYNC110 - seldom
+            await asyncio.sleep(FIRST_SECONDS)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the consumer shall not take further entries."""
+        return len(self) >= self._most
+
+    async def add(self, works: Sequence[Work]) -> None:
+        """Retry these entries in the background, and do not count their delivery. Two round trips if there are any."""
+        if not works:
+            return
+        held = await retry_outages(partial(self._consumer.uncount, [work.entry for work in works]))
+        works = [work for work in works if work.entry in held]
+        open_groups = [group for group in self._groups.values() if group.is_open]
+        if len(open_groups) >= GROUPS:
+            open_groups[-1].join(works)
+        elif works:
+            group = RetryGroup(list(works))
+            task = asyncio.create_task(self._retry(group))
+            self._groups[task] = group
+            task.add_done_callback(self._finish)
+
+    def _finish(self, task: "asyncio.Task[None]") -> None:
+        del self._groups[task]
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("Retrying entries failed; their leases will expire", exc_info=error)
+
+    async def _retry(self, group: RetryGroup) -> None:
+        backoff = Backoff()
+        async with self._consumer.lease([work.entry for work in group.waiting], is_counted=False) as lease:
+            group.lease, pace = lease, LeasePace(self._pacer, lease, meets_outage=True)
+            while group.waiting:
+                await backoff.sleep()
+                tried, group.waiting = group.waiting, []
+                done, again = await run_each(tried, pace)
+                group.waiting = again + group.waiting
+                lease.entries = [work.entry for work in group.waiting]
+                if done:
+                    lease.progress()
+                    await self._acknowledge(done)
+                if lease.is_stale:
+                    break
+            group.is_open = False
+            if group.waiting:
+                logger.warning("%d entries are left to other workers: the store does not answer", len(group.waiting))
+                await retry_outages(partial(self._consumer.give_up, lease.entries))
+
+    async def close(self) -> None:
+        """Stop, and release the entries."""
+        await end(list(self._groups))
+
+
+async def run_each(works: Sequence[Work], pace: Pace, seconds: float | None = None) -> tuple[list[str], list[Work]]:
+    """Do works at the same time. Return the entries that are done, and the works that met an outage.
+
+    What takes longer than `seconds` is cancelled and counts as an outage. Other failures are logged; their entries are
+    neither done nor retried, and the failed delivery counts.
+    """
+    outcomes = await asyncio.gather(*(run_one(work, pace, seconds) for work in works), return_exceptions=True)
+    done, interrupted = [], []
+    for work, outcome in zip(works, outcomes, strict=True):
+        if outcome is None:
+            done.append(work.entry)
+        elif isinstance(outcome, StoreUnavailable | TimeoutError):
+            interrupted.append(work)
+        elif isinstance(outcome, Exception):
+            logger.error("Entry %s failed", work.entry, exc_info=outcome)
+        else:
+            raise outcome
+    return done, interrupted
+
+
+async def run_one(work: Work, pace: Pace, seconds: float | None) -> None:
+    """Do a work within a time limit, waits for the pace excepted. Raises TimeoutError."""
+    async with asyncio.timeout(seconds) as limit:
+        await work.run(LimitedPace(pace, limit))
+
+
+async def retry_outages(work: Callable[[], Awaitable[V]]) -> V:
+    """Return the result of `work`, repeating it while the store is unavailable."""
+    backoff = Backoff(READ_AGAIN_SECONDS)
+    while True:
+        try:
+            return await work()
+        except StoreUnavailable as outage:
+            logger.warning("The store is unavailable; the worker will retry: %s", outage.reason)
+            await backoff.sleep()
