@@ -1,15 +1,16 @@
 """Posts: publishing, deletion and look-ups."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from graph import keys
-from graph.archive.rows import Found
+from graph.archive.rows import POST, REDACTED, Found
 from graph.binding import Binding
 from graph.commit import Commit
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ArchiveUnavailable, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import PostDeleted, PostPublished
-from graph.log.log import NONCE_SECONDS, IdempotencyKey, Log
+from graph.log.log import IdempotencyKey, Log
 from graph.model import Location, Post
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts
 from graph.store.store import Store
@@ -84,7 +85,7 @@ class Posts:
         latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
         body = PostPublished(author, text, platform, latitude, longitude)
         [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
-        if key is not None and (await self.get_many(None, [event.number]))[0] is None:
+        if key is not None and await self._is_deleted(event.number):
             raise Rejected.because(
                 ProblemCode.NOT_FOUND,
                 "The post with this idempotency key was deleted. Use a new key.",
@@ -92,27 +93,52 @@ class Posts:
             )
         return published_post(event.number, body)
 
-    async def delete(self, viewer: int, post: int) -> None:
-        """Permanently delete one of the viewer's posts. Repeating it succeeds while the log holds the deletion.
+    async def _is_deleted(self, post: int) -> bool:
+        """Return True if a committed post was deleted, as far as the store and the archive can tell now."""
+        with suppress(StoreUnavailable, ArchiveUnavailable):
+            _, deleted = await self.hydrate(None, [post], {})
+            return bool(deleted)
+        return False
 
-        Concurrent deletions of a post append one event only: a second digest would let subscribers test guesses about
-        the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED). Four round trips; for an archived post one more and
-        a query.
+    async def delete(self, viewer: int, post: int) -> None:
+        """Permanently delete one of the viewer's posts. Deleting it again succeeds and appends nothing.
+
+        Repeated and concurrent deletions of a post append one event only: a second digest would let subscribers test
+        guesses about the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED) and ArchiveUnavailable. Four round
+        trips; for an archived post one more and a query, for one that is not projected yet two and a query. For a
+        deleted post two round trips, and a query if the log no longer holds the deletion.
         """
         [row] = await self._store.read([read_post(post)])
         deletion = row[POST_COLUMNS.index("deleted")]
-        if deletion is not None:
-            event = await self._log.get(int(deletion))
-            if event is None or not isinstance(event.body, PostDeleted) or event.body.author != viewer:
+        found = None
+        if deletion is None:
+            found = as_post(post, row) or (await self.get_many(None, [post]))[0] or await self._unprojected(post)
+        if found is None:
+            if await self._author_of_deleted(post, deletion) != viewer:
                 raise not_found()
             return
-        found = as_post(post, row) or (await self.get_many(None, [post]))[0]
-        if found is None:
-            raise not_found()
         if found.author != viewer:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
-        idempotency_key = IdempotencyKey("-", f"deletion:{post}", NONCE_SECONDS)
+        idempotency_key = IdempotencyKey("-", f"deletion:{post}")
         await self._commit([PostDeleted(viewer, post, digest_of(found.text))], idempotency_key)
+
+    async def _unprojected(self, post: int) -> Post | None:
+        """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""
+        event = await self._log.get(post)
+        return published_post(post, event.body) if event and isinstance(event.body, PostPublished) else None
+
+    async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
+        """Return the author of a deleted post, None if no such post is known.
+
+        `deletion` is the number in the post's tombstone, None if the tombstone was dropped. The archive may show a post
+        that has a tombstone: a failover has lost its deletion, which the scan will append again.
+        """
+        event = await self._log.get(int(deletion)) if deletion is not None else None
+        if event is not None and isinstance(event.body, PostDeleted):
+            return event.body.author
+        kinds = (REDACTED,) if deletion is None else (REDACTED, POST)
+        rows = await (await self._binding.archive()).range(post - 1, post, 1)
+        return next((row.actor for row in rows if row.kind in kinds), None)
 
 
 def not_found() -> Rejected:

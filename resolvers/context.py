@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from executor.batches import Batches
-from executor.futures import derive
 from graph import Graph
 from graph.model import Session
 from resolvers.errors import Unauthenticated
@@ -55,8 +54,7 @@ class LocalClient:
 class Context:
     """The context of one request. A subscription has one, which `forget` clears before each event.
 
-    `issue_token` returns the access token of a session. `watermark` is the projection watermark, if the server already
-    reads it with the session check, which saves a round trip. `resume_after` is the cursor from a reconnecting client's
+    `issue_token` returns the access token of a session. `resume_after` is the cursor from a reconnecting client's
     `Last-Event-ID`; it takes precedence over the `after` argument of a subscription. `read_rate_limit` reads the
     client's rate limit, and is None if there are no rate limits. `users_created` counts successful sign-ups. Requires a
     running event loop.
@@ -67,7 +65,6 @@ class Context:
         graph: Graph,
         viewer: Viewer | None,
         issue_token: Callable[[Session], str],
-        watermark: "asyncio.Future[int] | None" = None,
         *,
         client: "Client | None" = None,
         resume_after: str | None = None,
@@ -80,9 +77,9 @@ class Context:
         self.resume_after = resume_after
         self.read_rate_limit = read_rate_limit
         self.users_created = 0
-        self._watermark = watermark
         self.loaders = Loaders(graph, self.viewer_id)
         self.batches = Batches()
+        self._watermark: int | None = None
 
     @property
     def viewer_id(self) -> int | None:
@@ -108,21 +105,21 @@ class Context:
         """Start a coroutine as a task."""
         return self.graph.store.running_loop().create_task(work)
 
-    def watermark(self) -> Awaitable[int]:
-        """Return a projection watermark that is older than every page of this request.
+    async def watermark(self) -> int:
+        """Return a watermark from before any page of `loaders` was read, from the memory of the process.
 
-        Call this method before requesting a page. If the store does not answer in order, await the watermark first. It
-        is read once: one round trip, or none if the server has already started to read it.
+        A page is loaded once: with a newer watermark, a stream would skip the posts that the page lacks.
         """
+        watermark = await self.graph.log.recent_watermark()
         if self._watermark is None:
-            self._watermark = self.graph.log.watermark()
-        return derive(self._watermark, int)
+            self._watermark = watermark
+        return self._watermark
 
     def forget(self) -> None:
         """Drop all loaded values: after a write, and before each event of a subscription."""
-        self._watermark = None
         self.loaders = Loaders(self.graph, self.viewer_id)
         self.batches = Batches()
+        self._watermark = None
 
 
 def _nothing() -> None:

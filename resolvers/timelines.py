@@ -39,18 +39,16 @@ def posts(
 ) -> Awaitable[list[PostPage | Exception]]:
     """Return a page of each timeline, newest first, with the posts.
 
-    Two round trips for cached home timelines and for users' own. A cluster takes one more for the watermark, unless the
-    server has already started to read it. Raises BadPaging. If the archive is down, only the pages that need it fail.
+    Two round trips for cached home timelines and for users' own. Raises BadPaging. If the archive is down, only the
+    pages that need it fail.
     """
     window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
     return context.start(timeline_pages(timelines, context, window))
 
 
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
-    """Read the watermark, then a page of each timeline."""
-    watermark = context.watermark()
-    if not context.graph.store.in_order:
-        await watermark
+    """Return a page of each timeline, with a watermark from before the pages are read."""
+    watermark = await context.watermark()
     loaders = {TimelineKind.HOME: context.loaders.home_timelines, TimelineKind.USER: context.loaders.user_timelines}
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
@@ -58,5 +56,5 @@ async def timeline_pages(timelines: Sequence[Timeline], context: Context, window
     ]
     loaded = [await lookups[0]] if len(lookups) == 1 else await asyncio.gather(*lookups)
     by_kind: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, loaded), strict=True))
-    mark, pages = await watermark, [next(by_kind[timeline.kind]) for timeline in timelines]
-    return [page if isinstance(page, Exception) else PostPage(page, mark) for page in pages]
+    pages = [next(by_kind[timeline.kind]) for timeline in timelines]
+    return [page if isinstance(page, Exception) else PostPage(page, watermark) for page in pages]

@@ -24,10 +24,10 @@ class Buffer(Generic[C]):
     """The updates that wait for one subscription, at most `MAX_BYTES` including those taken last.
 
     An update that does not fit cuts the subscription off: the buffer is emptied and takes nothing until `reset`.
-    `cut_off` is the reason. `waiting_since` is the event loop's time at which the oldest waiting update was added.
+    `cut_off` is the reason. `checked_at` is an event-loop time not after the check of any waiting update for deletion.
     """
 
-    __slots__ = ("_error", "_size", "_taken_at", "_taken_size", "_updates", "_waiter", "cut_off", "waiting_since")
+    __slots__ = ("_error", "_size", "_taken_at", "_taken_size", "_updates", "_waiter", "checked_at", "cut_off")
 
     def __init__(self) -> None:
         self._waiter: asyncio.Future[None] | None = None
@@ -40,17 +40,19 @@ class Buffer(Generic[C]):
         self._updates: list[C] = []
         self._size = self._taken_size = 0
         self.cut_off: GapReason | None = None
-        self.waiting_since = 0.0
+        self.checked_at = 0.0
 
-    def add(self, update: C, size: int, now: float) -> bool:
-        """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off."""
+    def add(self, update: C, size: int, checked_at: float) -> bool:
+        """Add an update of `size` bytes. Return False if it did not fit and the subscription is now cut off.
+
+        `checked_at` is when it was found that the update's post is not deleted, -inf if that was not checked.
+        """
         if self.cut_off is not None:
             return True
         if self._taken_size + self._size + size > MAX_BYTES:
             self.cut(GapReason.SLOW_CONSUMER)
             return False
-        if not self._updates:
-            self.waiting_since = now
+        self.checked_at = min(self.checked_at, checked_at) if self._updates else checked_at
         self._updates.append(update)
         self._size += size
         self._wake()

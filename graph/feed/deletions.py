@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
+from graph.errors import StoreUnavailable
 from graph.feed.buffer import C
 from graph.feed.updates import PostAdded, PostPublished
 from graph.log.events import Event
@@ -11,6 +12,7 @@ from graph.log.events import PostPublished as PostPublishedEvent
 from graph.posts import Posts
 
 RECHECK_SECONDS = 1.0
+RETRY_SECONDS = 0.5
 
 
 async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
@@ -18,18 +20,26 @@ async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
     return await _deleted(posts, [event.number for event in events if isinstance(event.body, PostPublishedEvent)])
 
 
-async def withhold_deleted(posts: Posts, updates: Sequence[C], checked_at: float) -> AsyncGenerator[C]:
+async def withhold_deleted(
+    posts: Posts, updates: Sequence[C], checked_at: float, raise_error: Callable[[], None]
+) -> AsyncGenerator[C]:
     """Yield updates one by one, omitting posts that are deleted before they are sent.
 
     `checked_at` is the event loop's time of the last check. The remaining updates are checked again, in one round trip,
-    when more than `RECHECK_SECONDS` have passed because the client was slow.
+    when more than `RECHECK_SECONDS` have passed because the client was slow. While the store does not answer, they
+    wait; `raise_error` raises the error of a subscription that ends meanwhile.
     """
     clock = asyncio.get_running_loop().time
     waiting = deque(updates)
     del updates
     while waiting:
         if clock() - checked_at > RECHECK_SECONDS:
-            deleted = await _deleted(posts, [post for update in waiting if (post := _post_of(update)) is not None])
+            try:
+                deleted = await _deleted(posts, [post for update in waiting if (post := _post_of(update)) is not None])
+            except StoreUnavailable:
+                raise_error()
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
             waiting = deque(update for update in waiting if _post_of(update) not in deleted)
             checked_at = clock()
         if waiting:

@@ -5,10 +5,12 @@ concerns, which it finds through two indexes; `graph.feed.subscription` describe
 """
 
 import asyncio
+import logging
+import math
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from graph.errors import NotPermitted
+from graph.errors import NotPermitted, StoreUnavailable
 from graph.feed.buffer import Buffer, C, size_of
 from graph.feed.deletions import deleted_posts
 from graph.feed.filter_source import FilterSource, stream_update
@@ -21,7 +23,7 @@ from graph.feed.subscription import Shared, Subscription
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import GapReason, HomeUpdate, StreamChange, StreamUpdate
 from graph.follows import Follows
-from graph.log.events import Event
+from graph.log.events import Event, PostPublished
 from graph.log.log import Log
 from graph.model import Permission
 from graph.posts import Posts
@@ -33,6 +35,9 @@ from graph.users import Users
 CHECKPOINT_SECONDS = 15.0
 THROTTLE_SECONDS = 1.0  # the reader waits at most so long for subscriptions, for each batch of events
 THROTTLE_STEP_SECONDS = 0.02
+LOOK_UP_SECONDS = 1.0  # the reader waits at most so long for the look-up of deleted posts
+
+logger = logging.getLogger("fanline.feed")
 
 
 class Feed:
@@ -64,6 +69,7 @@ class Feed:
         self._homes = HomeIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
         self._turns = Turns()
+        self._checked: set[int] = set()
         self._deleted: set[int] = set()
         self._congested: set[Buffer[Any]] = set()
         self.cut_off = 0
@@ -73,7 +79,7 @@ class Feed:
 
         With `after`, the stream starts with the changes after that number; a Gap reports those that the log no longer
         holds. A client that applies every update has the current home timeline. Raises SessionOver if the session has
-        ended or ends. Joining costs about five round trips.
+        ended or ends. Joining costs two round trips, however far the workers are behind.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
         source = HomeSource(viewer, self._follows, self._projections, self._homes)
@@ -125,8 +131,21 @@ class Feed:
         await self._session_watch.close()
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Look up which of the published posts have been deleted. One round trip if there are live subscriptions."""
-        self._deleted = await deleted_posts(self._posts, events) if self._live else set()
+        """Look up which of the published posts that concern a subscription are deleted. At most one round trip.
+
+        If a shard does not answer soon, each subscription checks its posts and waits for the shard; others go on.
+        """
+        published = [event for event in events if isinstance(event.body, PostPublished) and self._concerns_any(event)]
+        self._checked, self._deleted = set(), set()
+        try:
+            async with asyncio.timeout(LOOK_UP_SECONDS):
+                self._deleted = await deleted_posts(self._posts, published)
+            self._checked = {event.number for event in published}
+        except (StoreUnavailable, TimeoutError) as outage:
+            logger.warning("The live feed cannot look up deleted posts: %s", getattr(outage, "reason", "no answer"))
+
+    def _concerns_any(self, event: Event) -> bool:
+        return self._homes.has_receivers(event) or self._filters.matches_any(event)
 
     def receive(self, event: Event) -> int:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
@@ -134,16 +153,19 @@ class Feed:
         homes, filtered = self._homes.receivers(event), self._filters.matching(event)
         if not (homes or filtered) or event.number in self._deleted:
             return 0
+        # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
+        is_checked = event.number in self._checked or not isinstance(event.body, PostPublished)
         if homes and (change := home_update(event)):
-            self._add(change, homes)
+            self._add(change, homes, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):
-            self._add(streamed, filtered)
+            self._add(streamed, filtered, is_checked=is_checked)
         return len(homes) + len(filtered)
 
-    def _add(self, update: C, buffers: Iterable[Buffer[C]]) -> None:
+    def _add(self, update: C, buffers: Iterable[Buffer[C]], *, is_checked: bool) -> None:
         now, size = asyncio.get_running_loop().time(), size_of(update)
+        checked_at = now if is_checked else -math.inf
         for buffer in buffers:
-            self.cut_off += not buffer.add(update, size, now)
+            self.cut_off += not buffer.add(update, size, checked_at)
             if buffer.is_congested(now):
                 self._congested.add(buffer)
 

@@ -39,7 +39,7 @@ class FilterSource(Source[StreamChange]):
 
     def __init__(self, viewer: int | None, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:
         self.reads_posts = filter_.reads_posts
-        self._viewer = viewer
+        self.viewer = viewer
         self._filter = filter_
         self._index = index
 

@@ -80,6 +80,10 @@ class HomeIndex:
         audience = self._audiences.get(viewer)
         return audience is not None and audience in self._by_author[author]
 
+    def has_receivers(self, publication: Event) -> bool:
+        """Return True if the publication of a post concerns a stream now."""
+        return isinstance(publication.body, PostPublished) and publication.body.author in self._by_author
+
     def receivers(self, event: Event) -> list[Buffer[HomeChange]]:
         """Return the buffers of the streams that an event concerns, and apply follows and unfollows to the index."""
         match event.body:
@@ -107,9 +111,10 @@ class HomeSource(Source[HomeChange]):
     """
 
     has_state: ClassVar[bool] = True
+    viewer: int
 
     def __init__(self, viewer: int, follows: Follows, projections: Projections, index: HomeIndex) -> None:
-        self._viewer = viewer
+        self.viewer = viewer
         self._follows = follows
         self._projections = projections
         self._index = index
@@ -118,7 +123,7 @@ class HomeSource(Source[HomeChange]):
 
     async def load(self) -> None:
         """Load the users that the viewer follows. One round trip."""
-        self._followed = {*await self._follows.followed_by(self._viewer)}
+        self._followed = {*await self._follows.followed_by(self.viewer)}
         self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -129,9 +134,9 @@ class HomeSource(Source[HomeChange]):
         """
         for event in events:
             match event.body:
-                case Followed(follower, followee) if follower == self._viewer:
+                case Followed(follower, followee) if follower == self.viewer:
                     self._followed.add(followee)
-                case Unfollowed(follower, followee) if follower == self._viewer:
+                case Unfollowed(follower, followee) if follower == self.viewer:
                     self._followed.discard(followee)
                 case _:
                     pass
@@ -156,7 +161,7 @@ class HomeSource(Source[HomeChange]):
                     for event in events
                     if event.number <= update.number and (self._concerns(event) or _is_by(update.user, event))
                 ]
-                await self._projections.catch_up(self._viewer, sent)
+                await self._projections.catch_up(self.viewer, sent)
 
     def select(self, events: Sequence[Event]) -> list[Event]:
         """Return the events that concern the viewer's home timeline."""
@@ -175,21 +180,21 @@ class HomeSource(Source[HomeChange]):
     def _concerns(self, event: Event) -> bool:
         match event.body:
             case PostPublished(author) | PostDeleted(author):
-                followed = author == self._viewer or author in self._followed
-                return followed or self._index.shows(self._viewer, author)
+                followed = author == self.viewer or author in self._followed
+                return followed or self._index.shows(self.viewer, author)
             case Followed(follower) | Unfollowed(follower):
-                return follower == self._viewer
+                return follower == self.viewer
             case _:
                 return False
 
     def register(self, buffer: Buffer[HomeChange]) -> None:
         """Add the buffer to the index of home streams."""
-        self._index.add(self._viewer, self._followed, buffer)
+        self._index.add(self.viewer, self._followed, buffer)
         self._followed = set()
 
     def unregister(self, buffer: Buffer[HomeChange]) -> None:
         """Remove the buffer from the index of home streams."""
-        self._index.remove(self._viewer, buffer)
+        self._index.remove(self.viewer, buffer)
 
 
 def _is_by(author: int, event: Event) -> bool:

@@ -4,8 +4,9 @@ Each filter is in exactly one index: by its users, its keywords or both, otherwi
 and sample. An event looks up its own traits in each index. Only the filters found there are evaluated further.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Generic, TypeVar
 
 from graph.feed.filters import EventFilter, Traits
@@ -59,13 +60,19 @@ class FilterIndex(Generic[S]):
         traits = Traits.of(event)
         if traits is None:
             return ()
-        candidates = {
-            *self._users.candidates(traits),
-            *self._keywords.candidates(traits),
-            *self._boxes.candidates(traits),
-            *self._firehoses.candidates(traits),
-        }
+        candidates = set(self._candidates(traits))
         return set().union(*[c.subscribers for c in candidates if c.rest is None or c.rest.matches_traits(traits)])
+
+    def matches_any(self, event: Event) -> bool:
+        """Return True if an event matches a filter. Stops at the first."""
+        if not self._filters or (traits := Traits.of(event)) is None:
+            return False
+        return any(c.rest is None or c.rest.matches_traits(traits) for c in self._candidates(traits))
+
+    def _candidates(self, traits: Traits) -> Iterator[IndexedFilter[S]]:
+        """Yield the filters to evaluate, those that need the terms of a post last. There may be duplicates."""
+        indexes = (self._users, self._boxes, self._firehoses, self._keywords)
+        return chain.from_iterable(index.candidates(traits) for index in indexes)
 
     def _indexed(self, filter_: EventFilter) -> IndexedFilter[S]:
         rest = replace(filter_, users=None, keywords=None, firehose=False)

@@ -11,9 +11,12 @@ from typing import Protocol
 
 from graph import keys
 from graph.errors import StoreUnavailable
-from graph.log.events import Event, decode_entry
+from graph.feed.unprojected import Unprojected, concerns_joins
+from graph.log.events import Event, PostDeleted, decode_entry
 from graph.log.log import Log
+from graph.log.losses import Losses
 from graph.log.numbers import entry_id, number_of
+from graph.model import MAX_NUMBER
 from graph.store.store import BLOCK_SECONDS, Store
 from graph.tasks import end, to_the_end
 
@@ -77,18 +80,24 @@ class Recent:
 class LogReader:
     """Reads the log on a connection of its own and passes every event to the listener, in log order.
 
-    `head` is the number of the last event that the listener has received.
+    `head` is the number of the last event that the listener has received. `unprojected` holds the follows and log-outs
+    up to the head that may not be projected; it is empty until the head is known. `lost` has a pair of numbers for each
+    failover that lost events which were passed on: they were after the first, up to the second.
     """
 
     def __init__(self, store: Store, log: Log, listener: Listener) -> None:
         self._store = store
         self._log = log
         self._listener = listener
+        self._losses = Losses(store, log)
         self._recent: Recent | None = None
         self._positioning = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
+        self._last_read = 0  # the number of an entry, or 0
         self.head = 0
+        self.lost: tuple[tuple[int, int], ...] = ()
+        self.unprojected = Unprojected(0)
 
     def start(self) -> None:
         """Start reading, unless the reader is already running."""
@@ -96,7 +105,10 @@ class LogReader:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def ready(self) -> None:
-        """Start reading and wait until the head is known. Four round trips the first time. Raises StoreUnavailable."""
+        """Start reading and wait until the head is known. Raises StoreUnavailable.
+
+        The first time takes four round trips, and one per 500 events that are not projected.
+        """
         self.start()
         if self._recent is None:
             await self._position()
@@ -140,7 +152,7 @@ class LogReader:
             await end([self._task])
 
     async def _position(self) -> None:
-        """Set the head to the end of the log and load the newest events.
+        """Set the head to the end of the log, and load the newest events and those that may not be projected.
 
         The log may hold events before those that a failover has lost: then they are not all in memory.
         """
@@ -148,74 +160,101 @@ class LogReader:
             if self._recent is None:
                 head = await self._log.last()
                 events = await self._log.newest(head, MAX_RECENT)
-                since = max(await self._log.trimmed(), events[0].number - 1 if events else head)
+                since = events[0].number - 1 if events else head
+                unprojected, trimmed = await self._load_unprojected(since, events)
                 self.head = max(head, self.head)
-                self._recent = Recent(since, events)
+                self._last_read = events[-1].number if events else 0
+                self._recent = Recent(max(since, trimmed), events)
+                self.unprojected = unprojected
+
+    async def _load_unprojected(self, upto: int, newest: Sequence[Event]) -> tuple[Unprojected, int]:
+        """Return the events that may not be projected, and the trimmed number. The events after `upto` are known.
+
+        What retention removes meanwhile is projected, and its earlier events must not be applied without it.
+        """
+        watermark = await self._log.watermark()
+        events = [event async for event in self._log.replay(watermark, upto) if concerns_joins(event)]
+        trimmed = await self._log.trimmed()
+        unprojected = Unprojected(max(watermark, trimmed))
+        for event in [*events, *newest]:
+            if event.number > unprojected.since:
+                unprojected.add(event)
+        return unprojected, trimmed
 
     async def _run(self) -> None:
         reader = self._store.reader()
-        check_head = False
         try:
             while True:
                 try:
                     await self.ready()
-                    if check_head:
-                        await self._check_head()
-                    check_head = not await self._read_on(reader)
+                    await self._read_on(reader)
                     continue
                 except StoreUnavailable as outage:
                     logger.warning("The live feed cannot read the log and retries: %s", outage.reason)
                 except Exception:
                     logger.exception("The live feed cannot read the log and retries")
-                check_head = True
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             await to_the_end(reader.close())
 
-    async def _check_head(self) -> None:
-        """Move the head back if a failover has lost events that were passed on already."""
-        last = await self._log.last()
-        if last < self.head:
-            logger.warning(
-                "The log ends at %d, but events up to %d were streamed: a failover lost events", last, self.head
-            )
-            self.head = last
-            self._recent = Recent(last)
-            self._listener.lose_events()
+    async def _read_on(self, reader: Store) -> None:
+        """Read the next events and pass them on. Two round trips.
 
-    async def _read_on(self, reader: Store) -> bool:
-        """Read the next events and pass them on. Return False if there were none."""
-        reply = await reader.run(
-            "XREAD",
-            "COUNT",
-            READ_BATCH,
-            "BLOCK",
-            int(BLOCK_SECONDS * 1000),
-            "STREAMS",
-            keys.LOG,
-            entry_id(self.head),
-        )
+        The same server then tells whether it still holds the entry that was read last. If not, a failover lost events,
+        unless retention or a deletion has removed the entry.
+        """
+        read = ("XREAD", "COUNT", READ_BATCH, "BLOCK", int(BLOCK_SECONDS * 1000), "STREAMS", keys.LOG)
+        last = entry_id(self._last_read)
+        reply, held = await reader.send([(*read, entry_id(self.head)), ("XRANGE", keys.LOG, last, last)])
         entries = reply[keys.LOG] if reply else []
         events = [event for event in map(decode_entry, entries) if event is not None]
         trimmed, _ = await asyncio.gather(self._log.trimmed(), self._listener.prepare(events))
+        watermark = self._log.known_watermark
         if trimmed > self.head:
             self.head = number_of(entries[0][0]) - 1 if entries else trimmed
             self._recent = Recent(self.head)
+            self.unprojected = Unprojected(self.head)
             self._listener.lose_events()
+        elif not held and self._last_read > trimmed and not await self._is_scrubbed(self._last_read):
+            await self._step_back(trimmed)
+            return
         for start in range(0, len(events), DISPATCH_BATCH):
             if sum(map(self._pass_on, events[start : start + DISPATCH_BATCH])):
                 await self._listener.throttle()
         if entries:
-            self.head = number_of(entries[-1][0])
+            self.head = self._last_read = number_of(entries[-1][0])
+        self.unprojected.note_watermark(watermark, self.head)
         self._log.seen = max(self._log.seen, self.head)
         if entries:
             self._progress.set()
             self._progress = asyncio.Event()
-        return bool(entries)
+
+    async def _is_scrubbed(self, post: int) -> bool:
+        """Return True if a later event deletes the post: its publication is then removed from the log.
+
+        One round trip per 500 events.
+        """
+        later = self._log.replay(post, MAX_NUMBER)
+        return post in {event.body.post async for event in later if isinstance(event.body, PostDeleted)}
+
+    async def _step_back(self, trimmed: int) -> None:
+        """Move the head back to the last event that the log still holds, after a failover lost those after it."""
+        kept = await self._log.newest(self.head, 1)
+        last = kept[0].number if kept else trimmed
+        unprojected, _ = await self._load_unprojected(last, ())
+        await self._losses.note(self.head)
+        logger.warning("A failover lost events after %d, but events up to %d were streamed", last, self.head)
+        self.lost = (*self.lost, (last, self.head))
+        self.head = last
+        self._last_read = kept[0].number if kept else 0
+        self._recent = Recent(last)
+        self.unprojected = unprojected
+        self._listener.lose_events()
 
     def _pass_on(self, event: Event) -> int:
         """Move the head and call the listener in one step, so that a subscription either replays or receives it."""
         if self._recent is not None:
             self._recent.add(event)
+        self.unprojected.add(event)
         self.head = event.number
         return self._listener.receive(event)

@@ -21,6 +21,9 @@ class Source(ABC, Generic[C]):
     has_state: ClassVar[bool] = False
     """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
 
+    viewer: int | None = None
+    """Whose view this is, None if anonymous."""
+
     reads_posts: bool = False
     """Whether the selection depends on the content of posts: on their words or their location."""
 
@@ -29,7 +32,7 @@ class Source(ABC, Generic[C]):
         return
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events to the state that may not have been projected when it was loaded."""
+        """Apply events of the viewer that may not have been projected when the state was loaded."""
         return
 
     def join(self, head: int) -> None:

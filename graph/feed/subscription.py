@@ -23,12 +23,13 @@ from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
 from graph.feed.turns import Turn
-from graph.feed.updates import Checkpoint, Gap, GapReason
+from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostRemoved
 from graph.log.events import Event, SessionsEnded
 from graph.log.log import Log
 from graph.model import Permission
 from graph.posts import Posts
 
+REMEMBERED_DELETIONS = 50  # of each subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
 REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
 PROGRESS_SECONDS = 1.0  # a replay waits so long for a lagging reader before it looks at the log again
@@ -50,10 +51,12 @@ class Subscription(Generic[C]):
     """A subscription to a source, which resumes after the number `after`; None starts at the end of the log.
 
     The subscription ends when one of its claims ends. Claims are watched, and then checked once, on joining.
-    `_position` is the number up to which all updates have been sent.
+    `_position` is the number up to which all updates have been sent, `_deleted` the posts whose deletion was sent last:
+    the scan appends the deletion of a post again if a failover has lost the first. `_lost` is the `reader.lost` that
+    was taken into account.
     """
 
-    __slots__ = ("_after", "_buffer", "_claims", "_position", "_shared", "_source", "_turn")
+    __slots__ = ("_after", "_buffer", "_claims", "_deleted", "_lost", "_position", "_shared", "_source", "_turn")
 
     def __init__(
         self, shared: Shared, source: Source[C], after: int | None, claims: Sequence[Claim], turn: Turn
@@ -65,6 +68,8 @@ class Subscription(Generic[C]):
         self._turn = turn
         self._buffer: Buffer[C] = Buffer()
         self._position = 0
+        self._deleted: tuple[int, ...] = ()
+        self._lost: tuple[tuple[int, int], ...] = ()
 
     async def updates(self) -> AsyncGenerator[C | Checkpoint | Gap]:
         """Yield the updates. Raises SessionOver, NotPermitted and StoreUnavailable."""
@@ -114,26 +119,32 @@ class Subscription(Generic[C]):
         return joined
 
     async def _load(self) -> None:
-        """Load the projected state, and apply the events after the watermark, which may not be projected."""
-        watermark = await self._shared.log.watermark()
-        await self._source.load()
-        async with aclosing(self._shared.reader.replay(watermark)) as parts:
-            async for part in parts:
-                if part.lost:
-                    await self._source.load()
-                self._source.apply(part.events)
-                for event in part.events:
-                    if isinstance(event.body, SessionsEnded):
-                        self._shared.session_watch.apply(event)
+        """Load the projected state, and apply the viewer's events up to the head that may not be projected.
+
+        Load again if the reader has forgotten an event that was not projected when the load began.
+        """
+        reader, source = self._shared.reader, self._source
+        while True:
+            projected = reader.unprojected.watermark
+            await source.load()
+            if reader.unprojected.since <= projected:
+                break
+        if source.viewer is not None:
+            events = reader.unprojected.of(source.viewer)
+            source.apply(events)
+            for event in events:
+                if isinstance(event.body, SessionsEnded):
+                    self._shared.session_watch.apply(event)
 
     async def _replay(self, joined: int, past: int) -> AsyncGenerator[C | Gap]:
         """Yield the updates of events that are in the log already, until the position is the reader's head.
 
-        `past` is the end of the log when the subscription began. If the reader is behind `past`, wait for it: live
-        events are matched by the content of posts, and past deletions must not be.
+        Return early if a failover loses events: `_go_live` then cuts the subscription off. `past` is the end of the log
+        when the subscription began. If the reader is behind `past`, wait for it: live events are matched by the content
+        of posts, and past deletions must not be.
         """
         log, reader = self._shared.log, self._shared.reader
-        if self._position > joined and self._position > (last := await log.last()):
+        if self._position > (last := await self._last_kept(joined)):
             self._position = min(last, await log.watermark())
             yield Gap(self._position, _now(), GapReason.RETENTION)
         reached = min(self._position, joined)
@@ -141,6 +152,8 @@ class Subscription(Generic[C]):
             while True:
                 async with aclosing(reader.replay(reached, REPLAY_BATCH)) as parts:
                     async for part in parts:
+                        if reader.lost != self._lost:
+                            return
                         if part.lost:
                             await self._source.load()
                         if part.lost and part.upto > self._position:
@@ -160,6 +173,18 @@ class Subscription(Generic[C]):
         finally:
             self._turn.end()
 
+    async def _last_kept(self, joined: int) -> int:
+        """Return the position, or the last number before it up to which failovers have lost nothing."""
+        unknown = self._shared.reader.lost[len(self._lost) :]
+        self._lost += unknown
+        kept = self._position
+        for after, upto in unknown:
+            if after < kept <= upto:
+                kept = after
+        if kept < self._position or kept <= joined:
+            return kept
+        return min(kept, await self._shared.log.last())
+
     async def _replay_events(self, events: Sequence[Event]) -> AsyncGenerator[C]:
         """Yield the updates of replayed events. One round trip if posts are selected.
 
@@ -173,9 +198,11 @@ class Subscription(Generic[C]):
         remaining = [event for event in selected if event.number not in deleted]
         for start in range(0, len(remaining), REPLAY_STEP):
             updates = self._source.updates_of(remaining[start : start + REPLAY_STEP])
-            async with aclosing(withhold_deleted(self._shared.posts, updates, checked_at)) as visible:
+            withheld = withhold_deleted(self._shared.posts, updates, checked_at, self._buffer.raise_error)
+            async with aclosing(withheld) as visible:
                 async for update in visible:
-                    yield await self._next(update)
+                    if not self._is_repeated(update):
+                        yield await self._next(update)
                     await self._turn.step()
             await self._turn.step()
 
@@ -185,6 +212,8 @@ class Subscription(Generic[C]):
         clock = asyncio.get_running_loop().time
         self._source.register(buffer)
         shared.live.add(buffer)
+        if shared.reader.lost != self._lost:
+            buffer.cut(GapReason.RETENTION)
         try:
             checkpoint_at = clock() + shared.checkpoint_seconds
             while True:
@@ -195,15 +224,23 @@ class Subscription(Generic[C]):
                 buffer.raise_error()
                 if buffer.cut_off is not None:
                     return
-                taken = withhold_deleted(shared.posts, buffer.take(), buffer.waiting_since)
+                taken = withhold_deleted(shared.posts, buffer.take(), buffer.checked_at, buffer.raise_error)
                 async with aclosing(taken) as visible:
                     async for update in visible:
-                        if update.number > self._position:
+                        if update.number > self._position and not self._is_repeated(update):
                             yield await self._next(update)
                             checkpoint_at = clock() + shared.checkpoint_seconds
         finally:
             shared.live.discard(buffer)
             self._source.unregister(buffer)
+
+    def _is_repeated(self, update: C) -> bool:
+        """Return True if the update is a deletion that was sent before. Otherwise note that it will be sent."""
+        if isinstance(update, PostRemoved | PostDeleted):
+            if update.post in self._deleted:
+                return True
+            self._deleted = (*self._deleted[1 - REMEMBERED_DELETIONS :], update.post)
+        return False
 
     async def _next(self, update: C) -> C:
         """Prepare for an update, advance the position and return the update."""

@@ -9,7 +9,7 @@ a rebuild without its token is discarded.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias
@@ -21,7 +21,8 @@ from graph.store.commands import Command, script
 from graph.store.store import Store
 
 REBUILD_SECONDS = 60
-VIEWERS_PER_SCRIPT = 1000
+VIEWERS_PER_SCRIPT = 250
+"""How many caches a script writes: it occupies the store for less than two milliseconds."""
 
 CacheState: TypeAlias = Literal["absent", "rebuilding", "ready"]
 
@@ -42,13 +43,16 @@ class Slice:
 
 
 class HomeCache:
-    """The home caches of all viewers: at most `size` posts each. A cache not read for `lifetime` expires."""
+    """The home caches of all viewers: at most `size` posts each.
+
+    A cache expires 90% to 100% of `lifetime` after its rebuild, so that caches that were rebuilt together do not expire
+    together. Reads do not prolong it: whatever a cache may lack after a failover, it lacks for this time at most.
+    """
 
     def __init__(self, store: Store, size: int, lifetime: timedelta) -> None:
         self._store = store
         self._size = size
         self._lifetime = max(1, int(lifetime.total_seconds()))
-        self._renew_below = max(self._lifetime - 86400, self._lifetime // 2)
 
     async def slice(self, viewer: int, window: Window) -> Slice:
         """Read a window of a cache: up to `window.count` posts in paging direction. One round trip."""
@@ -61,8 +65,6 @@ class HomeCache:
                     window.high,
                     window.count,
                     direction,
-                    self._lifetime,
-                    self._renew_below,
                 )
             ]
         )
@@ -73,7 +75,7 @@ class HomeCache:
     def insertions(self, author: int, post: int, viewers: Sequence[int]) -> list[Command]:
         """Return the commands that insert a post into the caches of followers who have a cache.
 
-        A command covers up to 1,000 viewers; on a cluster, all of one slot.
+        A command covers up to 250 viewers; on a cluster, all of one slot.
         """
         return self._insertions(author, post, viewers, "")
 
@@ -83,14 +85,16 @@ class HomeCache:
 
     def _insertions(self, author: int, post: int, viewers: Sequence[int], own: str) -> list[Command]:
         return [
-            script("insert").call(cache_keys(group), author, post, own, self._size)
-            for group in self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
+            script("insert").call(cache_keys(group), author, post, own, self._size) for group in self.groups(viewers)
         ]
+
+    def groups(self, viewers: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the viewers in groups whose caches one command may write."""
+        return self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
 
     async def mark(self, author: int, viewers: Sequence[int]) -> None:
         """Mark an author for merging in the caches of these viewers, if they have a cache. One round trip."""
-        groups = self._store.together(viewers, keys.home, VIEWERS_PER_SCRIPT)
-        await self._store.send([script("mark").call(cache_keys(group), author) for group in groups])
+        await self._store.send([script("mark").call(cache_keys(group), author) for group in self.groups(viewers)])
 
     async def remove(self, viewer: int, posts: Sequence[int]) -> None:
         """Remove posts from a cache. One round trip."""
@@ -110,8 +114,9 @@ class HomeCache:
         [merged] = await merge_hot(self._store, [(authors, Window(self._size + 1, forward=True))], Which.PUSHED)
         newest, surplus = merged.posts[: self._size], merged.posts[self._size :]
         floor = max([*surplus, *merged.floors.values()], default=0)
+        lifetime = self._lifetime - secrets.randbelow(self._lifetime // 10 + 1)
         finish = script("finish_rebuild").call(
-            [keys.home(viewer)], token, floor, self._lifetime, self._size, len(newest), *newest, *merged.skipped
+            [keys.home(viewer)], token, floor, lifetime, self._size, len(newest), *newest, *merged.skipped
         )
         return bool((await self._store.send([finish]))[0])
 

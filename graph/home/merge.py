@@ -1,12 +1,17 @@
 """Merging: the newest or oldest posts of many authors, from their hot timelines in the store.
 
 A script merges in the store. The posts found so far narrow the window for the remaining authors, so only a few of
-thousands of timelines are read completely.
+thousands of timelines are read completely. On a cluster, one command merges authors of many slots that are on one node;
+while a slot moves, each slot needs its own.
 """
 
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, TypeAlias
+
+from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.model import MAX_NUMBER
@@ -15,6 +20,11 @@ from graph.store.commands import Command, Word, script
 from graph.store.store import Store
 
 AUTHORS_PER_SCRIPT = 1000
+COMMANDS_AT_ONCE = 500
+MOVING = "non local key"
+"""In the error of a script that names a key which its node does not hold, because its slot has moved or is moving."""
+
+Grouped: TypeAlias = Callable[[Iterable[int], Callable[[int], str], int], Iterator[list[int]]]
 
 
 class Which(Enum):
@@ -41,19 +51,19 @@ async def merge_hot(
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
 
-    A command merges up to 1,000 authors; on a cluster, all of one slot.
+    A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
+    merges the authors of one slot, in one round trip for every 500 commands.
     """
-    commands: list[Command] = []
-    requests: list[tuple[int, list[int]]] = []
-    for index, (authors, window) in enumerate(reads):
-        for group in store.together(sorted(authors, reverse=window.forward), keys.posts, AUTHORS_PER_SCRIPT):
-            commands.append(merge_command(group, window, which))
-            requests.append((index, group))
-    replies = await store.read(commands)
+    try:
+        merges = await send_merges(store, reads, which, store.on_one_node, sys.maxsize)
+    except ResponseError as error:
+        if MOVING not in str(error):
+            raise
+        merges = await send_merges(store, reads, which, store.together, COMMANDS_AT_ONCE)
     posts: list[list[int]] = [[] for _ in reads]
     floors: list[dict[int, int]] = [{} for _ in reads]
     skipped: list[list[int]] = [[] for _ in reads]
-    for (index, group), (found, places_and_floors, skipped_places) in zip(requests, replies, strict=True):
+    for index, group, (found, places_and_floors, skipped_places) in merges:
         posts[index] += found
         pairs = zip(places_and_floors[::2], places_and_floors[1::2], strict=True)
         floors[index].update((group[place], floor) for place, floor in pairs)
@@ -63,8 +73,28 @@ async def merge_hot(
     ]
 
 
+async def send_merges(
+    store: Store, reads: Sequence[tuple[Collection[int], Window]], which: Which, grouped: Grouped, at_once: int
+) -> list[tuple[int, list[int], Any]]:
+    """Return the place of a read, a group of its authors, and the reply of the script, for each group of authors.
+
+    One round trip for every `at_once` commands.
+    """
+    requests = [
+        (index, group, window)
+        for index, (authors, window) in enumerate(reads)
+        for group in grouped(sorted(authors, reverse=window.forward), keys.posts, AUTHORS_PER_SCRIPT)
+    ]
+    found = []
+    for start in range(0, len(requests), at_once):
+        some = requests[start : start + at_once]
+        replies = await store.read([merge_command(group, window, which) for _, group, window in some])
+        found += [(index, group, reply) for (index, group, _), reply in zip(some, replies, strict=True)]
+    return found
+
+
 def merge_command(authors: Sequence[int], window: Window, which: Which) -> Command:
-    """Return the command that merges the timelines of authors whose keys one command may name."""
+    """Return the command that merges the timelines of authors whose keys are on one node."""
     names = [keys.posts(author) for author in authors]
     if which is Which.PUSHED:
         names = [name for author in authors for name in (keys.posts(author), keys.delivery(author))]
@@ -72,7 +102,7 @@ def merge_command(authors: Sequence[int], window: Window, which: Which) -> Comma
         names = [name for author in authors for name in (keys.posts(author), keys.cold(author))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
-    return script("merge").call(names, window.low, high, window.count, direction, which.value)
+    return script("merge").call(names[:1], window.low, high, window.count, direction, which.value, *names)
 
 
 def first_of(posts: Collection[int], window: Window) -> list[int]:

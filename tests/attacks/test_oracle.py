@@ -112,15 +112,18 @@ async def delete_secret(graph: Graph) -> DeletedPost:
 
 
 class StoreLog:
-    """Records the commands that the store gets, without those of the log reader."""
+    """Records the commands that the store gets, without those of the log reader and of the clock: the watermark."""
 
     def __init__(self, graph: Graph) -> None:
         assert isinstance(graph.store, HookedStore)
         self.exchanges: list[list[str]] = []
-        self._own = [sends("XREAD"), sends("GET", "{log}:trimmed"), runs("last_number")]
+        marks = [sends("GET", f"{{log}}:{name}") for name in ("trimmed", "watermark", "archived")]
+        self._own = [runs("last_number"), *marks]
         graph.store.before.append(self._hook)
 
     async def _hook(self, commands: Sequence[Command]) -> None:
+        if any(command[0] == "XREAD" for command in commands):
+            return
         asked = [repr(command) for command in commands if not any(own(command) for own in self._own)]
         if asked:
             self.exchanges.append(asked)

@@ -78,7 +78,7 @@ async def test_removed_entries_do_not_change_the_number_of_unarchived_events(gra
     await archive_log(graph)
     await graph.housekeeping.tidy()
     scrubbed = await graph.backlog()
-    tidy = Housekeeping(graph.store, graph.log, graph.dead_letters, timedelta(0), 1000)
+    tidy = Housekeeping(graph.store, graph.log, graph.dead_letters, timedelta(0))
     await tidy.tidy()
     await publish(graph, 2)
     backlog = await graph.backlog()

@@ -6,13 +6,15 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.errors import BadPaging
-from graph.log.events import EventBody, Followed, Unfollowed
+from graph.log.events import EventBody, Followed, ProfileChanged, Unfollowed
+from graph.model import MAX_NUMBER
 from graph.model import FollowOutcome as Outcome
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
 from tests.support.graph_worlds import Open, append_events, archive_log, befriend, counted, crowd, home, people, posts
+from tests.support.stores import Stop, sends
 
 
 def window(**arguments: int | str) -> Window:
@@ -66,14 +68,14 @@ async def test_unfollowing_returns_an_outcome_for_each_id(graph: Graph) -> None:
 
 
 async def test_following_again_changes_nothing(graph: Graph) -> None:
-    """Neither the time of the follow nor the log."""
+    """Neither the time of the follow nor the log, before and after the worker has projected the follow."""
     alice, bob = await people(graph, "alice", "bob")
     await befriend(graph, alice, bob)
     before = await sides(graph, alice, bob), await graph.log.last()
-
-    assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
-    assert await graph.follows.unfollow(bob, [alice]) == [Outcome.NOT_FOLLOWING]
-
+    for _ in range(2):
+        assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+        assert await graph.follows.unfollow(bob, [alice]) == [Outcome.NOT_FOLLOWING]
+        await graph.worker().drain()
     assert (await sides(graph, alice, bob), await graph.log.last()) == before
 
 
@@ -307,3 +309,92 @@ async def test_a_follow_removes_only_the_followers_home_cache(graph: Graph, raw:
 
     assert await raw.exists(f"home:{{{alice}}}") == 0
     assert await raw.exists(f"home:{{{bob}}}") == 1
+
+
+@pytest.mark.parametrize("store_says", ["nothing", "the opposite"])
+async def test_the_answer_to_the_last_request_holds_although_an_earlier_one_was_not_projected(
+    graph: Graph, store_says: str
+) -> None:
+    """A request commits and fails; the client does the opposite, and the worker projects both later."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    if store_says == "the opposite":
+        await befriend(graph, alice, bob, carol)
+        await graph.follows.unfollow(alice, [bob])
+    else:
+        await befriend(graph, alice, carol)
+    await graph.worker().drain()
+    await append_events(graph, [Followed(alice, bob), Unfollowed(alice, carol)])
+
+    assert await graph.follows.unfollow(alice, [bob]) == [Outcome.UNFOLLOWED]
+    assert await graph.follows.follow(alice, [carol]) == [Outcome.FOLLOWED]
+    await graph.worker().drain()
+
+    assert list(await graph.follows.followed_by(alice)) == [carol]
+
+
+async def test_a_request_that_changes_nothing_appends_nothing(graph: Graph) -> None:
+    """Also while events of other follows are not projected. The check takes one more round trip."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+    others: list[EventBody] = [Followed(carol, bob), Unfollowed(carol, alice), Unfollowed(alice, carol)]
+    last = (await append_events(graph, others))[-1].number
+
+    async with counted(graph) as cost:
+        assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+        assert await graph.follows.unfollow(alice, [carol]) == [Outcome.NOT_FOLLOWING]
+
+    assert await graph.log.last() == last
+    assert cost.round_trips == 4
+
+
+async def test_an_event_that_is_projected_between_two_reads_counts(graph: Graph, another: Open) -> None:
+    """On a cluster, the watermark may be read after the follows. The request then reads the follows again."""
+    reading = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    await graph.worker().drain()
+    await append_events(graph, [Followed(alice, bob)])
+    stop = Stop(reading.store, sends("GET", keys.WATERMARK), after=True)
+    unfollowing = asyncio.create_task(reading.follows.unfollow(alice, [bob]))
+    await stop.reached.wait()
+    await graph.worker().drain()
+    stop.resume()
+
+    assert await unfollowing == [Outcome.UNFOLLOWED]
+    assert await graph.follows.followed_by(alice) == {}
+
+
+async def test_a_request_that_changes_nothing_appends_nothing_behind_a_backlog(graph: Graph) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+    for _ in range(6):
+        await append_events(graph, [ProfileChanged(carol, "c")] * 100)
+    last = await graph.log.last()
+
+    async with counted(graph) as cost:
+        assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+    assert cost.round_trips == 3
+    assert await graph.follows.unfollow(alice, [carol]) == [Outcome.NOT_FOLLOWING]
+
+    assert await graph.log.last() == last
+
+
+async def test_with_too_many_unprojected_events_every_request_is_appended(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is that of the store. A viewer at the limit is not refused, because the number of follows stays."""
+    monkeypatch.setattr("graph.follows.READ_BATCH", 1)
+    monkeypatch.setattr("graph.follows.MOST_UNPROJECTED", 2)
+    monkeypatch.setattr(graph.follows, "_max_following", 1)
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+
+    assert await graph.follows.follow(alice, [bob]) == [Outcome.ALREADY_FOLLOWING]
+    assert await graph.follows.unfollow(alice, [carol]) == [Outcome.NOT_FOLLOWING]
+
+    assert [event.body async for event in graph.log.replay(carol, MAX_NUMBER)] == [
+        Followed(alice, bob),
+        Followed(alice, bob),
+        Unfollowed(alice, carol),
+    ]
+    await graph.worker().drain()
+    assert list(await graph.follows.followed_by(alice)) == [bob]

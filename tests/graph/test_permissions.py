@@ -64,7 +64,7 @@ async def test_an_unknown_user_gets_no_permission(graph: Graph, raw: Redis, chan
         await change(graph.users, 7, FIREHOSE)
 
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await raw.keys() == [keys.BINDING]
+    assert [key async for key in raw.scan_iter()] == [keys.BINDING]
 
 
 async def test_permissions_are_not_part_of_profiles(graph: Graph) -> None:

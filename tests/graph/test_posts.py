@@ -186,17 +186,58 @@ async def test_deleting_again_succeeds(graph: Graph, another: Open) -> None:
     assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
 
 
-async def test_after_the_retention_a_deleted_post_is_not_found(another: Open) -> None:
+@pytest.mark.parametrize("gone", ["event", "event and tombstone"])
+async def test_deleting_again_succeeds_after_the_retention(another: Open, raw: Redis, gone: str) -> None:
+    """For the author only, and without a second event."""
     graph = await another(log_retention=timedelta(0))
-    [alice] = await people(graph, "alice")
+    alice, bob = await people(graph, "alice", "bob")
     [post] = await posts(graph, alice, "gone")
     await graph.posts.delete(alice, post)
     worker = graph.worker()
     await worker.drain()
     await archive_log(graph)
     await graph.housekeeping.tidy()
+    if gone == "event and tombstone":
+        await raw.delete(keys.post(post))
+    last = await graph.log.last()
 
-    assert await refused(graph, alice, post) == [ProblemCode.NOT_FOUND]
+    await graph.posts.delete(alice, post)
+
+    assert await refused(graph, bob, post) == [ProblemCode.NOT_FOUND]
+    assert await graph.log.last() == last
+
+
+async def test_deleting_again_appends_nothing_while_the_deletion_is_not_projected(graph: Graph, raw: Redis) -> None:
+    """For as long as a client may retry, and the workers may be away."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "gone")
+    record = await raw.dump(keys.post(post))
+    assert record is not None
+    await graph.posts.delete(alice, post)
+    await raw.restore(keys.post(post), 0, record, replace=True)  # as if the projection had failed
+    last = await graph.log.last()
+    assert await raw.ttl(keys.idempotency("-", f"deletion:{post}")) > 12 * 3600
+
+    await graph.posts.delete(alice, post)
+
+    assert await graph.log.last() == last
+    assert await graph.posts.get_many(None, [post]) == [None]
+
+
+async def test_deleting_again_succeeds_if_a_failover_has_lost_the_deletion(graph: Graph, raw: Redis) -> None:
+    """The store holds the tombstone, and the archive the post."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, alice, "gone")
+    await graph.worker().drain()
+    await archive_log(graph)
+    log = await raw.dump(keys.LOG)
+    assert log is not None
+    await graph.posts.delete(alice, post)
+    await raw.restore(keys.LOG, 0, log, replace=True)
+
+    await graph.posts.delete(alice, post)
+
+    assert await refused(graph, bob, post) == [ProblemCode.NOT_FOUND]
 
 
 async def test_only_the_author_can_delete_a_post(graph: Graph) -> None:

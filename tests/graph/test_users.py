@@ -81,7 +81,7 @@ async def test_an_invalid_sign_up_writes_nothing(
 ) -> None:
     """All problems are reported at once."""
     assert await outcome(graph, login, password, name) == expected
-    assert await raw.keys() == [keys.BINDING]
+    assert [key async for key in raw.scan_iter()] == [keys.BINDING]
 
 
 async def test_a_login_is_taken_in_any_case(graph: Graph) -> None:
@@ -274,7 +274,7 @@ async def test_the_profile_of_an_unknown_user_is_not_written(graph: Graph, raw: 
         await graph.users.update_profile(7, name="Nobody")
 
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await raw.keys() == [keys.BINDING]
+    assert [key async for key in raw.scan_iter()] == [keys.BINDING]
 
 
 async def test_the_last_change_of_a_profile_wins(graph: Graph, another: Open) -> None:

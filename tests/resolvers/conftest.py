@@ -61,17 +61,20 @@ class World:
         return Context(self.graph, await self.viewer(user), issue_token)
 
     async def ask(self, document: str, by: User | None = None, /, **variables: object) -> Answer:
-        """Execute an operation like the server, with the session check and the watermark in parallel."""
+        """Execute an operation like the server, with the session check in parallel.
+
+        The watermark is in memory, as in a process that serves pages: the operation does not read it.
+        """
         viewer = await self.viewer(by)
         store = self.graph.store
+        await self.graph.log.watermark()
         trips, commands = store.round_trips, store.commands
-        watermark = asyncio.ensure_future(self.graph.log.watermark())
         checks = (
             [] if viewer is None else [asyncio.ensure_future(self.graph.sessions.is_live(viewer.user, viewer.session))]
         )
-        context = Context(self.graph, viewer, issue_token, watermark)
+        context = Context(self.graph, viewer, issue_token)
         result = await schema.execute(document, context_value=context, variable_values=variables)
-        await asyncio.gather(watermark, *checks)
+        await asyncio.gather(*checks)
         return Answer(result.data, errors_of(result.errors), store.round_trips - trips, store.commands - commands)
 
 

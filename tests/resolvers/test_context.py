@@ -1,65 +1,44 @@
 """The request context, and the errors that clients see."""
 
-import asyncio
-
 import pytest
 
-from graph.errors import BadPaging, NumbersExhausted, Overloaded, Rejected, SessionOver, StoreReplaced, StoreUnavailable
+from graph.errors import (
+    ArchiverStopped,
+    BadPaging,
+    ClockAhead,
+    NotDurable,
+    Overloaded,
+    Rejected,
+    SessionOver,
+    StoreReplaced,
+    StoreUnavailable,
+)
+from graph.model import Timeline, TimelineKind
+from graph.paging import CursorKind, Window
+from resolvers.connections import PostPage
 from resolvers.context import Context
 from resolvers.errors import BadInput, Unauthenticated, code_of
+from resolvers.timelines import timeline_pages
 from schema import schema
 from tests.resolvers.conftest import World, errors_of, issue_token, user_id
 from tests.support.graphs import open_graph
 
 
-async def test_the_watermark_is_read_once(world: World) -> None:
-    """All pages of a request share one watermark."""
-    context = Context(world.graph, None, issue_token)
-    trips = world.graph.store.round_trips
-    assert list(await asyncio.gather(context.watermark(), context.watermark())) == [0, 0]
-    assert await context.watermark() == 0
-    assert world.graph.store.round_trips == trips + 1
-
-
-async def test_the_server_can_pass_the_watermark(world: World) -> None:
-    """It then takes no round trip."""
-    trips = world.graph.store.round_trips
-    pending = asyncio.get_running_loop().create_future()
-    context = Context(world.graph, None, issue_token, pending)
-    pending.set_result(7)
-    assert await context.watermark() == 7
-    assert await context.watermark() == 7
-    assert world.graph.store.round_trips == trips
-
-
-async def test_cancelling_one_reader_of_the_watermark_does_not_affect_others(world: World) -> None:
-    pending = asyncio.get_running_loop().create_future()
-    context = Context(world.graph, None, issue_token, pending)
-    one, other = asyncio.ensure_future(context.watermark()), asyncio.ensure_future(context.watermark())
-    await asyncio.sleep(0)
-    one.cancel()
-    await asyncio.sleep(0)
-    pending.set_result(7)
-    assert await other == 7
-
-
 async def test_forget_drops_loaded_values(world: World) -> None:
-    """Users and the watermark are read again."""
+    """Users are read again."""
     [alice] = await world.users("alice")
     context = await world.context(alice)
     await context.loaders.users.load(alice.id)
-    await context.watermark()
     await world.graph.users.update_profile(alice.id, name="Alicia")
     await world.graph.worker().drain()
     context.forget()
     found = await context.loaders.users.load(alice.id)
     assert found is not None
     assert found.name == "Alicia"
-    assert await context.watermark() > 0
 
 
-async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
-    """A post that is projected between reading the watermark and the page is still after the cursor."""
+async def test_the_live_cursor_is_the_watermark_from_before_the_page(world: World) -> None:
+    """The page after a drain has another one."""
     [alice] = await world.users("alice")
     document = "query ($id: ID!) { node(id: $id) { ... on User { timeline { posts(first: 1) { liveCursor } } } } }"
     before = await world.ask(document, id=user_id(alice))
@@ -70,6 +49,26 @@ async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
     assert cursors[0] != cursors[1]
 
 
+async def test_a_page_that_is_read_once_has_one_live_cursor(world: World) -> None:
+    """A later field gets the page that was read first: with a newer cursor, a stream would skip the posts between."""
+    [alice] = await world.users("alice")
+    context = await world.context(alice)
+    timeline, window = [Timeline(alice.id, TimelineKind.USER)], Window.of(CursorKind.POST, first=10)
+    await world.post(alice, "one")
+    await world.graph.worker().drain()
+    await world.graph.log.watermark()
+    first = await timeline_pages(timeline, context, window)
+    await world.post(alice, "two")
+    await world.graph.worker().drain()
+    newer = await world.graph.log.watermark()
+
+    assert await timeline_pages(timeline, context, window) == first
+    context.forget()
+    [page] = await timeline_pages(timeline, context, window)
+    assert isinstance(page, PostPage)
+    assert page.watermark == newer
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -78,9 +77,11 @@ async def test_the_live_cursor_is_older_than_the_page(world: World) -> None:
         (Unauthenticated(), "UNAUTHENTICATED"),
         (SessionOver("x"), "UNAUTHENTICATED"),
         (StoreUnavailable("x"), "STORE_UNAVAILABLE"),
+        (NotDurable("x"), "NOT_DURABLE"),
         (StoreReplaced(), "STORE_UNAVAILABLE"),
         (Overloaded("x"), "OVERLOADED"),
-        (NumbersExhausted("x"), None),
+        (ClockAhead("x"), "STORE_UNAVAILABLE"),
+        (ArchiverStopped("x"), None),
         (Rejected(), None),
         (KeyError("secret"), None),
         (None, None),

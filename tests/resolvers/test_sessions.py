@@ -62,7 +62,7 @@ async def test_too_many_concurrent_passwords_are_an_error(world: World) -> None:
     """It is not a user error, because the input is valid and a retry is safe."""
 
     async def reject(network: str) -> None:
-        raise Overloaded
+        raise Overloaded("busy")
 
     with patch.object(world.graph.users.hashing, "turn", reject):
         log_in = await world.ask(LOG_IN, login="alice", password=PASSWORD)

@@ -1,18 +1,22 @@
 """Tests of live home timelines."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
+from graph.feed.filters import EventFilter
 from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, PostAdded, PostRemoved
 from graph.log.events import Followed, PostPublished, ProfileChanged, SessionsEnded
 from graph.model import Post
-from tests.graph.feed.watching import CHECKPOINT_SECONDS, blocked, numbers, watching
-from tests.support.graph_worlds import PATIENCE, append_events, background, befriend, people, posts, reached
+from graph.store.commands import Command
+from tests.graph.feed.watching import CHECKPOINT_SECONDS, blocked, feed_of, following, numbers, watching
+from tests.support.graph_worlds import PATIENCE, Open, append_events, background, befriend, people, posts, reached
+from tests.support.stores import HookedStore, Stop, sends
 
 
 async def test_a_stream_begins_with_a_checkpoint(graph: Graph, feed: Feed) -> None:
@@ -172,6 +176,7 @@ async def test_a_session_that_was_replaced_by_newer_ones_ends_its_stream(graph: 
             await watcher.take(1)
 
 
+@pytest.mark.single_server("looks into the server's list of clients")
 async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Feed, raw: Redis) -> None:
     """Fifty subscribers need one blocked connection."""
     alice, *_ = await people(graph, "alice")
@@ -188,6 +193,7 @@ async def test_the_streams_of_a_process_share_one_reader(graph: Graph, feed: Fee
     assert readers == 1
 
 
+@pytest.mark.single_server("looks into the server's list of clients")
 async def test_the_reader_continues_after_an_error_reply(graph: Graph, feed: Feed, raw: Redis) -> None:
     """A failover unblocks blocked clients with an error."""
     alice, *_ = await people(graph, "alice")
@@ -221,3 +227,61 @@ async def test_an_unprojected_log_out_ends_a_live_stream(graph: Graph, feed: Fee
         await append_events(graph, [SessionsEnded(alice, [session.id])])
         with pytest.raises(SessionOver):
             await watcher.take(1)
+
+
+async def test_only_posts_that_concern_a_stream_are_looked_up(graph: Graph, another: Open) -> None:
+    """Not every post of the system."""
+    reading = await another()
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+    looked_up: list[int] = []
+
+    async def record(commands: Sequence[Command]) -> None:
+        looked_up.extend(int(str(key)[6:-1]) for name, key, *_ in commands if name == "HEXISTS")
+
+    assert isinstance(reading.store, HookedStore)
+    reading.store.before.append(record)
+    rain = EventFilter.of(keywords=["rain"])
+    async with feed_of(reading) as feed, watching(feed, alice) as home, following(feed, rain) as events:
+        by_bob, _, rainy = [*await posts(graph, bob, "b"), *await posts(graph, carol, "dry", "rain")]
+
+        assert numbers(await home.take(1)) == [by_bob]
+        assert numbers(await events.take(1)) == [rainy]
+    assert sorted(looked_up) == [by_bob, rainy]
+
+
+async def test_a_deleted_post_of_an_author_followed_in_the_same_batch_is_left_out(graph: Graph, another: Open) -> None:
+    """The post concerns no stream when the batch is looked up."""
+    reading = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    async with feed_of(reading) as feed, watching(feed, alice) as watcher:
+        stop = Stop(reading.store, sends("XREAD"))
+        await watcher.until((await posts(graph, alice, "wakes the reader"))[0])
+        await stop.reached.wait()
+        await befriend(graph, alice, bob)
+        gone, kept = await posts(graph, bob, "gone", "kept")
+        await graph.posts.delete(bob, gone)
+        stop.resume()
+
+        updates = await watcher.take(3)
+
+    assert [type(update) for update in updates] == [AuthorAdded, PostAdded, PostRemoved]
+    assert updates[1].number == kept
+
+
+async def test_a_deleted_post_is_left_out_of_a_stream_that_joins_after_the_look_up(graph: Graph, another: Open) -> None:
+    """No other stream needed to know whether the post is deleted."""
+    reading = await another()
+    alice, bob = await people(graph, "alice", "bob")
+    async with feed_of(reading) as feed, watching(feed, alice):
+        stop = Stop(reading.store, sends("GET", keys.TRIMMED), after=True)
+        gone, kept = [event.number for event in await graph.commit([PostPublished(bob, text) for text in "ab"])]
+        await stop.reached.wait()
+        async with following(feed, EventFilter.of(users=[bob])) as watcher:
+            await graph.posts.delete(bob, gone)
+            stop.resume()
+
+            updates = await watcher.take(2)
+
+    assert updates[0].number == kept
+    assert updates[1].post == gone

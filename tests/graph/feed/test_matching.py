@@ -110,6 +110,7 @@ def test_boxes_of_all_sizes_are_found_around_a_place(
 
     for event in (published(at=(latitude, longitude)), published(at=(latitude, wrapped(longitude + 0.01)))):
         assert set(index.matching(event)) == expected(subscriptions, event)
+        assert index.matches_any(event) == bool(index.matching(event))
     assert len(index.matching(published(at=(latitude, longitude)))) == len(margins)
     for subscription in subscriptions:
         index.remove(*subscription)
@@ -139,6 +140,7 @@ def test_texts_match_hundreds_of_filters_on_their_words() -> None:
         post = published(text, number=number)
         for event in (post, deleted(post)):
             assert set(index.matching(event)) == expected(subscriptions, event)
+            assert index.matches_any(event) == bool(index.matching(event))
         assert set(index.matching(post)) <= set(index.matching(deleted(post)))
         found += len(index.matching(post))
     assert found > len(texts)

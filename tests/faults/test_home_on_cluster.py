@@ -1,0 +1,78 @@
+"""Home timelines on a cluster: what a page without a cache costs, also while slots move."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+
+from graph import Graph, keys
+from graph.log.events import Followed
+from tests.faults.archive_world import opened
+from tests.support.cluster import Cluster, cluster_in
+from tests.support.graph_worlds import counted, crowd, home, ids, many_posts, newest
+
+pytestmark = pytest.mark.slow
+
+FOLLOWED = 1500
+WITH_POSTS = 20
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Run a cluster."""
+    with cluster_in(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def graph(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Graph]:
+    """Open a graph on the empty cluster."""
+    for node in cluster.primaries:
+        node.run("FLUSHALL")
+    async with opened(cluster.url, f"sqlite:///{tmp_path / 'archive.sqlite'}") as graph:
+        yield graph
+
+
+async def viewer_of_many(graph: Graph) -> tuple[list[int], list[int]]:
+    """Return a viewer and the authors, whom the viewer follows, and the ids of their posts, newest first."""
+    users = await crowd(graph, FOLLOWED + 1)
+    await graph.commit([Followed(users[0], author) for author in users[1:]])
+    written = [post for author in users[1 : WITH_POSTS + 1] for post in await many_posts(graph, author, 3)]
+    return users, written[::-1]
+
+
+async def test_a_page_without_a_cache_takes_a_few_commands(graph: Graph) -> None:
+    """The authors of each node are merged together. Many such pages at once do not exceed the limit of commands."""
+    [viewer, *_], written = await viewer_of_many(graph)
+
+    async with counted(graph) as cost:
+        page = await graph.timelines.home(viewer, newest(30))
+        await graph.timelines.wait_for_rebuilds()
+
+    assert ids(page.items) == written[:30]
+    assert cost.commands < 60
+    await graph.store.run("UNLINK", keys.home(viewer))
+    pages = await asyncio.gather(*(graph.timelines.home(viewer, newest(30)) for _ in range(24)))
+    assert all(ids(page.items) == written[:30] for page in pages)
+
+
+async def test_pages_are_complete_while_slots_move(graph: Graph, cluster: Cluster) -> None:
+    """The keys of one author are on another node than the map of the slots says, or some are on each of two nodes."""
+    users, written = await viewer_of_many(graph)
+    assert await home(graph, users[0], 30) == written
+    slot = key_slot(keys.posts(users[1]).encode())
+    source = cluster.owner(keys.posts(users[1]))
+    target = next(node for node in cluster.primaries if node is not source)
+    target.run("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+    source.run("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+    for name in source.run("CLUSTER", "GETKEYSINSLOT", slot, 1000):
+        source.run("MIGRATE", "127.0.0.1", target.port, name, 0, 5000)
+        await graph.timelines.wait_for_rebuilds()
+        await graph.store.run("UNLINK", keys.home(users[0]))
+        assert await home(graph, users[0], 30) == written
+    for node in cluster.primaries:
+        node.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+    await graph.store.run("UNLINK", keys.home(users[0]))
+    assert await home(graph, users[0], 30) == written
