@@ -29,6 +29,7 @@ from server.operations.trusted_documents import TrustedDocuments
 from server.playground import Playground
 from server.playground.visitor import Visitor
 from server.settings import Settings
+from server.transport.admission import ADMISSION, Admission
 from server.transport.connections import CONNECTIONS, Connections
 from server.transport.proxies import TrustedProxies
 
@@ -62,7 +63,8 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Applicat
     callers = Callers(tokens, settings)
     cross_origin = CrossOrigin(settings.allowed_origins)
     endpoint = GraphQLEndpoint(execution, callers, trusted, cross_origin, playground, settings.max_body)
-    websockets = WebSocketEndpoint(execution, callers, trusted, settings.allowed_origins)
+    admission = Admission(ENDPOINT, cross_origin.headers, enabled=settings.load_shedding)
+    websockets = WebSocketEndpoint(execution, callers, trusted, settings.allowed_origins, admission)
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
     connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)
 
@@ -74,12 +76,13 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Applicat
             app.state.graph = graph
             app.state.sockets = callers.quotas.sockets
             app.state.connections = connections
+            app.state.admission = admission
             app.state.rate_limits = callers.rate_limits
             app.state.executor = execution.executor
             if visitor:
                 visitor.graph = graph
-            async with metrics.shared(app.state):
-                yield {CONNECTIONS: connections}
+            async with admission.measuring(graph.probe), metrics.shared(app.state):
+                yield {CONNECTIONS: connections, ADMISSION: admission}
 
     return Application(
         endpoint,
@@ -117,11 +120,17 @@ def _execution(settings: Settings) -> Execution:
 def _routes(
     settings: Settings, websockets: WebSocketEndpoint, playground: Playground | None, metrics: Metrics
 ) -> list[BaseRoute]:
+    readiness = Readiness(
+        settings.worker_lag,
+        settings.archive_lag,
+        settings.max_archive_lag,
+        while_degraded=settings.ready_while_degraded,
+    )
     return [
         WebSocketRoute(ENDPOINT, websockets),
         Route(ENDPOINT, refuse_options, methods=["OPTIONS"]),
         Route("/health/live", live),
-        Route("/health/ready", Readiness(settings.archive_lag).show),
+        Route("/health/ready", readiness.show),
         *([Route("/metrics", metrics.show)] if settings.shows_metrics else []),
         *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
         *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),

@@ -12,6 +12,7 @@ from graphql import GraphQLError, GraphQLSyntaxError
 from starlette.responses import Response
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 
+from graph.errors import Overloaded
 from resolvers.errors import code_of
 from server.auth import BadToken
 from server.redaction import without_values
@@ -21,16 +22,21 @@ UNAUTHENTICATED = "UNAUTHENTICATED"
 INTERNAL = "INTERNAL"
 RATE_LIMITED = "RATE_LIMITED"
 COST_LIMIT = "COST_LIMIT"
+OVERLOADED = "OVERLOADED"
 DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
 STATUSES = {
     UNAUTHENTICATED: 401,
     RATE_LIMITED: 429,
     "STORE_UNAVAILABLE": 503,
+    "NOT_DURABLE": 503,
     "ARCHIVE_UNAVAILABLE": 503,
-    "OVERLOADED": 503,
+    OVERLOADED: 503,
     DEADLINE_EXCEEDED: 503,
     INTERNAL: 500,
 }
+OUTAGES = frozenset(code for code, status in STATUSES.items() if status == 503)
+RETRY_SECONDS = 2  # after which clients are asked to repeat an operation that was refused with OVERLOADED
+RETRY: dict[str, dict[str, int]] = {OVERLOADED: {"retryAfter": RETRY_SECONDS}}
 MAX_ERRORS = 100  # in one response
 MAX_MESSAGE = 500  # characters of a message, which may quote the client
 
@@ -60,8 +66,15 @@ class Refused(Exception):
 
     def response(self, request_id: str) -> Response:
         """Return the response, in the format of GraphQL errors."""
-        error = {"message": self.message, "extensions": {"code": self.code, "requestId": request_id}}
+        extensions = {**RETRY.get(self.code, {}), "code": self.code, "requestId": request_id}
+        error = {"message": self.message, "extensions": extensions}
         return Response(orjson.dumps({"errors": [error]}), self.status, self.headers, "application/json")
+
+
+def overloaded() -> Refused:
+    """Return the response to an operation that this process cannot execute in time."""
+    message = f"The server has more requests than it can answer. Try again in {RETRY_SECONDS} seconds."
+    return Refused(503, message, OVERLOADED, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def internal_error(request_id: str) -> Refused:
@@ -93,11 +106,17 @@ def _with_code(error: GraphQLError, request_id: str) -> GraphQLError:
     copy = GraphQLError(
         shortened(message),
         path=error.path,
-        extensions={**(error.extensions or {}), "code": code, "requestId": request_id},
+        extensions={**_retry(error, code), **(error.extensions or {}), "code": code, "requestId": request_id},
     )
     copy.original_error = error.original_error
     copy.locations = error.locations  # copied: computing them again would scan the document for each error
     return copy
+
+
+def _retry(error: GraphQLError, code: str) -> dict[str, int]:
+    """Return the seconds after which clients should repeat an operation, if they should."""
+    cause = _cause(error)
+    return {"retryAfter": cause.seconds} if isinstance(cause, Overloaded) else RETRY.get(code, {})
 
 
 def shortened(message: str) -> str:

@@ -36,11 +36,21 @@ GAUGES: dict[str, tuple[str, Read]] = {
     "open_connections": ("Open connections, HTTP and WebSocket.", lambda state: len(state.connections)),
     "open_sockets": ("Open WebSockets with an acknowledged connection.", lambda state: state.sockets.held),
     "live_streams": ("Live subscriptions.", lambda state: len(state.graph.feed)),
+    "operations_running": ("Operations that are running.", lambda state: state.admission.running),
+    "operations_limit": ("Limit of the running operations.", lambda state: state.admission.limit),
 }
 COUNTERS: dict[str, tuple[str, Read]] = {
     "store_round_trips": ("Round trips to the store.", lambda state: state.graph.store.round_trips),
     "store_commands": ("Commands sent to the store.", lambda state: state.graph.store.commands),
+    "commits_left_to_worker": (
+        "Committed changes whose projection was left to the worker, because a shard did not answer in time.",
+        lambda state: state.graph.commit.left_to_worker,
+    ),
     "live_cut_off": ("Live subscriptions cut off because they were too slow.", lambda state: state.graph.feed.cut_off),
+    "operations_refused": (
+        "Operations refused because of overload.",
+        lambda state: state.admission.refused,
+    ),
     "operations_planned": (
         "Operations executed breadth first.",
         lambda state: state.executor.planned if state.executor else 0,
@@ -71,6 +81,7 @@ STORE_COUNTERS: dict[str, tuple[str, ReadBacklog]] = {
     "archived_events": ("Events copied to the archive.", lambda backlog: backlog.archived),
     "archive_batches": ("Transactions that copied events to the archive.", lambda backlog: backlog.batches),
     "archive_batch_seconds": ("Duration of these transactions.", lambda backlog: backlog.batch_seconds),
+    "dead_letters_dropped": ("Dead letters dropped because there were too many.", lambda backlog: backlog.dropped),
     "trimmed_posts": ("Posts removed from the store; the archive holds them.", lambda backlog: backlog.trimmed),
 }
 LABELLED: dict[str, tuple[str, str, ReadLabelled]] = {
@@ -201,6 +212,10 @@ async def store_metrics(graph: Graph) -> CollectorRegistry:
     with suppress(StoreUnavailable):
         backlog = await graph.backlog()
         up.set(1)
+        await graph.capacity.read()
+        Gauge("fanline_store_fullness", "Part of its memory that the fullest primary uses.", registry=registry).set(
+            graph.capacity.fullness
+        )
         Gauge("fanline_log_limit", "Limit of the number of events in the log.", registry=registry).set(graph.log.limit)
         for name, (text, read) in STORE_GAUGES.items():
             Gauge(f"fanline_{name}", text, registry=registry).set(read(backlog))

@@ -17,7 +17,7 @@ from server.metrics import FOLDER as METRICS_FOLDER
 from server.process.garbage import freeze
 from server.process.logs import LOGGING
 from server.settings import Settings, SettingsError
-from server.transport.descriptors import raise_limit
+from server.transport.descriptors import listeners, raise_limit
 from server.transport.http import HttpProtocol
 from server.transport.websocket import SocketProtocol
 
@@ -58,7 +58,7 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
     server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
     freeze()
     with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
+        server.run(sockets=listeners(listening))
     if not server.started:
         sys.exit(1)
 
@@ -80,7 +80,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
     )
     with tempfile.TemporaryDirectory(prefix="fanline-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
-        Multiprocess(config, sockets=[listening]).run()
+        Multiprocess(config, sockets=listeners(listening)).run()
 
 
 def configure(app: Starlette | str, *, max_body: int = 100_000, **options: Any) -> uvicorn.Config:

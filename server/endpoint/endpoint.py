@@ -16,12 +16,13 @@ from server.endpoint.event_stream import EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
 from server.endpoint.requests import parse_body, parse_parameters, receive_body
 from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
-from server.errors import Refused, internal_error, shortened
+from server.errors import Refused, internal_error, overloaded, shortened
 from server.operations.caller import Caller
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
 from server.operations.trusted_documents import TrustedDocuments
 from server.playground import Playground
+from server.transport.admission import COMPLETE, PERMIT, PERMIT_OF_TASK, Permit
 
 Kinds: TypeAlias = frozenset[OperationType]
 
@@ -58,10 +59,14 @@ class GraphQLEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         given = dict(reversed(scope["headers"]))  # the first of several headers with one name counts
+        permit: Permit | None = scope.setdefault("state", {}).get(PERMIT)
+        PERMIT_OF_TASK.set(permit)
         request_id = set_request_id(scope, given.get(REQUEST_ID))
         headers = [(REQUEST_ID, request_id), *self._cross_origin.headers(given.get(b"origin"))]
         try:
             response = await self._answer(scope, receive, given)
+            if isinstance(response, EventStream):
+                response.permit, permit = permit, None
         except Refused as refused:
             response = HttpResponse.of(refused.response(request_id.decode()))
         except ClientDisconnect:
@@ -70,6 +75,9 @@ class GraphQLEndpoint:
             response = HttpResponse.of(internal_error(request_id.decode()).response(request_id.decode()))
             await response.send(scope, receive, send, headers)
             raise  # the server logs the traceback
+        finally:
+            if permit is not None:
+                permit.release()
         await response.send(scope, receive, send, headers)
 
     async def _answer(
@@ -101,7 +109,13 @@ class GraphQLEndpoint:
         """Read the operation of a request. Raises Refused, and ClientDisconnect."""
         if scope["method"] == "GET":
             return parse_parameters(QueryParams(scope["query_string"]))
+        permit: Permit | None = scope["state"].get(PERMIT)
+        waits = permit is not None and COMPLETE not in scope["state"]
+        if permit and waits:
+            permit.release()  # slow clients must not use up the limit
         body = await receive_body(receive, headers.get(b"content-length", b""), self._max_body)
+        if permit and waits and not permit.resume():
+            raise overloaded()
         return parse_body(headers.get(b"content-type", b"").decode("latin-1"), body)
 
     def _stream(self, caller: Caller, request: OperationRequest, allowed: frozenset[OperationType]) -> EventStream:

@@ -22,6 +22,7 @@ from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
 from server.operations.execution import StreamedResult, was_executed
+from server.transport.admission import Permit
 from server.transport.http import END_STREAM
 
 HEADERS = (
@@ -36,8 +37,11 @@ class EventStream:
     """A response that ends with the operation, with the viewer's token, or when the client disconnects.
 
     The response begins with the first result: if the session has ended, the status is 401. When the server shuts down,
-    the stream ends immediately without the event `complete`, so clients reconnect.
+    the stream ends immediately without the event `complete`, so clients reconnect. `permit` is given back with
+    the first result.
     """
+
+    permit: Permit | None = None
 
     def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
         self._results = results
@@ -56,6 +60,7 @@ class EventStream:
             while (await receive())["type"] != "http.disconnect":
                 pass
         finally:
+            self._release()
             if expiry:
                 expiry.cancel()
             streaming.cancel()
@@ -88,8 +93,13 @@ class EventStream:
     async def _send(self, send: Send, headers: Headers, body: bytes, *, more_body: bool) -> None:
         if not self._started:
             self._started = True
+            self._release()
             await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
         await send({"type": "http.response.body", "body": body, "more_body": more_body})
+
+    def _release(self) -> None:
+        if self.permit is not None:
+            self.permit.release()
 
     def _refusal(self, result: ExecutionResult) -> HttpResponse | None:
         """Return the response to send instead of the stream if its session has ended."""

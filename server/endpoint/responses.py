@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from strawberry.types import ExecutionResult
 
 from server.endpoint.requests import JSON, MAX_CACHED_HEADER, parse_media_type
-from server.errors import COST_LIMIT, STATUSES, Refused
+from server.errors import COST_LIMIT, OUTAGES, STATUSES, Refused
 from server.operations.execution import was_executed
 from server.operations.rates import Meter
 
@@ -73,7 +73,8 @@ def _choose(accept: str) -> str:
 def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter | None = None) -> HttpResponse:
     """Return the response for a result whose errors have their codes.
 
-    An operation that was not executed has an error status; in plain JSON only where clients need one, as 401 or 429.
+    An operation that was not executed has an error status; in plain JSON only where clients need one, as 401 or 429. If
+    an outage or overload left no field with a value, the status is 503, so that clients and proxies notice the failure.
     Raises Refused for a result of more than `max_size` bytes. Only introspection can exceed it: the cost limit bounds
     all other results.
     """
@@ -81,10 +82,11 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
     if result.errors is None:
         return HttpResponse(200, _bounded({"data": result.data}, max_size), headers)
     response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
+    extensions = response["errors"][0]["extensions"]
     if was_executed(result):
         response["data"] = result.data
-        return HttpResponse(200, _bounded(response, max_size), headers)
-    extensions = response["errors"][0]["extensions"]
+        if extensions["code"] not in OUTAGES or any(value is not None for value in (result.data or {}).values()):
+            return HttpResponse(200, _bounded(response, max_size), headers)
     status = STATUSES.get(extensions["code"], 400 if media_type == GRAPHQL_JSON else 200)
     if status == 401:
         headers.append((b"www-authenticate", CHALLENGE.encode()))

@@ -25,12 +25,13 @@ from strawberry.types.execution import ExecutionResult
 
 from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
-from server.errors import RATE_LIMITED, Refused, with_codes
+from server.errors import RATE_LIMITED, Refused, overloaded, with_codes
 from server.operations.caller import Caller
 from server.operations.execution import Execution, was_executed
 from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
 from server.operations.trusted_documents import TrustedDocuments
+from server.transport.admission import PERMIT_OF_TASK, Admission, Permit
 
 PING_SECONDS = 20.0
 ANSWER_SECONDS = 1.0  # between the end of a session and the close of its socket, for operations under way
@@ -48,6 +49,7 @@ class Endpoint(Protocol):
 
     execution: Execution
     trusted: TrustedDocuments
+    admission: Admission
 
     def decode_json(self, data: str | bytes) -> object:
         """Parse a message. Raises ValueError."""
@@ -79,17 +81,21 @@ class SocketAdapter(ASGIWebSocketAdapter):
 
 
 class SocketOperation(BaseOperation[Caller, None]):
-    """An operation of a socket. `answered` is True once it has sent a message."""
+    """An operation of a socket. `answered` is True once it has sent a message; then `permit` is given back."""
 
-    __slots__ = ("answered",)
+    __slots__ = ("answered", "permit")
 
-    def __init__(self, handler: "SocketHandler", id: str, query: str, request: OperationRequest) -> None:
+    def __init__(
+        self, handler: "SocketHandler", id: str, query: str, request: OperationRequest, permit: Permit
+    ) -> None:
         super().__init__(handler, id, query, request.variables, request.operation_name)
         self.answered = False
+        self.permit = permit
 
     async def send_operation_message(self, message: Any) -> None:
         """Send a message, unless the operation has ended."""
         self.answered = True
+        self.permit.release()
         await super().send_operation_message(message)
 
 
@@ -143,13 +149,16 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
         return await self.handle_message(message)
 
     async def handle_connection_init(self, message: ConnectionInitMessage) -> None:
-        """Acknowledge the connection if the token is valid and the quota has room."""
+        """Acknowledge the connection if the token is valid, the quota has room and the process is not overloaded."""
         if self.connection_init_received:
             await self.websocket.close(TOO_MANY_INITS, "Too many initialisation requests")
             return
         self.connection_init_received = True
         if self._timer:
             self._timer.cancel()
+        if self.view.admission.is_full():
+            await self.websocket.close(TRY_AGAIN_LATER, overloaded().message)
+            return
         try:
             await self._identify(message.get("payload") or {})
             self._release = self.context.quotas.sockets.acquire(self.context.holder)
@@ -191,15 +200,25 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
             await self._start(id, message["payload"])
 
     async def _start(self, id: str, payload: object) -> None:
-        """Start an operation, or refuse it if its request is invalid."""
+        """Start an operation, or refuse it if its request is invalid or the process is overloaded.
+
+        Stock clients do not repeat a refused subscription, so it waits for a permit first, and with it the messages
+        that follow on the socket.
+        """
+        permit = await self.view.admission.wait()
+        if permit is None:
+            refused = overloaded()
+            return await self._refuse(id, refused.message, refused.code)
         try:
             request = parse_request(payload)
             query = self.view.trusted.resolve(request)
         except Refused as refused:
-            await self._refuse(id, refused.message, refused.code)
-        else:
-            operation = self.operations[id] = SocketOperation(self, id, query, request)
-            operation.task = asyncio.create_task(self._run(operation))
+            permit.release()
+            return await self._refuse(id, refused.message, refused.code)
+        operation = self.operations[id] = SocketOperation(self, id, query, request, permit)
+        operation.task = asyncio.create_task(self._run(operation))
+        operation.task.add_done_callback(lambda _: permit.release())
+        return None
 
     async def _refuse(self, id: str, message: str, code: str) -> None:
         """Send the error of an operation that is not started."""
@@ -208,6 +227,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
 
     async def _run(self, operation: SocketOperation) -> None:
         """Send the results and errors of an operation. Only the end of the session closes the socket."""
+        PERMIT_OF_TASK.set(operation.permit)
         try:
             await self._stream(operation)
         except WebSocketDisconnected:

@@ -15,6 +15,7 @@ from server.endpoint.websocket import SocketAdapter, SocketHandler
 from server.operations.caller import Caller
 from server.operations.execution import Execution
 from server.operations.trusted_documents import TrustedDocuments
+from server.transport.admission import Admission
 
 INIT_SECONDS = 5
 MAX_OPERATIONS = 100  # at the same time on one socket
@@ -27,7 +28,12 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
     websocket_adapter_class = SocketAdapter
 
     def __init__(
-        self, execution: Execution, callers: Callers, trusted: TrustedDocuments, allowed_origins: Sequence[str]
+        self,
+        execution: Execution,
+        callers: Callers,
+        trusted: TrustedDocuments,
+        allowed_origins: Sequence[str],
+        admission: Admission,
     ) -> None:
         super().__init__(
             execution.schema,
@@ -39,6 +45,7 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
         )
         self.execution = execution
         self.trusted = trusted
+        self.admission = admission
         self._callers = callers
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:

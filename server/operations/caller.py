@@ -7,7 +7,6 @@ from functools import partial
 
 from starlette.types import Receive
 
-from executor.futures import retrieve_exception
 from graph import Graph
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
@@ -110,15 +109,10 @@ class Caller:
 
     def context(self, meter: Meter | None = None) -> Context:
         """Return the context of an operation."""
-        watermark = None
-        if not self.graph.store.in_order:
-            watermark = self.graph.log.watermark()
-            watermark.add_done_callback(retrieve_exception)
         return Context(
             self.graph,
             self.viewer,
             self.tokens.issue,
-            watermark,
             client=self,
             resume_after=self.last_event_id,
             read_rate_limit=meter.balance if meter else None,

@@ -22,7 +22,7 @@ from executor import Executor, Operation
 from graph.feed.updates import HomeUpdate, StreamUpdate
 from resolvers.context import Context
 from server.auth import BadToken
-from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, with_codes
+from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded, with_codes
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
@@ -31,6 +31,7 @@ from server.operations.documents import DocumentCache
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.turns import Turns
+from server.transport.admission import PERMIT_OF_TASK
 
 Update: TypeAlias = HomeUpdate | StreamUpdate
 Completion: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
@@ -154,7 +155,10 @@ class Execution:
         return _result(caller, result.data, result.errors)
 
     async def _wait_for_turn(self, caller: Caller, meter: Meter, preparation: int) -> None:
-        """Wait for a turn. An operation that is refused one is charged for the preparation of its document."""
+        """Wait for a turn, without the permit. An operation that is refused one is charged for its preparation."""
+        permit = PERMIT_OF_TASK.get()
+        if permit:
+            permit.release()
         try:
             await self._turns.acquire(meter.holder)
         except BaseException as error:
@@ -163,6 +167,10 @@ class Execution:
             if isinstance(error, RateLimited):
                 meter.record(error)
             raise
+        if permit and not permit.resume():
+            self._turns.release(meter.holder)
+            refused = overloaded()
+            raise GraphQLError(refused.message, extensions={"code": refused.code})
 
     def _deadline_exceeded(self) -> GraphQLError:
         message = (
@@ -226,37 +234,48 @@ class Execution:
     ) -> AsyncGenerator[StreamedResult, None]:
         release = None
         document = prepared.document
+        deadline = asyncio.timeout(self._deadline)  # until the first event, the Checkpoint
         try:
-            if prepared.meter:
-                prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
-                await prepared.meter.settle()
-            release = caller.acquire_stream()
-            context = caller.context()
-            source = CoreExecutor.build(
-                self.schema._schema,
-                document,
-                None,
-                context,
-                dict(variables or {}),
-                operation_name,
-                hide_suggestions=self._hide_suggestions,
-            )
-            events = source if isinstance(source, list) else await _events_of(source)
+            async with deadline:
+                if prepared.meter:
+                    prepared.meter.charge(prepared.cost, prepared.preparation + SUBSCRIPTION)
+                    await prepared.meter.settle()
+                release = caller.acquire_stream()
+                context = caller.context()
+                source = self._source(document, context, variables, operation_name)
+                events = source if isinstance(source, list) else await _events_of(source)
+                event = None if isinstance(events, list) else await anext(events, None)
             if isinstance(events, list) or isinstance(source, list):
                 yield StreamedResult(_result(caller, None, cast("list[GraphQLError]", events)))
                 return
             complete = self._completion(source, document, variables, operation_name, context)
             del document, prepared, variables, source  # a filter may be large, and the stream may last for days
             async with aclosing(events):
-                async for event in events:
+                while event is not None:
                     async with caller.event_turns:
                         result = await complete(event)
                     yield StreamedResult(_result(caller, result.data, result.errors), event.number)
+                    event = await anext(events, None)
         except Exception as error:
-            yield StreamedResult(_result(caller, None, [_as_graphql(error)]))
+            failure = self._deadline_exceeded() if deadline.expired() else _as_graphql(error)
+            yield StreamedResult(_result(caller, None, [failure]))
         finally:
             if release:
                 release()
+
+    def _source(
+        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> "CoreExecutor[Any] | list[GraphQLError]":
+        """Return graphql-core's executor of a subscription, or the errors of its variables."""
+        return CoreExecutor.build(
+            self.schema._schema,
+            document,
+            None,
+            context,
+            dict(variables or {}),
+            operation_name,
+            hide_suggestions=self._hide_suggestions,
+        )
 
     def _completion(
         self,

@@ -1,5 +1,6 @@
-"""File descriptors: the limit of the process, and a reserve that connections may not use."""
+"""File descriptors: the limit of the process, a reserve that connections may not use, and the listening socket."""
 
+import socket
 import sys
 
 if sys.platform != "win32":
@@ -8,6 +9,8 @@ if sys.platform != "win32":
 UNLIMITED = 65_536  # used where the system has no limit
 MIN_RESERVE = 64
 MAX_RESERVE = 1000
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted in an iteration of the event loop."""
 
 
 def raise_limit() -> None:
@@ -35,3 +38,11 @@ def ceiling() -> int:
     limit = UNLIMITED if soft == resource.RLIM_INFINITY else soft
     reserve = min(max(limit // 10, MIN_RESERVE), MAX_RESERVE, limit // 2)
     return limit - reserve
+
+
+def listeners(listening: socket.socket) -> list[socket.socket]:
+    """Return a listening socket ACCEPTED_AT_ONCE times.
+
+    uvloop accepts one connection of each in an iteration. In a busy process, others would wait for many iterations.
+    """
+    return [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]

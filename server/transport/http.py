@@ -11,6 +11,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from server.transport.admission import COMPLETE, Admission
 from server.transport.connections import ADDRESS, Connections
 from server.transport.limits import (
     HTTP_SLICE,
@@ -22,7 +23,7 @@ from server.transport.limits import (
     MAX_PIPELINED_BODIES,
     MAX_URL,
 )
-from server.transport.responses import refusal
+from server.transport.responses import overloaded, refusal
 from server.transport.sending import still_unsent, unsent
 
 END_STREAM = "end_stream"  # in the state of a request with an endless response: the function that ends it
@@ -46,6 +47,7 @@ class HttpProtocol(HttpToolsProtocol):
     """
 
     __slots__ = (
+        "_admission",
         "_discarded",  # bytes discarded since the connection stopped parsing; None while it parses
         "_open",
         "_overhead",  # bytes received for a request, without its body
@@ -68,6 +70,7 @@ class HttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._open: Connections = Connections.of(app_state)
+        self._admission: Admission = Admission.of(app_state)
         self.deadline = math.inf
         self._phase = AWAITING
         self._stale = self._trusted = False
@@ -86,7 +89,7 @@ class HttpProtocol(HttpToolsProtocol):
         reason = self._open.add(self, host, transport.get_extra_info("socket").fileno())
         if reason is not None:
             if reason == ADDRESS:
-                transport.write(refusal(429, "retry-after: 60"))
+                transport.write(refusal(429))
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -201,7 +204,7 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if self.pipeline:
             self.flow.resume_reading()  # otherwise a disconnect goes unnoticed
-        else:
+        elif not self.cycle.response_complete:
             self._running = self.cycle
         if self._trusted:
             self._open.proxies.apply(self.scope)  # type: ignore[arg-type]  # a TypedDict
@@ -209,6 +212,18 @@ class HttpProtocol(HttpToolsProtocol):
             self._open.proxies.warn_once(self.headers, self.client[0] if self.client else None)
         self._phase = BODY
         self._stale = True
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Start a request, or let it wait. Refuse it if the process is overloaded, before its body is read."""
+        if self._admission.admits(cycle, lambda: HttpToolsProtocol._start_asgi_task(self, cycle, app)):
+            return None
+        if self.flow.write_paused:
+            self.transport.abort()  # the client sends requests and does not read the refusals
+        self.transport.write(overloaded(cycle, self._admission))
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        return self.on_response_complete()
 
     def _should_upgrade(self) -> bool:
         return True  # `_upgrade` decides when the request is complete
@@ -241,6 +256,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._stale = True
         if not self.cycle.response_complete:
             self.cycle.more_body = False
+            self.cycle.scope["state"][COMPLETE] = True
             self.cycle.message_event.set()
 
     def _upgrade(self, rest: bytes | memoryview) -> bool:
@@ -249,6 +265,9 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(Refusal(400, "pipeline"))
             return False
         if self.parser.get_http_version() == "1.1" and self._get_upgrade() == b"websocket":
+            if self._admission.is_full():
+                self._refuse(Refusal(503, "overload"))
+                return False
             self.handle_websocket_upgrade()
             self.parser = None  # type: ignore[assignment]  # it refers to this object
             if rest:

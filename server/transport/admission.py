@@ -1,0 +1,302 @@
+"""Admission control: a process that cannot keep up refuses operations at once, so that it answers the others in time.
+
+Under overload, operations wait in the event loop of the process and in the store. Both are measured together by probes:
+reads of the store, of each primary in turn, that take the same way as those of operations. What a probe takes longer
+than the shortest one to the same primary in ten minutes is the queueing delay. If the smallest delay of a window to any
+primary exceeds TARGET_DELAY, there is a standing queue, and the limit on the operations that run at the same time
+shrinks. It grows while operations reach the limit without such a queue, because they wait for something else, such as
+the archive or a password hash. It stays while no probe is answered.
+"""
+
+import asyncio
+import contextlib
+import math
+import random
+import time
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, Protocol, TypeAlias
+
+from graph.tasks import end
+
+PERMIT_OF_TASK: ContextVar["Permit | None"] = ContextVar("permit", default=None)
+"""The permit of the operation that the current task executes, which gives it back while it waits for a turn."""
+
+ADMISSION = "admission"  # the name in the lifespan state, which every connection receives
+PERMIT = "permit"  # the name in the state of an admitted request
+COMPLETE = "complete"  # in the state of a request whose body has arrived
+METHODS = frozenset({"GET", "POST"})  # OPTIONS and other methods cost little, and their responses have no body
+
+FLOOR = 12
+"""The smallest limit: enough operations to keep a core busy while others wait for the store. Fewer are not measured."""
+ACCEPTED = 32
+"""Operations that are accepted whatever the limit: those that may not run yet wait for the others."""
+INITIAL = 64
+CEILING = 1_000
+TARGET_DELAY = 0.0015
+PROBE_SECONDS = 0.01
+IDLE_SECONDS = 1.0
+"""Time between the probes of an idle process, which keep the shortest one current."""
+PROBES_PER_WINDOW = 3
+"""Probes of each primary in a window, at least, so that a single slow one is no queue."""
+BUCKET_SECONDS = 60.0
+BUCKETS = 10
+START_PROBES = 3
+START_SECONDS = 0.5
+WINDOW_SECONDS = 0.1
+BURST = 2
+"""How many times as many operations are accepted in a burst."""
+BURST_SECONDS = 0.1
+"""The longest burst. Another one is possible when none was refused for CALM_SECONDS."""
+COLD_SECONDS = 1.0
+"""The same for the first COLD_OPERATIONS of a process, whose caches and connections are new."""
+COLD_OPERATIONS = 1_000
+CALM_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
+"""Time for which an operation of an open WebSocket waits. Keep-alive messages of clients wait with it."""
+RECHECK_SECONDS = 0.1
+RETRY_SECONDS = 3
+"""Clients are asked to try again after 1 to 3 seconds. The times differ, so that not all return at once."""
+
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Answered: TypeAlias = Callable[[str], None]
+Start: TypeAlias = Callable[[], object]
+Probe: TypeAlias = Callable[[Answered], None]
+"""Starts a read of a primary, and calls the function with its name when the reply arrives; never without a reply."""
+
+
+class Request(Protocol):
+    """The request of uvicorn."""
+
+    scope: Any
+    disconnected: bool
+
+
+def no_headers(_origin: bytes | None) -> Headers:
+    """Return no headers."""
+    return ()
+
+
+class Permit:
+    """The permit of one operation, from its start until it has its result or, for a subscription, its first one."""
+
+    __slots__ = ("_admission", "_held")
+
+    def __init__(self, admission: "Admission") -> None:
+        self._admission = admission
+        self._held = True
+
+    def resume(self) -> bool:
+        """Take the permit again after `release`. Return False if the operation must be refused."""
+        self._held = self._admission.enter() is not None
+        return self._held
+
+    def release(self) -> None:
+        """Give the permit back. Later calls have no effect."""
+        if self._held:
+            self._held = False
+            self._admission.leave()
+
+
+class Baseline:
+    """What the shortest probe of the last ten minutes took, in seconds. Older ones say nothing after a failover."""
+
+    def __init__(self) -> None:
+        self._minima: deque[tuple[int, float]] = deque()
+        self.seconds = math.inf
+
+    def add(self, now: float, seconds: float) -> None:
+        """Note what a probe took. O(1)."""
+        bucket, minima = int(now // BUCKET_SECONDS), self._minima
+        while minima and minima[0][0] <= bucket - BUCKETS:
+            minima.popleft()
+        if minima and minima[-1][0] == bucket:
+            seconds = min(seconds, minima.pop()[1])
+        minima.append((bucket, seconds))
+        self.seconds = min(least for _, least in minima)
+
+
+class Admission:
+    """Limits the operations that run at the same time in one process.
+
+    `running` is their number, `limit` the current limit, and `refused` counts refusals. Requests that are accepted and
+    may not run yet wait, and start in their order. `path` is the path of the endpoint; requests of other paths are not
+    limited. `headers` returns the CORS headers of a refusal for an `Origin`.
+    """
+
+    _probe: Probe | None = None
+
+    def __init__(
+        self,
+        path: str = "",
+        headers: Callable[[bytes | None], Headers] = no_headers,
+        *,
+        enabled: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        self.headers = headers
+        self.limit = float(INITIAL if enabled else math.inf)
+        self.running = 0
+        self._waiting: deque[tuple[Request, Start, Context]] = deque()
+        self.refused = 0
+        self._floor = FLOOR if enabled else math.inf
+        self._clock = clock
+        self._full_at: float | None = None
+        self._refused_at = -math.inf
+        self._finished = self._peak = 0
+        self._next_probe = self._window_end = -math.inf
+        self._baselines: defaultdict[str, Baseline] = defaultdict(Baseline)
+        self._shortest: dict[str, float] = {}
+
+    @staticmethod
+    def of(state: dict[str, Any]) -> "Admission":
+        """Return the admission control in an application's state; if there is none, a new instance without a limit."""
+        found = state.get(ADMISSION)
+        return found if isinstance(found, Admission) else Admission(enabled=False)
+
+    async def start(self, probe: Probe) -> None:
+        """Measure the store without a queue, and use these probes from now on. Takes half a second without a store."""
+        self._probe = probe
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                for _ in range(START_PROBES):  # the first one opens the connection
+                    answered = asyncio.Event()
+                    self._send_probe(self._clock(), answered.set)
+                    await answered.wait()
+
+    @contextlib.asynccontextmanager
+    async def measuring(self, probe: Probe) -> AsyncIterator[None]:
+        """Start, and send a probe each second, so that an idle process knows the store's distance."""
+        await self.start(probe)
+        sending = asyncio.get_running_loop().create_task(self._send_probes())
+        try:
+            yield
+        finally:
+            await end([sending])
+
+    async def _send_probes(self) -> None:
+        while True:
+            await asyncio.sleep(IDLE_SECONDS)
+            self._send_probe(self._clock())
+
+    @property
+    def retry_after(self) -> int:
+        """The seconds after which the client of the last refusal should try again."""
+        return 1 + self.refused % RETRY_SECONDS
+
+    def admits(self, request: Request, start: Start) -> bool:
+        """Start a request now or later. Return False if it must be refused. An operation has its permit in the state.
+
+        A request whose client disconnects before is not started.
+        """
+        if request.scope["path"] != self.path or request.scope["method"] not in METHODS:
+            start()
+            return True
+        if self.is_full():
+            return False
+        self._waiting.append((request, start, copy_context()))
+        self._start_waiting()
+        return True
+
+    def _start_waiting(self) -> None:
+        while self._waiting and self.running < self.limit:
+            request, start, context = self._waiting.popleft()
+            if not request.disconnected:
+                self.running += 1
+                request.scope["state"][PERMIT] = Permit(self)
+                context.run(start)  # in its own context, not in that of the request which has made room
+
+    def enter(self) -> Permit | None:
+        """Return the permit of an operation that cannot wait, above the limit if need be; None if it must be refused.
+
+        O(1).
+        """
+        if self.is_full():
+            return None
+        self.running += 1
+        return Permit(self)
+
+    async def wait(self) -> Permit | None:
+        """Return the permit of an operation that may wait PATIENCE_SECONDS; None if it must be refused."""
+        end = self._clock() + PATIENCE_SECONDS
+        while self.accepted >= self._room and self._clock() < end:  # noqa: ASYNC110 - seldom
+            await asyncio.sleep(random.uniform(0.5, 1.5) * RECHECK_SECONDS)  # noqa: S311 - not a secret
+        return self.enter()
+
+    def leave(self) -> None:
+        """Make room for another operation."""
+        self.running -= 1
+        self._finished += 1
+        self._start_waiting()
+        if self.accepted < self._room:
+            self._full_at = None
+
+    @property
+    def accepted(self) -> int:
+        """The operations that run or wait."""
+        return self.running + len(self._waiting)
+
+    @property
+    def _room(self) -> float:
+        return max(ACCEPTED, self.limit)
+
+    def is_full(self) -> bool:
+        """Return True, and count a refusal, if an operation that arrives now must be refused."""
+        accepted = self.accepted
+        if accepted < self._floor:
+            return False
+        now = self._clock()
+        self._measure(now)
+        if accepted > self._peak:
+            self._peak = accepted
+        if accepted < self._room:
+            self._full_at = None
+            return False
+        if self._tolerates(now):
+            return False
+        self._refused_at = now
+        self.refused += 1
+        return True
+
+    def _tolerates(self, now: float) -> bool:
+        """Return True if another operation may be accepted, as part of a short burst."""
+        if self._full_at is None:
+            self._full_at = now
+        patience = BURST_SECONDS if self._finished >= COLD_OPERATIONS else COLD_SECONDS
+        is_calm = now - self._refused_at > CALM_SECONDS
+        return is_calm and now - self._full_at < patience and self.accepted < BURST * self._room
+
+    def _measure(self, now: float) -> None:
+        """Start the next probe, and adapt the limit at the end of a window."""
+        if now >= self._window_end:
+            self._adapt()
+            self._window_end = now + max(WINDOW_SECONDS, PROBES_PER_WINDOW * PROBE_SECONDS * len(self._shortest))
+            self._shortest = {}
+            self._peak = 0
+        if now >= self._next_probe:
+            self._send_probe(now)
+
+    def _send_probe(self, now: float, answered: Callable[[], object] = lambda: None) -> None:
+        def record(primary: str) -> None:
+            seconds = self._clock() - now
+            self._baselines[primary].add(now, seconds)
+            self._shortest[primary] = min(self._shortest.get(primary, math.inf), seconds)
+            answered()
+
+        self._next_probe = now + PROBE_SECONDS
+        if self._probe is not None:
+            self._probe(record)
+
+    def _adapt(self) -> None:
+        """Set the limit by the window, if a probe was answered. A limit that was not reached returns to INITIAL."""
+        if not self._shortest:
+            return
+        delay = max(seconds - self._baselines[primary].seconds for primary, seconds in self._shortest.items())
+        if delay > TARGET_DELAY:
+            self.limit = max(FLOOR, min(self.limit, self._peak) * (1 + max(TARGET_DELAY / delay, 0.5)) / 2)
+        elif self._peak >= self.limit:
+            self.limit = min(CEILING, self.limit * (1.25 - 0.25 * delay / TARGET_DELAY))
+        else:
+            self.limit += (INITIAL - self.limit) / 10
