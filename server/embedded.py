@@ -35,10 +35,14 @@ SOCKET_PATH_LIMIT = 100  # bytes; the kernel's is 108 on Linux, 104 on macOS
 
 
 class Durability(Enum):
-    """When a write is on disk: before the reply (`safe`), or at most a second later (`relaxed`)."""
+    """When a write is acknowledged.
+
+    `safe`: when it is on disk; `relaxed`: at most a second earlier; `strict`: when it is on the replicas of its shard.
+    """
 
     RELAXED = "relaxed"
     SAFE = "safe"
+    STRICT = "strict"
 
     @property
     def appendfsync(self) -> str:
@@ -121,11 +125,8 @@ class EmbeddedStore:
         finally:
             os.close(users)
 
-    @contextlib.contextmanager
-    def _mutex(self) -> Iterator[None]:
-        with _opened(self.folder / "mutex") as mutex:
-            fcntl.flock(mutex, fcntl.LOCK_EX)
-            yield
+    def _mutex(self) -> contextlib.AbstractContextManager[None]:
+        return locked(self.folder / "mutex")
 
     def _join_or_launch(self, alone: bool) -> bool:
         """Wait until a server answers; start one if none is running. Return True if one was started."""
@@ -139,7 +140,7 @@ class EmbeddedStore:
                     started, silent_until = True, time.monotonic() + HUNG_SECONDS
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError, OSError):
                 try:
-                    with self._client() as client:
+                    with self.client() as client:
                         client.ping()
                     return started
                 except redis.BusyLoadingError:
@@ -155,18 +156,7 @@ class EmbeddedStore:
         for stale in (path, self.folder / "pid"):
             stale.unlink(missing_ok=True)
         (self.folder / "socket").write_text(str(path), encoding="utf-8")
-        settings = {
-            "port": "0",
-            "unixsocket": str(path),
-            "unixsocketperm": "700",
-            "dir": str(self.folder),
-            "pidfile": str(self.folder / "pid"),
-            "logfile": str(self.folder / "store.log"),
-            "daemonize": "yes",
-            "appendonly": "yes",
-            "appendfsync": self.durability.appendfsync,
-            "save": "",
-        }
+        settings = self._settings(path)
         command = [_binary(), *(word for name, value in settings.items() for word in (f"--{name}", value))]
         try:
             done = subprocess.run(  # noqa: S603 - our own binary with our own arguments
@@ -184,6 +174,21 @@ class EmbeddedStore:
         if done.returncode != 0:
             raise EmbeddedStoreError(f"The embedded store did not start: {(done.stderr or done.stdout).strip()}")
 
+    def _settings(self, path: Path) -> dict[str, str]:
+        """Return the settings of a server that is about to start."""
+        return {
+            "port": "0",
+            "unixsocket": str(path),
+            "unixsocketperm": "700",
+            "dir": str(self.folder),
+            "pidfile": str(self.folder / "pid"),
+            "logfile": str(self.folder / "store.log"),
+            "daemonize": "yes",
+            "appendonly": "yes",
+            "appendfsync": self.durability.appendfsync,
+            "save": "",
+        }
+
     def _socket_path(self) -> Path:
         """Return a path in the data folder or, if that is too long for a socket, in a private temporary folder."""
         path = self.folder / "store.sock"
@@ -199,13 +204,19 @@ class EmbeddedStore:
             raise EmbeddedStoreError(f"{short} must be a folder that only you can open: it holds the store's socket.")
         return short / f"{name}.sock"
 
-    def _client(self) -> redis.Redis:
-        return redis.Redis(unix_socket_path=str(self.socket), socket_timeout=HUNG_SECONDS, retry=Retry(NoBackoff(), 0))
+    def client(self) -> redis.Redis:
+        """Return a client of the running server."""
+        return redis.Redis(
+            unix_socket_path=str(self.socket),
+            socket_timeout=HUNG_SECONDS,
+            decode_responses=True,
+            retry=Retry(NoBackoff(), 0),
+        )
 
     def _apply_durability(self, alone: bool) -> None:
         """Apply the durability setting. A process that joins can make it stricter, but not less strict."""
         if alone or self.durability is Durability.SAFE:
-            with self._client() as client:
+            with self.client() as client:
                 client.config_set("appendfsync", self.durability.appendfsync)
 
     def _abandon_server(self, alone: bool) -> None:
@@ -219,15 +230,20 @@ class EmbeddedStore:
     def _stop_server(self) -> None:
         """Stop the server with SIGTERM and, if that does not suffice, with SIGKILL."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
+            if self._is_stopped():
+                return  # its process id may be another process's by now
             with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.kill(self.pid, kind)
             until = time.monotonic() + HUNG_SECONDS
             while time.monotonic() < until:
-                with _opened(self.folder / "server") as server:
-                    if _lock(server, fcntl.LOCK_EX):
-                        return
+                if self._is_stopped():
+                    return
                 time.sleep(0.005)
         raise EmbeddedStoreError(f"The embedded store in {self.folder} does not stop.")
+
+    def _is_stopped(self) -> bool:
+        with _opened(self.folder / "server") as server:
+            return _lock(server, fcntl.LOCK_EX)
 
     def _log_tail(self) -> str:
         log = self.folder / "store.log"
@@ -254,6 +270,14 @@ def _binary() -> str:
         return str(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
         raise EmbeddedStoreError(f"The embedded store has no build for this machine. {ELSEWHERE}") from error
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file during the block. Wait until no other process holds it."""
+    with _opened(path) as mutex:
+        fcntl.flock(mutex, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager

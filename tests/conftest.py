@@ -1,18 +1,23 @@
-"""Shared fixtures: one real Valkey server for the whole run, emptied before each test that uses it."""
+"""Shared fixtures: one real store for the whole run, a Valkey server or a cluster, emptied before each test."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from typing import TypeAlias
 
 import pytest
-import redis
 
 from graph import Graph
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
+from tests.support.cluster import Cluster
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
 
-__all__ = ["CHEAP"]
+__all__ = ["CHEAP", "SharedStore"]
+
+PATIENT_MS = 15_000  # without an answer until a failover: a busy machine must not cause one
+
+SharedStore: TypeAlias = EmbeddedStore | Cluster
 
 pytest_plugins = ["tests.support.databases"]
 
@@ -28,10 +33,27 @@ def need(present: bool, what: str) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option for the long profile of property and fault tests."""
     parser.addoption("--long", action="store_true", help="run property and fault tests at length (hours)")
+    parser.addoption(
+        "--store",
+        choices=("server", "cluster"),
+        default="server",
+        help="the shared store: one Valkey server, or a cluster of three primaries and three replicas. With `cluster`, "
+        "only the tests that use the shared store run",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise the time limits of the long profile. Leave out what only the long profile runs."""
+    """Raise the time limits of the long profile. Leave out what only the long profile runs.
+
+    On a cluster, leave out the tests without the shared store, and skip those that are about a single server.
+    """
+    if config.getoption("--store") == "cluster":
+        left_out = [item for item in items if "running_store" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+        for item in items:
+            if marker := item.get_closest_marker("single_server"):
+                item.add_marker(pytest.mark.skip(reason=f"single server: {marker.args[0]}"))
     if config.getoption("--long"):
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)
@@ -54,17 +76,22 @@ def long_profile(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture(scope="session")
-def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
-    """Run a Valkey server without persistence; durability has its own tests."""
-    with EmbeddedStore(tmp_path_factory.mktemp("store"), Durability.RELAXED) as store:
-        with redis.Redis.from_url(store.url) as client:
-            client.config_set("appendonly", "no")
+def running_store(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStore]:
+    """Run a store without persistence; durability has its own tests."""
+    folder = tmp_path_factory.mktemp("store")
+    clustered = pytestconfig.getoption("--store") == "cluster"
+    with Cluster(folder, Durability.RELAXED) if clustered else EmbeddedStore(folder, Durability.RELAXED) as store:
+        for server in store.nodes if isinstance(store, Cluster) else [store]:
+            with server.client() as client:
+                client.config_set("appendonly", "no")
+                if clustered:
+                    client.config_set("cluster-node-timeout", PATIENT_MS)
         yield store
         remove_archive(store.url)
 
 
 @pytest.fixture
-def store_url(running_store: EmbeddedStore) -> str:
+def store_url(running_store: SharedStore) -> str:
     """Return the URL of an empty store, with an empty archive beside it."""
     empty(running_store.url)
     return running_store.url

@@ -1,5 +1,6 @@
-"""`fanline demo`: the demo world, served on this machine."""
+"""`fanline demo` and `fanline cluster-demo`: the demo world, served on this machine."""
 
+import socket
 from pathlib import Path
 
 from rich.table import Table
@@ -8,7 +9,7 @@ from graph import Graph
 from server.app import create_app
 from server.cli.console import console, print_warning
 from server.cli.seed import seed_with_progress
-from server.cli.stores import run, store_of
+from server.cli.stores import cluster_of, describe, run, store_of
 from server.cli.token import issue_token
 from server.demo.people import PASSWORD, SEVEN
 from server.lifespan import ArchiveUse
@@ -27,16 +28,32 @@ HOME_TIMELINE = (
 
 def serve_demo(port: int, data: Path | None) -> None:
     """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production."""
+    settings, listening = _begin(port, data)
+    with store_of(settings):
+        _serve(settings, listening)
+
+
+def serve_cluster_demo(port: int, data: Path | None) -> None:
+    """Serve the demo world on a private cluster. Raises SettingsError in production, and if a store is configured."""
+    settings, listening = _begin(port, data)
+    console.print("Starting three primaries and three replicas, which takes a few seconds.")
+    with cluster_of(settings) as clustered:
+        _serve(clustered, listening)
+
+
+def _begin(port: int, data: Path | None) -> tuple[Settings, socket.socket]:
     settings = Settings.load(data_dir=data) if data else Settings.load()
     if settings.production:
         raise SettingsError("The demo's passwords are public, so it does not run with FANLINE_ENV=production.")
     start_safely(settings, print_warning, HOST)
-    listening = bind(HOST, port)
-    with store_of(settings):
-        token = run(settings, lambda graph: _prepare(graph, settings), ArchiveUse.REBUILD)
-        app = create_app(settings, demo_login=VIEWER)
-        introduce(listening.getsockname()[1], token, settings)
-        serve_here(app, listening, settings)
+    return settings, bind(HOST, port)
+
+
+def _serve(settings: Settings, listening: socket.socket) -> None:
+    token = run(settings, lambda graph: _prepare(graph, settings), ArchiveUse.REBUILD)
+    app = create_app(settings, demo_login=VIEWER)
+    introduce(listening.getsockname()[1], token, settings)
+    serve_here(app, listening, settings)
 
 
 async def _prepare(graph: Graph, settings: Settings) -> str:
@@ -51,7 +68,7 @@ def introduce(port: int, access_token: str, settings: Settings) -> None:
     table.add_row("Playground", f"[bold]{url}/playground[/] (logged in as {VIEWER})")
     table.add_row("GraphQL", f"{url}/graphql")
     table.add_row("Log-ins", f"{', '.join(role.person.login for role in SEVEN)}; password [bold]{PASSWORD}[/]")
-    table.add_row("Data", str(settings.data_dir) if settings.store_url is None else "in the store of FANLINE_STORE_URL")
+    table.add_row("Data", str(settings.data_dir) if settings.store_url is None else f"in {describe(settings)}")
     console.print(table)
     console.print(f"\n{VIEWER}'s home timeline, ready to paste:\n")
     console.print(

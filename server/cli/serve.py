@@ -11,7 +11,7 @@ from server.cli.console import console, print_warning
 from server.cli.stores import describe, store_of
 from server.embedded import EmbeddedStore
 from server.process.checks import UnsafeStart
-from server.process.start import start_safely
+from server.process.start import check_servers, start_safely
 from server.seeding.load import holds_demo
 from server.serving import bind, serve_here, serve_many
 from server.settings import Settings
@@ -26,7 +26,7 @@ def serve_api(host: str, port: int, workers: int) -> None:
     listening = bind(host, port)
     app = create_app(settings)
     with store_of(settings):
-        asyncio.run(refuse_wrong_archive(settings))
+        asyncio.run(check_stores(settings))
         if settings.production:
             asyncio.run(refuse_demo(settings))
         console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
@@ -36,8 +36,8 @@ def serve_api(host: str, port: int, workers: int) -> None:
             serve_many(settings, listening, workers)
 
 
-async def refuse_wrong_archive(settings: Settings) -> None:
-    """Raise WrongArchive or SchemaTooNew here, once: in the processes that serve, it would be a traceback each.
+async def check_stores(settings: Settings) -> None:
+    """Raise WrongArchive, SchemaTooNew or UnsafeStart here, once: each serving process would print a traceback.
 
     A store or an archive that does not answer is not an error.
     """
@@ -45,6 +45,7 @@ async def refuse_wrong_archive(settings: Settings) -> None:
     graph = await Graph.open(url, Archive(settings.archive), settings.tuning)
     try:
         async with asyncio.timeout(CHECK_SECONDS):
+            await check_servers(graph, settings, print_warning)
             await graph.binding.check()
     except (ArchiveUnavailable, StoreUnavailable, TimeoutError):
         return

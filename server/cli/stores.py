@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from graph import Graph
 from server.embedded import EmbeddedStore
 from server.lifespan import ArchiveUse, open_graph
+from server.local_cluster import LocalCluster
 from server.settings import Settings, SettingsError
 
 T = TypeVar("T")
@@ -26,8 +27,21 @@ def store_of(settings: Settings) -> Iterator[None]:
     if settings.store_url is not None:
         yield
         return
-    with EmbeddedStore(settings.data_dir, settings.durability):
+    with EmbeddedStore(settings.data_dir, settings.embedded_durability):
         yield
+
+
+@contextlib.contextmanager
+def cluster_of(settings: Settings) -> Iterator[Settings]:
+    """Run a private cluster in the data folder for the duration of the block. Yield settings that name it.
+
+    The archive is in the same folder, unless the settings name another. Raises SettingsError if they name a store.
+    """
+    if settings.store_url is not None:
+        raise SettingsError("`fanline cluster-demo` starts its own cluster. Unset FANLINE_STORE_URL.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with LocalCluster(settings.data_dir / "cluster", settings.durability) as cluster:
+        yield Settings.load(data_dir=cluster.folder, store_url=cluster.url)
 
 
 @contextlib.contextmanager
@@ -48,11 +62,16 @@ def describe(settings: Settings) -> str:
 
 
 def run(
-    settings: Settings, task: Callable[[Graph], Awaitable[T]], archive: ArchiveUse = ArchiveUse.READ_AND_WRITE
+    settings: Settings,
+    task: Callable[[Graph], Awaitable[T]],
+    archive: ArchiveUse = ArchiveUse.READ_AND_WRITE,
+    *,
+    needs_store: bool = True,
 ) -> T:
     """Run a task with the graph in a new event loop, and return its result.
 
-    SIGTERM cancels the task, closes the graph, and exits. An immediate exit could interrupt the closing.
+    Raises StoreUnavailable if the task needs the store at once, and the store does not answer. SIGTERM cancels the
+    task, closes the graph, and exits. An immediate exit could interrupt the closing.
     """
 
     async def main() -> T:
@@ -61,7 +80,8 @@ def run(
             with contextlib.suppress(NotImplementedError):  # on Windows
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
         async with open_graph(settings, archive=archive) as graph:
-            await graph.store.ping()
+            if needs_store:
+                await graph.store.ping()
             return await task(graph)
 
     handler = signal.getsignal(signal.SIGTERM)

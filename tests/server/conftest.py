@@ -25,6 +25,7 @@ from server.endpoint.websocket_endpoint import WebSocketEndpoint
 from server.operations.quotas import Quotas
 from server.serving import configure
 from server.settings import Settings
+from server.transport import admission
 from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import archive_url_of
 
@@ -180,6 +181,12 @@ async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIter
             yield Api(server, app, graph, client)
     finally:
         await server.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _no_idle_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send no probes while the process is idle, so that tests can count round trips."""
+    monkeypatch.setattr(admission, "IDLE_SECONDS", 1e9)
 
 
 @pytest.fixture

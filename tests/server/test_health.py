@@ -1,27 +1,41 @@
 """Readiness: what makes a process unavailable, and what an operator is warned about."""
 
 import asyncio
-from datetime import timedelta
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
-from graph import Graph, Tuning, keys
+from graph import Graph, Tuning, capacity, keys
 from graph.log.events import PostPublished
+from graph.model import number_at
 from server import health
 from server.health import warnings_about
 from server.settings import Settings
 from tests.server.conftest import Api, serving
+from tests.support.cluster import PRIMARIES, cluster_in, hanging
 from tests.support.graph_worlds import append_events, archive_log, background, counted
-from tests.support.graphs import open_graph
+from tests.support.graphs import archive_url_of, open_graph
+from tests.support.raw import open_blocking
 
 
 async def readiness(api: Api) -> tuple[int, Any]:
     """Return the status and the body of `/health/ready`."""
     response = await api.client.get("/health/ready")
     return response.status_code, response.json()
+
+
+@pytest.fixture
+def store(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return a client of the store, whose limits are removed afterwards. Its memory is read for each request."""
+    monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
+    with open_blocking(store_url) as client:
+        yield client
+        client.config_set("maxmemory", 0)
+        client.config_set("min-replicas-to-write", 0)
 
 
 async def publish(graph: Graph, count: int) -> None:
@@ -52,12 +66,103 @@ async def test_a_store_that_is_being_rebuilt_is_not_ready(api: Api) -> None:
     assert (await readiness(api))[0] == 200
 
 
+async def test_a_store_that_is_nearly_full_is_not_ready(api: Api, store: Any) -> None:
+    """Until it has room again. The reason says what to do."""
+    store.config_set("maxmemory", int(store.info("memory")["used_memory"] / 0.95))
+    status, body = await readiness(api)
+    store.config_set("maxmemory", 0)
+    assert status == 503
+    assert re.match(
+        r"The store uses 9\d% of its memory, so changes .* are refused. Raise its `maxmemory`", body["reason"]
+    )
+    assert (await readiness(api))[0] == 200
+
+
+async def test_a_store_that_refuses_writes_is_not_ready(api: Api, store: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Here it has too few replicas. The text of the server is in the log only."""
+    store.config_set("min-replicas-to-write", 5)
+    status, body = await readiness(api)
+    store.config_set("min-replicas-to-write", 0)
+    assert status == 503
+    assert body["reason"] == "The store refuses all changes, also deletions: " + health.REFUSALS["NOREPLICAS"]
+    assert [text for text in caplog.messages if text.startswith("The store refuses writes: NOREPLICAS")]
+    assert (await readiness(api))[0] == 200
+
+
+async def test_a_degraded_process_can_stay_ready(settings: Settings, graph: Graph, store: Any) -> None:
+    """If so configured: what makes other processes unavailable is a warning. Without a usable store, nothing helps."""
+    tolerant = settings.model_copy(update={"ready_while_degraded": True, "worker_lag": timedelta(milliseconds=1)})
+    async with serving(tolerant, graph) as api:
+        store.config_set("maxmemory", int(store.info("memory")["used_memory"] / 0.95))
+        await append_events(graph, [PostPublished(1, "waiting")])
+        await asyncio.sleep(0.01)
+        status, body = await readiness(api)
+        store.set(keys.REBUILD, "store:archive")
+        rebuilding, _ = await readiness(api)
+        store.delete(keys.REBUILD)
+    assert status == 200
+    assert body["status"] == "ready"
+    assert [warning.partition(" ")[2][:12] for warning in body["warnings"]] == ["store uses 9", "worker is 0 "]
+    assert rebuilding == 503
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tolerant", [False, True])
+async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
+    settings: Settings, graph: Graph, tmp_path: Path, tolerant: bool
+) -> None:
+    """The other shards serve pages. Without any, the process is not ready in either case."""
+    with cluster_in(tmp_path) as cluster:
+        on_cluster = settings.model_copy(
+            update={
+                "store_url": cluster.url,
+                "archive_url": archive_url_of(cluster.url),
+                "ready_while_degraded": tolerant,
+            }
+        )
+        async with serving(on_cluster, graph) as api:
+            first = cluster.primaries.index(cluster.owner(keys.LOG))
+            with hanging(*cluster.nodes[first::PRIMARIES]):
+                without_log = await readiness(api)
+            with hanging(*cluster.nodes):
+                without_any = await readiness(api)
+    if tolerant:
+        assert without_log == (200, {"status": "ready", "warnings": [health.NO_LOG]})
+    else:
+        assert without_log == (503, {"status": "unavailable", "reason": health.NO_LOG})
+    assert without_any == (503, {"status": "unavailable", "reason": health.NO_STORE})
+
+
+async def test_a_store_whose_clock_is_ahead_is_not_ready(api: Api) -> None:
+    """Here the log is: it was written with such a clock. Half an hour is no problem."""
+    api.graph.log.clock = lambda: datetime.now(UTC) + timedelta(days=30)
+    api.graph.log.seen = number_at(datetime.now(UTC) + timedelta(minutes=30))
+    await publish(api.graph, 1)
+    assert (await readiness(api))[0] == 200
+    api.graph.log.seen = number_at(datetime.now(UTC) + timedelta(hours=2))
+    await publish(api.graph, 1)
+    status, body = await readiness(api)
+    assert status == 503
+    assert "is 2.0 hours ahead of this process" in body["reason"]
+
+
+async def test_a_full_log_is_not_ready(api: Api) -> None:
+    """From the length on from which changes are refused."""
+    api.app.state.graph.log.limit = 10
+    await publish(api.graph, 8)
+    assert (await readiness(api))[0] == 200
+    await publish(api.graph, 1)
+    status, body = await readiness(api)
+    assert status == 503
+    assert "The log holds 9 of 10 events, so changes" in body["reason"]
+
+
 async def test_a_store_that_was_emptied_is_not_ready(api: Api, store_url: str) -> None:
     """The archive holds events that the store lacks. The reason names `fanline rebuild`."""
     await publish(api.graph, 1)
     await archive_log(api.graph)
     assert (await readiness(api))[0] == 200
-    with redis.Redis.from_url(store_url) as client:
+    with open_blocking(store_url) as client:
         client.flushall()
     status, body = await readiness(api)
     assert status == 503
@@ -116,6 +221,24 @@ async def test_many_unarchived_events_are_a_warning(store_url: str) -> None:
     assert "FANLINE_LOG_LIMIT" in found[8][1]
 
 
+@pytest.mark.parametrize(("setting", "who"), [("worker_lag", "worker"), ("max_archive_lag", "archive")])
+async def test_a_process_far_behind_the_log_is_not_ready(
+    settings: Settings, graph: Graph, setting: str, who: str
+) -> None:
+    """By the age of the oldest event, until the worker or the archiver has caught up."""
+    impatient = settings.model_copy(update={setting: timedelta(milliseconds=1)})
+    async with serving(impatient, graph) as api:
+        await append_events(graph, [PostPublished(1, "waiting")])
+        await asyncio.sleep(0.01)
+        status, behind = await readiness(api)
+        await graph.worker().drain()
+        await archive_log(graph)
+        caught_up = await readiness(api)
+    assert status == 503
+    assert behind["reason"].startswith(f"The {who} is 0 minutes behind the log. Check that a worker is running")
+    assert caught_up == (200, {"status": "ready"})
+
+
 async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
     """With the reason, here an archive that lacks events which the log no longer holds."""
     await publish(api.graph, 2)
@@ -129,15 +252,19 @@ async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
     assert "Restore a newer backup" in warning
 
 
-async def test_an_archive_that_hangs_delays_readiness_briefly(settings: Settings, graph: Graph) -> None:
-    """By a second at most, and only every ten seconds, even if the database accepts connections."""
+async def test_an_archive_that_hangs_delays_readiness_briefly(
+    settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a time limit, and only every ten seconds, even if the database accepts connections."""
+    monkeypatch.setattr("server.lifespan.TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(health, "ARCHIVE_SECONDS", 0.2)
     silent = await asyncio.start_server(read_only, "127.0.0.1")
     url = f"postgresql://fanline@127.0.0.1:{silent.sockets[0].getsockname()[1]}/fanline"
     async with silent, serving(settings.model_copy(update={"archive_url": url}), graph) as api:
         started = asyncio.get_running_loop().time()
         found = [await readiness(api) for _ in range(10)]
         took = asyncio.get_running_loop().time() - started
-    assert took < 2
+    assert took < 1.5
     assert {(status, *body["warnings"]) for status, body in found} == {(200, health.NO_ARCHIVE)}
 
 

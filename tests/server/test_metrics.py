@@ -46,6 +46,11 @@ async def test_metrics_report_the_backlog_of_workers(settings: Settings, graph: 
     assert event.number == await graph.log.watermark()
 
 
+async def test_metrics_report_the_memory_of_the_store(api: Api) -> None:
+    """As the part of its limit that is used."""
+    assert 0 < (await metrics(api))["fanline_store_fullness"] < 0.5
+
+
 async def test_metrics_count_live_streams(api: Api) -> None:
     """The current number of live streams, and the number of streams cut off as too slow."""
     session = await api.session("alice")

@@ -11,6 +11,9 @@ from graph import keys
 from server.auth import Tokens
 from tests.server.conftest import KEY, Api, events, until
 from tests.support.graph_worlds import PATIENCE
+from tests.support.raw import open_raw
+
+pytestmark = pytest.mark.single_server("watches the server with MONITOR")
 
 SUBSCRIPTIONS = {
     "home timeline": "subscription { homeTimeline { __typename cursor } }",
@@ -35,7 +38,7 @@ async def session_reads(store_url: str, user: int) -> AsyncIterator[list[str]]:
     collecting = asyncio.create_task(collect(monitoring))
     await asyncio.wait_for(monitoring.wait(), PATIENCE)
     yield commands
-    async with Redis.from_url(store_url) as client:
+    async with open_raw(store_url) as client:
         await client.echo(last)
     await asyncio.wait_for(collecting, PATIENCE)
 

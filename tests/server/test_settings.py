@@ -88,7 +88,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ),
         (
             "STORE_URL",
-            "valkey+cluster://u:short@a:1",
+            "valkey+cluster://u:short@a:b",
             "FANLINE_STORE_URL: node 1 of the cluster must have the form host:6379",
         ),
         ("STORE_URL", "valkey://u:short#@store", "FANLINE_STORE_URL must have the form valkey://user:password@"),
@@ -104,7 +104,7 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("SESSION_TTL", "0s", "FANLINE_SESSION_TTL must be longer than zero"),
         ("TIMELINE_MODE", "guess", "FANLINE_TIMELINE_MODE must be 'push', 'pull' or 'hybrid'"),
         ("PUSH_LIMIT", "0", "FANLINE_PUSH_LIMIT must be greater than 0"),
-        ("DURABILITY", "strict", "FANLINE_DURABILITY: `strict` is not supported yet"),
+        ("REPLICAS", "0", "FANLINE_REPLICAS must be greater than 0"),
         ("ALLOWED_ORIGINS", "example.com/app", "FANLINE_ALLOWED_ORIGINS: Invalid origin"),
         ("ARCHIVE_URL", "oracle://u:short@h/d", "FANLINE_ARCHIVE_URL must begin with sqlite:///, postgresql:// or"),
         ("ARCHIVE_URL", "mysql://u:short@h:port/d", "FANLINE_ARCHIVE_URL must have the form mysql://user:password@"),
@@ -131,6 +131,12 @@ def test_production_does_not_open_the_api_to_every_origin() -> None:
     """A wildcard is for development."""
     with pytest.raises(SettingsError, match="must name origins"):
         Settings.load({"FANLINE_ENV": "production", "FANLINE_SECRET": KEY, "FANLINE_ALLOWED_ORIGINS": "*"})
+
+
+def test_the_embedded_store_has_no_replicas_to_wait_for() -> None:
+    settings = Settings.load({"FANLINE_DURABILITY": "strict"})
+    with pytest.raises(SettingsError, match="FANLINE_DURABILITY=strict needs a store with replicas"):
+        _ = settings.embedded_durability
 
 
 def test_secrets_are_never_printed() -> None:

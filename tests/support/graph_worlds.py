@@ -46,6 +46,11 @@ async def archive_log(graph: Graph) -> None:
     await graph.log.watermark()
 
 
+async def dead_letters(graph: Graph) -> list[dict[str, str]]:
+    """Return the fields of all dead letters, with their entries and reasons."""
+    return [{"entry": each.entry, "reason": each.reason, **each.fields} async for each in graph.dead_letters.all()]
+
+
 async def befriend(graph: Graph, follower: int, *followees: int) -> None:
     """Follow users, in this order."""
     for followee in followees:

@@ -9,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-import redis
-
 from graph import Graph, Tuning, keys
 from graph.archive.archive import Archive
 from graph.store.store import Store
+from tests.support.raw import lasting_client
 
 CHEAP = Tuning(argon2_time_cost=1, argon2_memory_kib=8, argon2_parallelism=1)
 STORE_ID = "store-of-the-test"
@@ -61,9 +60,9 @@ def empty(url: str) -> None:
     remove_archive(url)
     template, archive_id = bound_archive()
     shutil.copy(template, archive_file(url))
-    with redis.Redis.from_url(url) as client:
-        client.flushall()
-        client.set(keys.BINDING, f"{STORE_ID}:{archive_id}")
+    client = lasting_client(url)
+    client.flushall()
+    client.set(keys.BINDING, f"{STORE_ID}:{archive_id}")
 
 
 def remove_archive(url: str) -> None:

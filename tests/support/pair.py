@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import redis
 
@@ -15,8 +15,15 @@ from tests.server.cli.test_commands import free_port
 from tests.support.cluster import until
 
 
+class Process(Protocol):
+    """A process that can be stopped."""
+
+    @property
+    def pid(self) -> int: ...
+
+
 @contextmanager
-def frozen(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+def frozen(process: Process) -> Iterator[None]:
     """Stop a process for the duration of the block: its connections stay open, but it answers nothing."""
     os.kill(process.pid, signal.SIGSTOP)
     try:

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from graph.errors import StoreUnavailable
-from graph.store.commands import Command, script
+from graph.store.commands import Command, keys_of, script
 from graph.store.reads import Convert, Read
 from graph.store.store import Store
 
@@ -135,6 +136,36 @@ class Fault:
             raise self._error
 
 
+class LostShard:
+    """Makes some keys unreachable until `heal`: commands on other keys are applied, and then the exchange fails.
+
+    The failure takes `seconds`. `refused` counts the commands that were not applied.
+    """
+
+    def __init__(self, store: Store, lost: Callable[[str], bool], *, seconds: float = 0.0) -> None:
+        assert isinstance(store, HookedStore)
+        self.refused = 0
+        self._lost = lost
+        self._seconds = seconds
+        self._store = store
+        self._healed = asyncio.Event()
+        store.before.append(self._hook)
+
+    async def _hook(self, commands: Sequence[Command]) -> None:
+        refused = [command for command in commands if any(map(self._lost, keys_of(command)))]
+        if not refused or self._healed.is_set():
+            return
+        self.refused += len(refused)
+        if reachable := [command for command in commands if command not in refused]:
+            await Store._exchange(self._store, reachable)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._healed.wait(), self._seconds)
+        raise StoreUnavailable("a shard lost by the test")
+
+    def heal(self) -> None:
+        self._healed.set()
+
+
 class Death:
     """Kills the process at its n-th exchange, before it is sent or after it was applied."""
 
@@ -169,6 +200,12 @@ def runs(name: str, *words: object) -> Wanted:
         )
 
     return wanted
+
+
+def of_users(*users: int) -> Callable[[str], bool]:
+    """Return a filter of the keys of these users."""
+    tags = tuple(f"{{{user}}}" for user in users)
+    return lambda key: key.endswith(tags) or key.endswith(tuple(f"{tag}:gone" for tag in tags))
 
 
 def sends(*words: object) -> Wanted:

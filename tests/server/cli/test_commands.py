@@ -1,6 +1,5 @@
 """The command line in real processes: output, exit codes, side effects and error messages."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -196,7 +195,7 @@ def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
         assert (nobody.returncode, nobody.stdout) == (1, "")
         assert f"no user with the login 'nobody' in the data folder {tmp_path} (set FANLINE_DATA_DIR" in nobody.stderr
         assert "is projected" in fanline("worker", "--once", **environment).stderr
-        assert "no dead letters" in fanline("worker", "--dead-letters", **environment).stderr
+        assert "no dead letters" in fanline("dead-letters", "list", **environment).stderr
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) in (0, 130)
@@ -240,7 +239,7 @@ async def test_the_firehose_permission_is_granted_and_revoked(store_url: str, tm
         ("repair",),
         ("repair", "--check"),
         ("worker", "--once"),
-        ("worker", "--dead-letters"),
+        ("dead-letters", "retry", "--all"),
     ],
     ids=" ".join,
 )
@@ -359,37 +358,3 @@ def test_seeding_is_done_once(tmp_path: Path) -> None:
     refused = fanline("seed", "--users", "31", **environment)
     assert refused.returncode == 1
     assert "only an empty store can be seeded" in refused.stderr.replace("\n", " ")
-
-
-async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: Path) -> None:
-    """The worker waits for new events, and ends on SIGTERM."""
-    environment = environment_of(store_url, tmp_path)
-    process = await asyncio.create_subprocess_exec(
-        *FANLINE, "worker", env=CLEAN | environment, stderr=asyncio.subprocess.PIPE
-    )
-    graph = await open_graph(store_url, CHEAP)
-    try:
-        user = await graph.users.sign_up("alice", "correct horse", None)
-        for _ in range(300):
-            if await graph.log.watermark() >= user.id:
-                break
-            await asyncio.sleep(0.05)
-        assert await graph.log.watermark() >= user.id
-        process.send_signal(signal.SIGTERM)
-        _, err = await process.communicate()
-        assert process.returncode == 0
-        assert b"Traceback" not in err
-    finally:
-        await graph.close()
-
-
-def test_draining_ends_at_an_event_of_a_later_version(store_url: str, tmp_path: Path) -> None:
-    """The command does not wait for a worker of that version. The error names the kind and the entry."""
-    with redis.Redis.from_url(store_url) as raw:
-        raw.xadd("{log}", {"kind": "Reposted", "actor": "1", "body": "{}"}, id="1600000000000-1")
-
-    done = fanline("worker", "--once", **environment_of(store_url, tmp_path))
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Entry 1600000000000-1 of the log is an event of kind 'Reposted'" in done.stderr.replace("\n", " ")
-    assert "Traceback" not in done.stderr

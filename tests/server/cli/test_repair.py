@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
@@ -16,6 +15,7 @@ from tests.conftest import CHEAP
 from tests.server.cli.test_commands import fanline
 from tests.support.graph_worlds import befriend, cached, people, posts, state
 from tests.support.graphs import archive_file, open_graph
+from tests.support.raw import open_raw
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def break_three(graph: Graph) -> tuple[int, int]:
     await graph.worker().drain()
     await graph.archiver.work()
     await cached(graph, bob)
-    async with Redis.from_url(graph.store.url) as raw:
+    async with open_raw(graph.store.url) as raw:
         await raw.zrem(keys.followers(carol), alice)
         await raw.zrem(keys.home(bob), two)
         await raw.zrem(keys.posts(bob), one)
@@ -53,7 +53,7 @@ async def test_a_repair_corrects_what_a_check_finds(graph: Graph, environment: d
     alice, carol = await break_three(graph)
 
     async def stored() -> dict[str, Any]:
-        async with Redis.from_url(graph.store.url, decode_responses=True) as raw:
+        async with open_raw(graph.store.url) as raw:
             return await state(raw, but=("{log}",))
 
     before = await stored()

@@ -1,0 +1,84 @@
+"""The private cluster: started, stopped, killed, and started again on the same folder."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from graph.store.store import Store
+from server.embedded import Durability
+from server.local_cluster import LocalCluster
+from tests.server.cli.test_commands import ask, fanline, serving
+from tests.support.cluster import kill
+
+pytestmark = pytest.mark.slow
+
+NAMES = [f"key{n}" for n in range(50)]
+
+
+async def exchange(cluster: LocalCluster, *, write: bool) -> list[str]:
+    """Read keys of all primaries, after writing their names to them if requested."""
+    store = Store(cluster.url)
+    try:
+        if write:
+            await store.send([("SET", name, name) for name in NAMES])
+        return list(await store.send([("GET", name) for name in NAMES]))
+    finally:
+        await store.close()
+
+
+def refuse_connections(*ports: int) -> None:
+    """Assert that nothing listens on ports of this machine."""
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+            pass
+
+
+def test_the_data_survives_a_restart_with_other_ports(tmp_path: Path) -> None:
+    """One port is taken by another program meanwhile. No node is left running."""
+    with LocalCluster(tmp_path) as cluster:
+        asyncio.run(exchange(cluster, write=True))
+        ports = [node.port for node in cluster.nodes]
+    with socket.create_server(("127.0.0.1", ports[0])), LocalCluster(tmp_path) as cluster:
+        assert asyncio.run(exchange(cluster, write=False)) == NAMES
+        again = [node.port for node in cluster.nodes]
+        assert (again[0] != ports[0], again[1:]) == (True, ports[1:])
+    refuse_connections(*again)
+
+
+def test_nodes_that_a_killed_process_left_behind_are_used_and_stopped(tmp_path: Path) -> None:
+    """Also if most of them are dead."""
+    left = LocalCluster(tmp_path, Durability.SAFE)
+    left.start()
+    asyncio.run(exchange(left, write=True))
+    pids = [node.pid for node in left.nodes]
+    with LocalCluster(tmp_path) as cluster:
+        assert [node.pid for node in cluster.nodes] == pids
+    for node in left.nodes[1:]:
+        kill(node)
+    with LocalCluster(tmp_path) as cluster:
+        assert asyncio.run(exchange(cluster, write=False)) == NAMES
+        assert cluster.nodes[0].pid == pids[0]
+    left.stop()
+
+
+def test_the_demo_is_served_on_a_cluster(tmp_path: Path) -> None:
+    """Its data is beside that of the demo on one store. A second start finds it, and SIGTERM ends all nodes.
+
+    Changes wait for the replicas if they must.
+    """
+    environment = {"FANLINE_DATA_DIR": str(tmp_path), "FANLINE_DURABILITY": "strict"}
+    for _ in range(2):
+        with serving("cluster-demo", log=tmp_path / "log", environment=environment) as (process, port):
+            answer = ask(port, '{ user(by: {login: "alice"}) { followersCount postsCount } }')
+            assert answer["data"]["user"]["postsCount"] > 0
+            process.terminate()
+            process.wait()
+        refuse_connections(*(node.port for node in LocalCluster(tmp_path / "cluster").nodes))
+
+
+def test_a_cluster_demo_needs_no_other_store(tmp_path: Path) -> None:
+    done = fanline("cluster-demo", FANLINE_STORE_URL="valkey://127.0.0.1:1", FANLINE_DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "Unset FANLINE_STORE_URL" in done.stderr
