@@ -12,15 +12,29 @@ from starlette.responses import Response
 from graph import Graph
 from graph.backlog import Backlog
 from graph.binding import REBUILDING
+from graph.capacity import Capacity
 from graph.errors import ArchiveUnavailable, GraphError, StoreNotReady, StoreUnavailable, WrongArchive
+from graph.log.log import MAX_AHEAD, RESERVE
 
 STORE_SECONDS = 2.0
 ARCHIVE_SECONDS = 1.0
 CHECK_SECONDS = 10.0
 NEARLY_FULL = 0.8
-"""The part of the log's limit from which readiness warns. Most changes are refused from nine tenths on."""
+"""The part of the log's limit from which readiness warns."""
 
+LOG_ADVICE = "Let the archiver catch up, or raise FANLINE_LOG_LIMIT if the store has enough memory."
 NO_STORE = "The store does not answer."
+NO_LOG = (
+    "The shard of the store that holds the log does not answer, so changes fail and nothing new is shown. Other shards "
+    "answer. Check the servers of the shard."
+)
+REFUSALS = {
+    "MISCONF": "it cannot write to its disk. Free the disk, and read the store's log.",
+    "NOREPLICAS": "it has fewer replicas than `min-replicas-to-write`. Start the replicas.",
+    "BUSY": "a script has been running for too long. Read the store's log.",
+}
+"""Why a store refuses all writes, by the first word of its error. Its own text is for the log only."""
+OTHER_REFUSAL = "read the log of this process and that of the store."
 NO_ARCHIVE = (
     "The archive does not answer. Newer posts are served and changes are accepted until the log is full, but older "
     "posts cannot be read. Check the SQL database."
@@ -33,10 +47,25 @@ async def live(request: Request) -> Response:
 
 
 class Readiness:
-    """The endpoint `/health/ready`. It warns when the oldest event that is not archived is older than `archive_lag`."""
+    """The endpoint `/health/ready`.
 
-    def __init__(self, archive_lag: timedelta) -> None:
+    The process is degraded if changes are refused, if the oldest event that is not projected is older than
+    `worker_lag`, or if the oldest event that is not archived is older than `max_archive_lag`. It is then ready only
+    with `while_degraded`. There is a warning if the oldest event that is not archived is older than `archive_lag`.
+    """
+
+    def __init__(
+        self,
+        worker_lag: timedelta,
+        archive_lag: timedelta,
+        max_archive_lag: timedelta,
+        *,
+        while_degraded: bool,
+    ) -> None:
+        self._worker_lag = worker_lag
+        self._max_archive_lag = max_archive_lag
         self._archive_lag = archive_lag
+        self._while_degraded = while_degraded
         self._binding: str | None = None
         self._next_check = 0.0
         self._problem: GraphError | None = None
@@ -44,15 +73,14 @@ class Readiness:
     async def show(self, request: Request) -> Response:
         """Return 200 if the process can serve requests, with warnings for the operator, else 503 with the reason.
 
-        One round trip. Every ten seconds, and when the store has another binding, the check of the archive takes one
-        more and a query.
+        One round trip, and another one for the memory of the store at most once a second. Every ten seconds, and when
+        the store has another binding, the check of the archive takes one more and a query.
         """
         graph: Graph = request.app.state.graph
-        try:
-            async with asyncio.timeout(STORE_SECONDS):
-                backlog = await graph.backlog()
-        except (StoreUnavailable, TimeoutError):
-            return unavailable(NO_STORE)
+        backlog, _ = await asyncio.gather(backlog_of(graph), graph.capacity.read())
+        if backlog is None:
+            is_cluster = not graph.store.in_order
+            return self._answer([NO_LOG], []) if is_cluster and graph.capacity.answering else unavailable(NO_STORE)
         if backlog.rebuild:
             return unavailable(REBUILDING)
         problem = await self._archive_problem(graph, backlog.binding)
@@ -60,7 +88,15 @@ class Readiness:
             return unavailable(str(problem))
         if isinstance(problem, StoreUnavailable):
             return unavailable(problem.reason if isinstance(problem, StoreNotReady) else NO_STORE)
+        reasons = reasons_against(graph, backlog, self._worker_lag, self._max_archive_lag)
         warnings = [*([NO_ARCHIVE] if problem else []), *warnings_about(backlog, self._archive_lag, graph.log.limit)]
+        return self._answer(list(reasons), warnings)
+
+    def _answer(self, reasons: list[str], warnings: list[str]) -> Response:
+        """Return the response of a process that can serve pages, and is degraded for these reasons, if any."""
+        if reasons and not self._while_degraded:
+            return unavailable(reasons[0])
+        warnings = [*reasons, *warnings]
         return respond({"status": "ready", **({"warnings": warnings} if warnings else {})})
 
     async def _archive_problem(self, graph: Graph, binding: str) -> GraphError | None:
@@ -72,6 +108,15 @@ class Readiness:
             if isinstance(self._problem, StoreUnavailable):
                 self._next_check = now
         return self._problem
+
+
+async def backlog_of(graph: Graph) -> Backlog | None:
+    """Return the backlog; None if the shard of the log does not answer. One round trip."""
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            return await graph.backlog()
+    except (StoreUnavailable, TimeoutError):
+        return None
 
 
 async def check_archive(graph: Graph) -> GraphError | None:
@@ -86,6 +131,44 @@ async def check_archive(graph: Graph) -> GraphError | None:
     return None
 
 
+def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_archive_lag: timedelta) -> Iterator[str]:
+    """Yield why changes are refused, or why pages are too old, and what to do."""
+    if backlog.ahead_seconds > MAX_AHEAD.total_seconds():
+        yield (
+            f"The store's clock, or its log, is {backlog.ahead_seconds / 3600:,.1f} hours ahead of this process, so "
+            "changes are refused. Correct the clocks of the store's host and of this one."
+        )
+    yield from reasons_of_memory(graph.capacity)
+    if backlog.length >= graph.log.limit - graph.log.limit // RESERVE:
+        yield (
+            f"The log holds {backlog.length:,} of {graph.log.limit:,} events, so changes other than deletions, "
+            f"unfollows and log-outs are refused. {LOG_ADVICE}"
+        )
+    if backlog.unprojected_seconds > worker_lag.total_seconds():
+        yield (
+            f"The worker is {int(backlog.unprojected_seconds) // 60:,} minutes behind the log. Check that a worker is "
+            "running, and read its log."
+        )
+    if backlog.unarchived_seconds > max_archive_lag.total_seconds():
+        yield (
+            f"The archive is {int(backlog.unarchived_seconds) // 60:,} minutes behind the log. Check that a worker is "
+            "running and that the SQL database answers."
+        )
+
+
+def reasons_of_memory(capacity: Capacity) -> Iterator[str]:
+    """Yield why the store refuses changes, or is too full for them, and what to do."""
+    if capacity.is_full:
+        yield (
+            f"The store uses {capacity.fullness:.0%} of its memory, so changes other than deletions, unfollows and "
+            "log-outs are refused. Raise its `maxmemory`, add servers, or lower FANLINE_HOT_POSTS or "
+            "FANLINE_LOG_RETENTION."
+        )
+    elif capacity.refusal:
+        kind = capacity.refusal.partition(" ")[0]
+        yield f"The store refuses all changes, also deletions: {REFUSALS.get(kind, OTHER_REFUSAL)}"
+
+
 def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iterator[str]:
     """Yield what an operator should know and do, one sentence or two each."""
     if backlog.alarm:
@@ -98,8 +181,7 @@ def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iter
     if backlog.length > NEARLY_FULL * limit:
         yield (
             f"The log holds {backlog.length:,} of {limit:,} events. From 90% on, changes other than deletions, "
-            "unfollows and log-outs are refused. Let the archiver catch up, or raise FANLINE_LOG_LIMIT if the store "
-            "has enough memory."
+            f"unfollows and log-outs are refused. {LOG_ADVICE}"
         )
 
 

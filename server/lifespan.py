@@ -5,11 +5,13 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
+from functools import partial
 
 from graph import Graph
 from graph.archive.archive import Archive
 from graph.archive.database import TIMEOUT_SECONDS
 from graph.errors import ArchiveUnavailable, StoreUnavailable
+from graph.store.store import Store
 from graph.tasks import end
 from server.embedded import EmbeddedStore, EmbeddedStoreError
 from server.process.garbage import collect_when_grown
@@ -44,14 +46,15 @@ async def open_graph(
     async with AsyncExitStack() as stack:
         url = settings.store_url
         if url is None:
-            store = EmbeddedStore(settings.data_dir, settings.durability)
+            store = EmbeddedStore(settings.data_dir, settings.embedded_durability)
             await asyncio.to_thread(store.start)
             stack.push_async_callback(asyncio.to_thread, store.stop)
             url = store.url
         migrates = archive is not ArchiveUse.READ_ONLY
         timeout = BULK_SECONDS if archive is ArchiveUse.REBUILD else TIMEOUT_SECONDS
         database = Archive(settings.archive, timeout=timeout, migrates=migrates)
-        graph = await Graph.open(url, database, settings.tuning)
+        store_class = partial(Store, wait_for_replicas=settings.wait_for_replicas)
+        graph = await Graph.open(url, database, settings.tuning, store_class)
         stack.push_async_callback(graph.close)
         await _check_archive(graph, archive)
         tasks = [asyncio.create_task(work(graph))] if with_worker else []

@@ -57,4 +57,5 @@ def read_list(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedelta(0))]
 Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]
+Share = Annotated[float, Field(gt=0, le=1)]
 LogLimit = Annotated[int, Field(ge=MIN_LOG, le=MAX_COUNT)]

@@ -8,7 +8,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,22 +23,13 @@ from graph import Tuning
 from graph.archive.database import read_url
 from graph.store.urls import check_url
 from server.embedded import Durability
-from server.setting_values import Count, Duration, Env, LogLimit, TimelineMode, TrustedDocumentsMode, read_list
+from server.setting_messages import sentences
+from server.setting_values import Count, Duration, Env, LogLimit, Share, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
 PREFIX = "FANLINE_"
 TOKEN_CHARACTERS = 16
-WORDING = {
-    "bool_parsing": "must be true or false",
-    "enum": "must be {expected}",
-    "greater_than": "must be greater than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a whole number of at most 15 digits",
-    "less_than_equal": "must be at most {le}",
-}
-CONTINUES = ("must ", "has ", "is ")  # messages that continue the name of the setting
 
 
 class SettingsError(Exception):
@@ -94,9 +85,7 @@ class Settings(BaseSettings):
         default=timedelta(days=30), description="Age from which posts leave the store, except an author's newest 50."
     )
     sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
-    hibernate_after: Duration = Field(
-        default=timedelta(days=7), description="Lifetime of a home cache that is not read."
-    )
+    hibernate_after: Duration = Field(default=timedelta(days=7), description="Greatest age of a home cache.")
     log_retention: Duration = Field(
         default=timedelta(hours=24), description="How long the log keeps events for replay."
     )
@@ -104,13 +93,30 @@ class Settings(BaseSettings):
         default=2_000_000,
         description="Maximum events in the log. The last tenth is for deletions, unfollows and log-outs.",
     )
+    store_full_at: Share = Field(
+        default=0.9,
+        description="Part of the store's memory from which only deletions, unfollows and log-outs are accepted.",
+    )
+    worker_lag: Duration = Field(
+        default=timedelta(minutes=10), description="Lag of the worker from which `/health/ready` answers 503."
+    )
     archive_lag: Duration = Field(
         default=timedelta(minutes=10), description="Lag of the archive from which `/health/ready` warns."
+    )
+    max_archive_lag: Duration = Field(
+        default=timedelta(hours=12), description="Lag of the archive from which `/health/ready` answers 503."
+    )
+    ready_while_degraded: bool = Field(
+        default=False, description="Whether `/health/ready` answers 200 while pages are served but changes are refused."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
     durability: Durability = Field(
         default=Durability.SAFE,
-        description="When the embedded store writes to disk: before it answers (`safe`) or every second (`relaxed`).",
+        description="When a write is acknowledged. The embedded store: when it is on disk (`safe`), or up to a second "
+        "earlier (`relaxed`). Another store: when its replicas have it (`strict`).",
+    )
+    replicas: Count = Field(
+        default=1, description="Replicas of each shard that must have a write with `FANLINE_DURABILITY=strict`."
     )
     session_ttl: Duration = Field(default=timedelta(days=30), description="Lifetime of a session and its token.")
     worker: bool = Field(
@@ -130,6 +136,9 @@ class Settings(BaseSettings):
     max_event_cost: Count = Field(default=500, description="Maximum cost of one event of a subscription, in points.")
     max_response: Count = Field(default=5_000_000, description="Maximum bytes of the data in a response.")
     deadline: Duration = Field(default=timedelta(seconds=10), description="Maximum duration of an operation.")
+    load_shedding: bool = Field(
+        default=True, description="Whether operations are refused at once while the process cannot keep up."
+    )
     rate_limits: bool | None = Field(
         default=None,
         description="Whether the rates of viewers and addresses are limited. Default: only in production.",
@@ -173,8 +182,7 @@ class Settings(BaseSettings):
         default=True, description="Whether operations are executed breadth first. If not, graphql-core executes them."
     )
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
-        default=(),
-        description="Other web origins whose pages may use the API; `*` for all.",
+        default=(), description="Other web origins whose pages may use the API; `*` for all."
     )
     introspection: bool | None = Field(
         default=None, description="Whether introspection is enabled. Default: enabled except in production."
@@ -183,8 +191,7 @@ class Settings(BaseSettings):
         default=None, description="Whether the playground is served. Default: enabled except in production."
     )
     trusted_documents: Path | None = Field(
-        default=None,
-        description="A manifest of trusted documents, or a folder of manifests and `.graphql` files.",
+        default=None, description="A manifest of trusted documents, or a folder of manifests and `.graphql` files."
     )
     trusted_documents_mode: TrustedDocumentsMode | None = Field(
         default=None,
@@ -214,16 +221,11 @@ class Settings(BaseSettings):
         try:
             return cls(**{**source(), **given})
         except ValidationError as error:
-            raise SettingsError("\n".join(_sentences(error))) from None
+            raise SettingsError("\n".join(sentences(error, PREFIX))) from None
 
-    @field_validator("data_dir", "secret_file", mode="after")
+    @field_validator("data_dir", "secret_file", "trusted_documents", mode="after")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
-        return value and value.expanduser().absolute()
-
-    @field_validator("trusted_documents", mode="after")
-    @classmethod
-    def _expand_documents(cls, value: Path | None) -> Path | None:
         return value and value.expanduser().absolute()
 
     @field_validator("store_url", mode="after")
@@ -269,8 +271,6 @@ class Settings(BaseSettings):
     @field_validator("env", "durability", "timeline_mode", "trusted_documents_mode", mode="before")
     @classmethod
     def _built(cls, value: object) -> object:
-        if value == "strict":
-            raise ValueError(f"`{value}` is not supported yet")
         return value.lower() if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -299,6 +299,18 @@ class Settings(BaseSettings):
     def production(self) -> bool:
         """Whether this process serves the public."""
         return self.env is Env.PRODUCTION
+
+    @property
+    def embedded_durability(self) -> Durability:
+        """The durability of the embedded store. Raises SettingsError for `strict`: there are no replicas."""
+        if self.durability is Durability.STRICT:
+            raise SettingsError("FANLINE_DURABILITY=strict needs a store with replicas: set FANLINE_STORE_URL")
+        return self.durability
+
+    @property
+    def wait_for_replicas(self) -> int:
+        """The number of replicas that must have a write before it is acknowledged."""
+        return self.replicas if self.durability is Durability.STRICT else 0
 
     @property
     def shows_metrics(self) -> bool:
@@ -332,8 +344,7 @@ class Settings(BaseSettings):
         """The URL of the archive: the setting, or an SQLite file in the data folder."""
         if self.archive_url is not None:
             return self.archive_url
-        file = str(self.data_dir / "archive.sqlite")
-        return URL.create("sqlite+aiosqlite", database=file).render_as_string()
+        return URL.create("sqlite+aiosqlite", database=str(self.data_dir / "archive.sqlite")).render_as_string()
 
     @property
     def tuning(self) -> Tuning:
@@ -347,6 +358,7 @@ class Settings(BaseSettings):
             hibernate_after=self.hibernate_after,
             log_retention=self.log_retention,
             log_limit=self.log_limit,
+            store_full_at=self.store_full_at,
             max_following=self.max_following,
             session_ttl=self.session_ttl,
         )
@@ -386,12 +398,3 @@ def _refuse_unknown(names: Iterable[str]) -> None:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
             raise SettingsError(f"{PREFIX}{name} is not a setting.{hint}")
-
-
-def _sentences(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors(include_url=False, include_input=False):
-        wording = WORDING.get(problem["type"])
-        message = wording.format(**problem.get("ctx", {})) if wording else problem["msg"].removeprefix("Value error, ")
-        name = f"{PREFIX}{str(problem['loc'][0]).upper()}" if problem["loc"] else ""
-        separator = "" if not name else " " if message.startswith(CONTINUES) else ": "
-        yield f"{name}{separator}{message.removesuffix('.')}."
