@@ -6,16 +6,18 @@
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argon2 import PasswordHasher
 
+from graph import keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.lease import Lease
 from graph.archiver.scan import Scan
 from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
+from graph.capacity import Capacity
 from graph.commit import Commit
 from graph.feed.feed import Feed
 from graph.follows import Follows
@@ -24,6 +26,7 @@ from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
+from graph.log.losses import Losses
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.rates import Rates
@@ -31,11 +34,13 @@ from graph.rebuild.rebuild import Rebuild
 from graph.relationships import Relationships
 from graph.repair.repair import Repair
 from graph.sessions import Sessions
-from graph.store.store import Store
+from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
 from graph.tuning import Tuning
 from graph.users import Users
+from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
+from graph.worker.redelivery import Redelivery
 from graph.worker.worker import LEASE, Worker
 
 if TYPE_CHECKING:
@@ -59,17 +64,18 @@ class Graph:
             store,
             self.log,
             self.fan_outs,
-            DeliveryModes(store, cache, tuning.push_limit),
+            DeliveryModes(store, cache, self.fan_outs, tuning.push_limit),
             sync_followers=tuning.sync_followers,
             tombstones_live=tuning.tombstones_live,
         )
         self.binding = Binding(store, archive)
-        self.commit = Commit(self.log, self.projections, self.binding)
+        self.capacity = Capacity(store, tuning.store_full_at)
+        self.commit = Commit(self.log, self.projections, self.binding, self.capacity)
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
         self.posts = Posts(store, self.log, self.commit, self.binding)
-        self.follows = Follows(store, self.commit, tuning.max_following)
+        self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)
         self.timelines = Timelines(store, self.binding, self.posts, cache)
@@ -80,9 +86,9 @@ class Graph:
             store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease
         )
         self.scan = Scan(store, self.binding, self.commit, self.hot_window, lease, tuning.tombstones_live)
-        self.housekeeping = Housekeeping(
-            store, self.log, self.dead_letters, tuning.log_retention, tuning.log_limit // 2
-        )
+        self.losses = Losses(store, self.log)
+        self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
+        self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
         self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections)
 
     @classmethod
@@ -113,12 +119,31 @@ class Graph:
             self.scan,
             self.housekeeping,
             self.dead_letters,
+            self.losses,
+            self.healing,
             lease=lease,
         )
+
+    def redelivery(self) -> Redelivery:
+        """Return the redelivery of dead letters."""
+        return Redelivery(self.dead_letters, self.projections, self.fan_outs)
 
     async def backlog(self) -> Backlog:
         """Return the unfinished work of workers and of the archiver, and the size of the log. One round trip."""
         return await read_backlog(self.store)
+
+    def probe(self, answered: Callable[[str], None]) -> None:
+        """Start a read of the store in the round trip of other reads, from another primary each time.
+
+        Call `answered` with the key that was read when the reply has arrived; never if the primary does not answer.
+        """
+        key = self.store.next_sample() or keys.LOG
+
+        def end_probe(reply: "asyncio.Future[list[Any]]") -> None:
+            if not reply.cancelled() and reply.exception() is None:
+                answered(key)
+
+        self.store.ask([("EXISTS", key)], unchanged).add_done_callback(end_probe)
 
     def repair(self) -> Repair:
         """Return a repair of what this graph's store derives from events."""
@@ -130,7 +155,7 @@ class Graph:
 
     async def close(self) -> None:
         """End background tasks and close all connections."""
-        await asyncio.gather(self.feed.close(), self.timelines.close())
+        await asyncio.gather(self.feed.close(), self.timelines.close(), self.capacity.close())
         self.users.hashing.close()
         await self.archive.close()  # a transaction that is not finished uses the store
         await self.store.close()

@@ -103,7 +103,7 @@ def test_every_script_says_what_its_keys_and_arguments_are() -> None:
     for path in files("graph/scripts"):
         if path.suffix == ".lua":
             source = path.read_text("utf-8")
-            assert source.startswith("#!lua\n-- "), shown(path)
+            assert re.match(r"#!lua( flags=(no-writes(,allow-cross-slot-keys)?|allow-oom))?\n-- ", source), shown(path)
             assert "-- KEYS: " in source, shown(path)
 
 

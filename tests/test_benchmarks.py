@@ -16,14 +16,18 @@ ROOT = Path(__file__).parents[1]
 TABLES = {
     "archiver": ["archiver"],
     "attacks": ["attacks"],
+    "capacity": ["costs", "capacity"],
+    "fan_out_pacing": ["pacing", "pacing over time"],
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
+    "overload": ["overload", "overload-time"],
     "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
+    "sharding": ["sharding", "nodes"],
     "store_size": ["size", "parts"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
-UNPLOTTED = {"archiver", "rebuild", "store_size"}
+UNPLOTTED = {"archiver", "capacity", "rebuild", "sharding", "store_size"}
 """Benchmarks whose tables are too small for a plot."""
 
 

@@ -43,7 +43,7 @@ def as_written(default: object) -> str | None:
             minutes = default // timedelta(minutes=1)
             return f"`{minutes}m`" if minutes else f"`{default // timedelta(seconds=1)}s`"
         return f"`{hours}h`" if hours <= 24 else f"`{default.days}d`"
-    return f"`{default}`" if isinstance(default, int) else None
+    return f"`{default}`" if isinstance(default, int | float) else None
 
 
 def test_every_setting_is_documented() -> None:
@@ -79,7 +79,7 @@ def mentions() -> list[tuple[str, str, str]]:
             for line in block.splitlines()
         ]
         for span in spans:
-            for command, rest in re.findall(r"(?:^|run )fanline ([a-z]+)\b(.*)", span):
+            for command, rest in re.findall(r"(?:^|run )fanline ([a-z][a-z-]*)\b(.*)", span):
                 found.append((page.name, command, rest))
     return found
 

@@ -104,7 +104,7 @@ class HomeCaches(Comparison):
             for group, reply in zip(groups, replies, strict=True)
             for a, mode in zip(group, reply, strict=True)
         )
-        return {author for author, mode in modes if mode == PULL}
+        return {author for author, mode in modes if mode and mode.startswith(PULL)}
 
     async def _wrong_posts(self, caches: Sequence[Cache]) -> list[Difference]:
         """Compare caches with the authors' timelines. Deleted posts are ignored."""

@@ -14,7 +14,7 @@ from graph.feed.updates import Gap
 from graph.model import MAX_NUMBER
 from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
 from tests.graph.feed.watching import feed_of, watching
-from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, until
+from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
 from tests.support.graph_worlds import PASSWORD, PATIENCE, befriend, people, posts, reached
 from tests.support.pair import Pair, Server, frozen, pair_in
 from tests.support.tcp_proxy import TcpProxy, proxy_to
@@ -141,13 +141,13 @@ async def test_a_shard_of_a_cluster_fails_over_to_a_lagging_replica(tmp_path: Pa
             before = await settle(graph)
             primary, replica = shard_of_the_log(cluster)
             async with working(graph):
-                with frozen(replica.process):
+                with frozen(replica):
                     primary.run("CLIENT", "KILL", "TYPE", "REPLICA")
                     post, dave = await change(graph)
                     archived = await graph.log.last()
                     await caught_up(graph, archived)
                     rows = await rows_of(graph)
-                    primary.end()
+                    kill(primary)
                 await asyncio.to_thread(until, lambda: replica.run("ROLE")[0] == "master")
                 assert int(replica.run("GET", keys.ARCHIVED)) == before
                 [late] = await published(graph, dave, "after")

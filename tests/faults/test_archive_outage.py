@@ -17,7 +17,7 @@ from tests.conftest import CHEAP
 from tests.faults.archive_load import Load
 from tests.faults.archive_world import HOT, SLACK, agree, caught_up, rows_of, settle, working
 from tests.support.databases import Server
-from tests.support.graph_worlds import PATIENCE, background, newest, people, reached
+from tests.support.graph_worlds import PATIENCE, background, dead_letters, newest, people, reached
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +93,7 @@ async def test_an_outage_of_the_archive_loses_and_refuses_nothing(
         await caught_up(graph, last)
         await trimmed(graph, 0)
     assert await graph.log.trimmed() == last
-    assert await graph.dead_letters.oldest() == []
+    assert await dead_letters(graph) == []
     assert len(await rows_of(graph)) > load.written / 3
     await agree(graph)
 

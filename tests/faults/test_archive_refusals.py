@@ -12,7 +12,7 @@ from graph.errors import ArchiverStopped
 from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from tests.faults.archive_world import archive_all, marks, opened, rows_of, settle
-from tests.support.graph_worlds import append_events
+from tests.support.graph_worlds import append_events, dead_letters
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +99,7 @@ async def test_a_refused_event_is_kept_without_its_content(
     assert all(rows[number].body is None for number in bad)
     assert {event.number for event in events if rows[event.number].kind != POST} == bad
     assert await marks(graph) == (last, last, last) == (events[-1].number,) * 3
-    letters = await graph.dead_letters.oldest()
+    letters = await dead_letters(graph)
     assert sorted(letter["entry"] for letter in letters) == sorted(map(entry_id, bad))
     assert all(content in letter["body"] or refuse is by_size for letter in letters)
     assert await graph.store.run("GET", keys.ALARM) is None
@@ -128,7 +128,7 @@ async def test_an_event_that_is_refused_even_without_content_stops_the_archiver(
         with pytest.raises(ArchiverStopped, match="even without its body"):
             await archive_all(graph)
 
-    assert len(await graph.dead_letters.oldest()) == 1
+    assert len(await dead_letters(graph)) == 1
     assert await rows_of(graph) == rows
     await execute(graph, undo[kind])
     await archive_all(graph)

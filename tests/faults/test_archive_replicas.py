@@ -129,7 +129,7 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
         await seconds_of(store)
         index = cluster.nodes.index(cluster.owner(keys.LOG))
         primary, replica = cluster.nodes[index], cluster.nodes[index + 3]
-        with frozen(replica.process):
+        with frozen(replica):
             assert LIMIT <= await seconds_of(store) < LIMIT + 1
 
         until(lambda: replica.run("INFO", "replication")["master_link_status"] == "up")
@@ -138,6 +138,6 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
         with pytest.raises(StoreUnavailable):
             await store.replicate(keys.REPLICATED, LIMIT_MS)
         await store.replicate(keys.REPLICATED, LIMIT_MS)
-        with frozen(primary.process):
+        with frozen(primary):
             assert LIMIT <= await seconds_of(store) < LIMIT + 1
         await store.close()

@@ -12,6 +12,7 @@ from redis import Redis
 from graph import Graph, keys
 from graph.archive.rows import REDACTED
 from graph.errors import ArchiverStopped, ArchiveUnavailable
+from graph.worker.housekeeping import Housekeeping
 from server.embedded import EmbeddedStore
 from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
 from tests.support.backups import Backup
@@ -127,7 +128,8 @@ async def test_an_archive_older_than_the_log_stops_the_archiver(world: World) ->
     assert kept == 10
     await asyncio.to_thread(old.restore)
 
-    async with opened(world.url, world.archive_url, log_retention=timedelta(0)) as other:
+    async with opened(world.url, world.archive_url) as other:
+        housekeeping = Housekeeping(other.store, other.log, other.dead_letters, timedelta(0))
         await other.store.run("DEL", keys.ARCHIVER)
         async with working(other):
             alarm = None
@@ -137,7 +139,7 @@ async def test_an_archive_older_than_the_log_stops_the_archiver(world: World) ->
                     await asyncio.sleep(0.05)
             assert "Restore a newer backup of the archive" in alarm
             for _ in range(3):
-                await other.housekeeping.tidy()
+                await housekeeping.tidy()
             assert await other.store.run("XLEN", keys.LOG) == kept
             await asyncio.to_thread(newer.restore)
             await reached(lambda: watermark_of(other), last)

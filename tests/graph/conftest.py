@@ -14,6 +14,7 @@ from tests.conftest import CHEAP
 from tests.graph.feed.watching import feed_of
 from tests.support.graph_worlds import Open
 from tests.support.graphs import open_graph
+from tests.support.raw import open_raw
 from tests.support.stores import HookedStore
 
 
@@ -35,7 +36,7 @@ async def another(store_url: str) -> AsyncIterator[Open]:
 @pytest.fixture
 async def raw(store_url: str) -> AsyncIterator[Redis]:
     """Open a plain client of the store."""
-    async with Redis.from_url(store_url, decode_responses=True) as client:
+    async with open_raw(store_url) as client:
         yield client
 
 

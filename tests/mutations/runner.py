@@ -1,11 +1,12 @@
-"""Mutation testing of the Lua scripts: break the code in one place at a time, and check that a test fails.
+"""Mutation testing of scripts and guards: break the code in one place at a time, and check that a test fails.
 
     uv run python -m tests.mutations.runner [--only NAME ...] [--examples N] [--machine] [--jobs N] [--list]
 
 Each mutation in `tests/mutations/*.toml` names a file, a text that occurs in the file exactly once, its replacement,
 what it `breaks`, and the `tests` that should fail. The mutation is applied to a copy of the project in a temporary
 folder, and its tests run on the copy. If they pass, the property machine of `tests/properties` runs with N examples (0
-for none). With `--machine` only the property machine runs. The exit code is 1 if a mutation survives.
+for none), except for mutations with `machine = false`. With `--machine` only the property machine runs. The exit code
+is 1 if a mutation survives.
 
 `tests/mutations/test_runner.py` checks in every test run that all mutations still fit the code.
 
@@ -103,7 +104,7 @@ def copied() -> Iterator[Path]:
         root = Path(folder)
         for name in PARTS:
             if (ROOT / name).is_dir():
-                ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".*")
+                ignored = shutil.ignore_patterns("node_modules", ".*")
                 shutil.copytree(ROOT / name, root / name, ignore=ignored)
             else:
                 shutil.copy(ROOT / name, root / name)
@@ -162,7 +163,7 @@ def check(mutation: Mutation, examples: int, *, machine: bool) -> Outcome:
 def main(words: Sequence[str]) -> int:
     """Check the mutations named on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.mutations.runner", description="Test the tests of the scripts."
+        prog="python -m tests.mutations.runner", description="Test the tests of scripts and guards."
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of mutations, or prefixes of names")
     parser.add_argument("--examples", type=int, default=DEFAULT_EXAMPLES, help="examples of the property machine")

@@ -81,6 +81,7 @@ def test_the_image_runs_as_a_user_of_its_own_and_has_a_healthcheck() -> None:
     [[user]] = lines(IMAGE, "USER")
     assert user == "10001:10001"
     assert "/health/ready" in IMAGE
+    assert "--timeout=5s" in IMAGE, "docs/operations.md recommends this timeout for probes"
     assert lines(IMAGE, "ENTRYPOINT") == [["[fanline]"]]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from graph.log.events import Encoded, Event, Followed, PostDeleted, PostPublished, Unfollowed, decode
 from graph.store.commands import Command
 
-APPEND_ARGUMENTS = 6
+APPEND_ARGUMENTS = 7
 """The arguments of `append.lua` before those of the events."""
 
 

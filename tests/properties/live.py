@@ -147,7 +147,7 @@ class HomeClient(Client):
 
     async def begin(self, graph: Graph) -> None:
         """Fetch the timeline. The position is the watermark from before that: the `liveCursor` of the page."""
-        watermark = await graph.log.watermark()
+        watermark = await graph.log.recent_watermark()
         await self._read(graph)
         self.position = watermark
 

@@ -8,7 +8,7 @@ from typing import Any
 import hiredis
 from redis import exceptions
 
-from graph.store.commands import Command, script
+from graph.store.commands import Command, load_scripts, script
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.support.stores import InterceptedStore
@@ -28,7 +28,7 @@ class DirectStore(InterceptedStore):
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(url.removeprefix("unix://"))
         self._parser = hiredis.Reader(encoding="utf-8")
-        self._exchange_now([("HELLO", 3)])
+        self._exchange_now([("HELLO", 3), *load_scripts()])
 
     def _exchange_now(self, commands: Sequence[Command]) -> list[Any]:
         packed: list[Any] = list(commands)
@@ -62,6 +62,10 @@ class DirectStore(InterceptedStore):
     async def replicate(self, key: str, milliseconds: int) -> None:
         """Write a time to `key`. There are no replicas to wait for."""
         await self._exchange([("SET", key, int(time.time()))])
+
+    async def ask_primaries(self, *commands: Command) -> dict[str, list[Any]]:
+        """Return no replies: nothing is known about the memory of the server, which has room."""
+        return {}
 
     async def close(self) -> None:
         await super().close()

@@ -28,6 +28,7 @@ from sqlalchemy import Engine
 
 from graph import Graph, keys
 from graph.archive.tables import STATE
+from graph.home.pacing import Pace
 from graph.log.events import PostPublished, ProfileChanged
 from graph.projections.mode import Mode
 from tests.properties.archives import empty, open_database, rows_of
@@ -55,6 +56,7 @@ MAX_DEATHS = 4
 PARTS = 2
 EXAMPLES, LONG_STEPS, STEPS = 400, 200_000, 50
 ALL_CALLS = 99
+MOST_EVENTS = 2_000_000
 MODES = (Mode.REQUEST, Mode.WORKER)
 
 users = st.integers(0, 5)
@@ -282,6 +284,7 @@ class Interleavings(Disasters):
         await self.processes.settle(graph)
         if self.history.after_disaster:
             await self.processes.settle_failover(graph, projects_lost=self.disaster is not Disaster.ALL_CRASH)
+            graph.log.limit = MOST_EVENTS  # the log may be full
             await graph.commit([ProfileChanged(self.users[0], bio=f"after disaster {self.disasters}")])
             await self.processes.settle(graph)
         rest = self._checks(graph)
@@ -372,6 +375,9 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
     monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
     monkeypatch.setattr("graph.archiver.scan.KEYS_AT_ONCE", 3)
+    monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", 3600)
+    monkeypatch.setattr("graph.worker.consumer.RELEASE_SECONDS", 0)  # killed processes release nothing
+    monkeypatch.setattr("graph.home.pacing.Pacer.wait", Pace.before)  # the pace depends on the time
     loop = asyncio.new_event_loop()
     database = open_database(tmp_path / "archive.sqlite")
     try:

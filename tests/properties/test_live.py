@@ -195,6 +195,7 @@ def test_clients_receive_every_update_once_in_order(
     monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 3)
     monkeypatch.setattr("graph.feed.reader.RETRY_SECONDS", 0.005)
     monkeypatch.setattr("graph.feed.deletions.RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr("graph.feed.unprojected.KEEP_SECONDS", 0.005 * part)
 
     @settings(
         max_examples=20_000 if long_profile else 40,

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from redis.asyncio import Redis
 
 from graph.fold.content import Content, Part
 from graph.fold.fold import FOLDS, fold
@@ -18,6 +17,7 @@ from graph.store.store import Store
 from tests.graph.fold.histories import USERS, histories, shuffled, user_id
 from tests.support.graph_worlds import state
 from tests.support.graphs import CHEAP, open_graph
+from tests.support.raw import open_raw
 
 SECRETS: dict[int, str | None] = {user_id(0): "a hash", user_id(1): None, user_id(2): "another hash"}
 """The password hashes of the users whose sign-ups are not void."""
@@ -42,7 +42,7 @@ def test_the_fold_equals_the_projections(store_url: str, *, long_profile: bool) 
 
 async def projected(url: str, batches: list[list[Event]]) -> dict[str, Any]:
     """Return what an empty store holds after these batches, in the form in which the fold returns it."""
-    async with Redis.from_url(url, decode_responses=True) as raw:
+    async with open_raw(url) as raw:
         await raw.flushdb()
         graph = await open_graph(url, CHEAP, partial(Store, single_slot=True))
         try:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
@@ -17,6 +16,7 @@ from graph.rebuild.rebuild import Rebuild
 from graph.store.commands import Command
 from tests.graph.rebuild.stores import SMALL, content, empty_store, opened, populate, signed_up, write_archive
 from tests.support.graph_worlds import PATIENCE, background, cached, home, people, posts, reached
+from tests.support.raw import open_raw
 from tests.support.stores import Fault, HookedStore, Stop
 
 
@@ -132,6 +132,7 @@ async def test_an_interrupted_rebuild_is_not_served_and_starts_over(
 KILLED = """
 import asyncio, sys
 from tests.graph.rebuild.stores import opened
+from tests.support.raw import open_raw
 
 async def main():
     graph = await opened(sys.argv[1], sys.argv[2])
@@ -208,7 +209,7 @@ async def test_a_store_that_receives_an_event_meanwhile_is_refused(lost: Graph) 
     former = (await lost.archive.state()).store
     async with background(lost.rebuild().run()) as rebuild:
         await asyncio.wait_for(stop.reached.wait(), PATIENCE)
-        async with Redis.from_url(lost.store.url) as raw:
+        async with open_raw(lost.store.url) as raw:
             await raw.xadd(keys.LOG, {"kind": "x"})
         stop.resume()
         with pytest.raises(RebuildRefused, match="Another process"):

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import hypothesis.strategies as st
-import redis
 from redis.asyncio import Redis
 
 from graph import Graph, keys
@@ -17,6 +16,7 @@ from graph.model import Location, Permission
 from graph.repair.repair import Report
 from tests.support.graph_worlds import befriend, cached, counts_of, crowd, home, home_upwards, ids, newest, own, posts
 from tests.support.graphs import CHEAP, archive_file, open_graph, remove_archive
+from tests.support.raw import open_blocking
 from tests.support.stores import HookedStore
 
 TUNING = replace(CHEAP, hot_posts=3, hot_slack=1, push_limit=2, home_size=6)
@@ -53,7 +53,7 @@ class Snapshot:
     @classmethod
     def take(cls, url: str) -> "Snapshot":
         """Return a snapshot. The archive must be closed."""
-        with redis.Redis.from_url(url) as client:
+        with open_blocking(url, decode_responses=False) as client:
             found: Any = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter()}
         return cls(found, archive_file(url).read_bytes())
 
@@ -61,8 +61,8 @@ class Snapshot:
         """Replace the content of a store and of the archive beside it. The archive must be closed."""
         remove_archive(url)
         archive_file(url).write_bytes(self.archive)
-        with redis.Redis.from_url(url) as client, client.pipeline(transaction=False) as pipeline:
-            pipeline.flushall()
+        with open_blocking(url, decode_responses=False) as client, client.pipeline(transaction=False) as pipeline:
+            client.flushall()
             for key, (ttl, value) in self.keys.items():
                 pipeline.restore(key, ttl, value)
             pipeline.execute()
@@ -151,7 +151,7 @@ class RepairWorld:
 
     def content(self) -> tuple[dict[bytes, Any], list[str]]:
         """Return the whole content of the store and the archive."""
-        with redis.Redis.from_url(self.graph.store.url) as client:
+        with open_blocking(self.graph.store.url, decode_responses=False) as client:
             found: dict[bytes, Any] = {key: client.dump(key) for key in client.scan_iter(count=1000)}
         with sqlite3.connect(archive_file(self.graph.store.url)) as connection:
             rows = list(connection.iterdump())

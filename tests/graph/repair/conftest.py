@@ -6,19 +6,20 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from server.embedded import EmbeddedStore
+from tests.conftest import SharedStore
 from tests.graph.repair.broken import RepairWorld, Snapshot, opened
 from tests.support.graphs import empty
+from tests.support.raw import open_raw
 
 
 @pytest.fixture(scope="package")
-def world_and_snapshot(running_store: EmbeddedStore) -> tuple[RepairWorld, Snapshot]:
+def world_and_snapshot(running_store: SharedStore) -> tuple[RepairWorld, Snapshot]:
     """Create the small world once, and take a snapshot."""
     url = running_store.url
     empty(url)
 
     async def make() -> RepairWorld:
-        async with Redis.from_url(url, decode_responses=True) as raw, opened(url) as graph:
+        async with open_raw(url) as raw, opened(url) as graph:
             world = await RepairWorld(graph, raw).begin()
             await world.check_pages()
             return world

@@ -28,6 +28,7 @@ from tests.graph.repair.broken import (
 )
 from tests.graph.repair.damages import DAMAGES
 from tests.support.graph_worlds import cached, counted, crowd, posts
+from tests.support.raw import open_raw
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -89,7 +90,7 @@ def test_random_damage_is_corrected(
     url = running_store.url
 
     async def trial(damages: list[tuple[str, int, int]]) -> None:
-        async with Redis.from_url(url, decode_responses=True) as raw, opened(url) as graph:
+        async with open_raw(url) as raw, opened(url) as graph:
             world = world_and_snapshot[0].copy(graph, raw)
             for damage in damages:
                 await apply_random_damage(world, *damage)

@@ -1,0 +1,109 @@
+"""`fanline serve` and `fanline worker` in their own processes, which tests kill and start again."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
+
+START_SECONDS = 60.0
+STARTED = "Press Ctrl-C to stop"
+
+
+class Process:
+    """A command in its own process."""
+
+    def __init__(self, log: Path, environment: dict[str, str], *arguments: str) -> None:
+        self._log = log
+        self._environment = CLEAN | environment
+        self._arguments = arguments
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start the process."""
+        with self._log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *FANLINE, *self._arguments, env=self._environment, stdout=output, stderr=output
+            )
+
+    async def end(self, how: signal.Signals) -> None:
+        """Send a signal and wait until the process has ended."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(how)
+            await self._process.wait()
+
+    async def restart(self) -> None:
+        """Kill the process and start another."""
+        await self.end(signal.SIGKILL)
+        await self.start()
+
+    async def run(self) -> tuple[int, str]:
+        """Run the command to its end. Return its exit code and the whole log."""
+        await self.start()
+        assert self._process is not None
+        return await self._process.wait(), self.log
+
+    @property
+    def log(self) -> str:
+        """What the command has written in all runs."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+
+class System:
+    """A server and a worker that use the same store and archive, in a folder."""
+
+    def __init__(self, folder: Path, store_url: str | None = None, **environment: str) -> None:
+        self.folder = folder
+        self.environment = {
+            "FANLINE_DATA_DIR": str(folder / "data"),
+            "FANLINE_WORKER": "false",
+            **({"FANLINE_STORE_URL": store_url} if store_url else {}),
+            **environment,
+        }
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.server = Process(folder / "serve.log", self.environment, "serve", "--port", str(port))
+        self._commands = 0
+        self.worker = Process(folder / "worker.log", self.environment, "worker")
+
+    async def ready(self) -> None:
+        """Wait until the server is ready."""
+        async with asyncio.timeout(START_SECONDS), httpx.AsyncClient(base_url=self.url) as client:
+            while True:
+                with contextlib.suppress(httpx.TransportError):
+                    if (await client.get("/health/ready")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)
+
+    async def repair_check(self) -> tuple[int, str]:
+        """Run `fanline repair --check`. Return its exit code and output."""
+        return await self.run("repair", "--check")
+
+    async def run(self, *command: str) -> tuple[int, str]:
+        """Run a command of Fanline to its end. Return its exit code and output."""
+        self._commands += 1
+        return await Process(self.folder / f"command{self._commands}.log", self.environment, *command).run()
+
+
+@asynccontextmanager
+async def system_in(folder: Path, store_url: str | None = None, **environment: str) -> AsyncIterator[System]:
+    """Run a server and a worker, by default on an embedded store."""
+    system = System(folder, store_url, **environment)
+    try:
+        await system.server.start()
+        await system.ready()
+        await system.worker.start()
+        yield system
+    finally:
+        await asyncio.gather(system.server.end(signal.SIGTERM), system.worker.end(signal.SIGTERM))

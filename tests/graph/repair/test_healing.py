@@ -1,0 +1,101 @@
+"""A failover in which the log loses events: a worker corrects what other shards hold of them."""
+
+import asyncio
+
+import pytest
+
+from graph import Graph, keys
+from graph.log.events import Followed
+from graph.log.losses import Losses
+from graph.log.numbers import entry_id
+from tests.graph.repair.broken import RepairWorld
+from tests.graph.worker.unprojected import append
+from tests.properties.snapshots import Snapshots
+from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts
+
+
+async def lose(graph: Graph, *numbers: int) -> None:
+    """Let the log lose events, as a failover does."""
+    await graph.store.send([("XDEL", keys.LOG, *map(entry_id, numbers))])
+
+
+async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld, store_url: str) -> None:
+    """By a worker, as soon as the archive has passed the lost events. Then they are forgotten."""
+    graph = world.graph
+    snapshots = Snapshots(store_url)
+    log = snapshots.take("{log}*")
+    await befriend(graph, world.dave, world.bob)
+    [post] = await posts(graph, world.dave, "lost")
+    await graph.worker().drain()
+    assert snapshots.roll_back(log)
+    snapshots.close()
+    await graph.losses.note(post)
+    assert not await graph.healing.check()
+    world.posts[world.star] += await posts(graph, world.star, "later")
+    await world.drain()
+    assert not (await graph.repair().run(correct=False)).clean
+
+    async with background(graph.worker().run()), asyncio.timeout(PATIENCE):
+        while await graph.losses.highest():  # noqa: ASYNC110 - the store sends no notification
+            await asyncio.sleep(0.02)
+
+    assert (await graph.repair().run(correct=False)).clean
+
+
+async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
+    world.posts[world.star] += await posts(world.graph, world.star, "later")
+    await world.drain()
+    assert not await world.graph.healing.check()
+
+
+async def test_a_loss_during_the_repair_is_repaired_too(world: RepairWorld) -> None:
+    """The note of the first loss does not hide the second."""
+    losses = world.graph.losses
+    await losses.note(5)
+    await losses.note(7)
+    await losses.note(6)
+    await losses.forget(5)
+    assert await losses.highest() == 7
+    await losses.forget(7)
+    assert await losses.highest() == 0
+
+
+async def test_a_worker_misses_events_that_it_has_received(graph: Graph) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [number] = await append(graph, Followed(alice, bob))
+    await graph.worker().drain()
+    assert await graph.losses.find() == 0
+    await lose(graph, number)
+    assert await graph.losses.find() == number
+
+
+async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None:
+    """Once."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    numbers = await append(graph, Followed(alice, bob), Followed(alice, carol), Followed(bob, alice))
+    losses = Losses(graph.store, graph.log)
+    for number in numbers:
+        losses.receive(number)
+    assert await losses.find() == 0
+
+    await lose(graph, *numbers[:2])
+
+    assert await losses.find() == numbers[1]
+    assert await losses.highest() == numbers[1]
+    assert await losses.find() == 0
+
+
+@pytest.mark.parametrize("how", ["deleted", "trimmed"])
+async def test_events_that_were_removed_on_purpose_are_not_lost(graph: Graph, how: str) -> None:
+    """A deletion removes the publication from the log, and retention removes the oldest events."""
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "hello")
+    losses = Losses(graph.store, graph.log)
+    losses.receive(post)
+    if how == "deleted":
+        await graph.posts.delete(alice, post)
+    else:
+        await graph.store.send([("SET", keys.TRIMMED, post)])
+    await lose(graph, post)
+
+    assert await losses.find() == 0
