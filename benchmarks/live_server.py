@@ -118,7 +118,10 @@ def allow_many_files() -> int:
 def main(url: str, folder: str) -> None:
     """Serve until the input ends."""
     allow_many_files()
-    app = create_app(Settings(store_url=url, archive_url=archive_url(url), data_dir=Path(folder), secret=(KEY,)))
+    settings = Settings(
+        store_url=url, archive_url=archive_url(url), data_dir=Path(folder), secret=(KEY,), load_shedding=False
+    )
+    app = create_app(settings)
     config = configure(app, log_config=QUIET, timeout_graceful_shutdown=1)
     freeze()
     with bind("127.0.0.1", 0) as listening, asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -1,5 +1,6 @@
 """Plots as SVG; equal figures give equal files. Needs matplotlib, from the dependency group `bench`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,4 +144,32 @@ def plot_read_clients(table: Table, folder: Path) -> None:
             on.margins(x=0.15)
             on.grid(alpha=0.3, axis="x")
         figure.savefig(folder / "read-clients.svg", format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+
+
+def plot_overload(loads: Table, times: Table, folder: Path) -> None:
+    """Draw goodput and the latency of answered requests, by load and over time, for each server."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    panels = (
+        (loads, "load %", "goodput ÷ capacity", "linear"),
+        (loads, "load %", "p99 ms", "log"),
+        (loads, "load %", "refused/s", "linear"),
+        (times, "seconds", "goodput ÷ capacity", "linear"),
+        (times, "seconds", "refused or timed out ÷ capacity", "linear"),
+        (times, "seconds", "p99 ms", "log"),
+    )
+    with pyplot.rc_context(SETTINGS):
+        figure, grid = pyplot.subplots(2, 3, figsize=(10, 6), layout="constrained")
+        for (table, x, y, scale), on in zip(panels, grid.flat, strict=True):
+            for name, (across, up) in by(table, "server", x, y).items():
+                heights = [height if height or scale == "linear" else math.nan for height in numbers(up)]
+                on.plot(numbers(across), heights, marker="o", markersize=3, label=name)
+            on.set(xlabel=x, ylabel=y, yscale=scale, ylim=(0, None) if scale == "linear" else None)
+            on.grid(alpha=0.3)
+        grid[0][0].legend(fontsize=8)
+        figure.savefig(folder / "overload.svg", format="svg", metadata={"Date": None})
         pyplot.close(figure)

@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from benchmarks.stores import open_graph, raw
 from graph import Tuning
+from graph.home.pacing import Pace, Pacer
 
 TIMEOUT_SECONDS = 20.0  # seconds that starting or ending a worker may take
 POLL_SECONDS = 0.02
@@ -19,11 +20,11 @@ SETTLED_POLLS = 5
 
 
 @contextlib.contextmanager
-def workers(url: str, count: int, push_limit: float = float("inf")) -> Iterator[list[int]]:
+def workers(url: str, count: int, push_limit: float = float("inf"), *, paced: bool = True) -> Iterator[list[int]]:
     """Run worker processes and yield their ids when all of them wait for the log. They end with the context."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "benchmarks.workers"])
-    processes = [context.Process(target=work, args=(url, push_limit), daemon=True) for _ in range(count)]
+    processes = [context.Process(target=work, args=(url, push_limit, paced), daemon=True) for _ in range(count)]
     try:
         for process in processes:
             process.start()
@@ -50,8 +51,10 @@ def wait_for(processes: Sequence[BaseProcess], url: str) -> None:
             before = blocked
 
 
-def work(url: str, push_limit: float) -> None:
-    """Project the log until terminated."""
+def work(url: str, push_limit: float, paced: bool) -> None:
+    """Project the log until terminated, with fan-outs at their pace or as fast as possible."""
+    if not paced:
+        setattr(Pacer, "wait", Pace.before)  # noqa: B010 - replaces a method
 
     async def run() -> None:
         graph = await open_graph(url, Tuning(push_limit=push_limit))

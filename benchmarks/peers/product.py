@@ -13,13 +13,21 @@ from server.settings import Settings
 
 
 def fanline(url: str, folder: Path, key: str) -> uvicorn.Config:
-    """Return the configuration of Fanline. A worker process runs fan-outs."""
-    return _configured({}, url, folder, key)
+    """Return the configuration of Fanline. A worker process runs fan-outs.
+
+    Operations are not refused: clients that always have a request are an overload.
+    """
+    return _configured({"FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
 
 
 def executor_off(url: str, folder: Path, key: str) -> uvicorn.Config:
     """Return the configuration of Fanline with Strawberry's own execution."""
-    return _configured({"FANLINE_EXECUTOR": "off"}, url, folder, key)
+    return _configured({"FANLINE_EXECUTOR": "off", "FANLINE_LOAD_SHEDDING": "off"}, url, folder, key)
+
+
+def limited(url: str, folder: Path, key: str) -> uvicorn.Config:
+    """Return the default configuration of Fanline, which refuses operations under overload."""
+    return _configured({}, url, folder, key)
 
 
 def _configured(environment: dict[str, str], url: str, folder: Path, key: str) -> uvicorn.Config:

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import uvicorn
 
+from server.transport.descriptors import listeners
+
 VARIANTS = {
     "fanline": "product:fanline",
     "fanline-executor-off": "product:executor_off",
+    "fanline-limited": "product:limited",
     "strawberry-tutorial": "tutorial:strawberry_tutorial",
     "asgi-redis-py": "asgi:asgi_redis_py",
     "ceiling": "asgi:ceiling",
@@ -48,7 +51,7 @@ def main(variant: str, url: str, folder: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=end_with_input, daemon=True).start()
         print(listening.getsockname()[1], flush=True)
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=listeners(listening))
 
 
 if __name__ == "__main__":
