@@ -74,7 +74,9 @@ class ClusterNode(EmbeddedStore):
 
     def _settings(self, path: Path) -> dict[str, str]:
         ports = self._free_ports()
-        (self.folder / "ports").write_text(json.dumps(ports), encoding="ascii")
+        new = self.folder / "ports.new"
+        new.write_text(json.dumps(ports), encoding="ascii")
+        new.replace(self.folder / "ports")  # other processes read it at any time
         return {
             **super()._settings(path),
             "bind": "127.0.0.1",
