@@ -13,10 +13,10 @@ from server.embedded import EmbeddedStore
 from tests.faults.checker.load import checked
 from tests.faults.checker.system import system_in
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 BETWEEN = 40  # operations between two kills
-MANY = 40  # kills of the long profile, each of which takes five seconds on busy cores
+MANY = 100  # kills of the long profile, each of which takes two to ten seconds
 
 
 async def test_a_store_that_is_killed_loses_nothing(tmp_path: Path, long_profile: bool) -> None:
