@@ -105,6 +105,21 @@ async def test_a_primary_that_was_demoted_is_unavailable(pair: Pair) -> None:
     await store.close()
 
 
+async def test_a_primary_that_was_demoted_after_the_write_is_unavailable(pair: Pair) -> None:
+    """Its successor may lack all that it has accepted."""
+
+    async def demote(data: bytes, client: asyncio.StreamWriter) -> None:
+        client.write(data.replace(b"$6\r\nmaster", b"$5\r\nslave"))
+
+    async with proxy_to(pair.primary.socket) as proxy:
+        store = Store(f"valkey://127.0.0.1:{proxy.port}")
+        await seconds_of(store)
+        proxy.replies = demote
+        with pytest.raises(StoreUnavailable):
+            await seconds_of(store)
+        await store.close()
+
+
 async def test_a_primary_that_is_killed_is_unavailable(tmp_path: Path) -> None:
     with EmbeddedStore(tmp_path) as embedded:
         store = Store(embedded.url)

@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 
 from graph.errors import StoreUnavailable
 from graph.store.commands import script
+from graph.store.outages import IMMEDIATE_REDIRECTIONS
 from graph.store.store import Store
 from tests.support.cluster import Cluster, cluster_in, kill, until
 from tests.support.graph_worlds import PATIENCE, outcomes_of
@@ -122,6 +123,26 @@ async def test_reads_follow_moving_slots(store: Store, joined: Cluster) -> None:
         assert await read() == expected
         finish(joined, slot, taker)
         assert await read() == expected
+
+
+async def test_reads_that_are_redirected_in_a_circle_wait_for_the_map(
+    store: Store, joined: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the fourth redirection. Then they are sent again at most four times a second."""
+    slot, source = key_slot(b"circle"), joined.owner("circle")
+    target = next(node for node in joined.primaries if node is not source)
+    await check(all_of(store))
+    source.run("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+    for node in joined.nodes:
+        node.run("CONFIG", "RESETSTAT")
+    monkeypatch.setattr("graph.store.store.ANSWER_SECONDS", 0.5)
+
+    with pytest.raises(StoreUnavailable):
+        await store.read([("GET", "circle")])
+
+    errors = [node.run("INFO", "errorstats").get("errorstat_MOVED", {"count": 0}) for node in joined.nodes]
+    assert IMMEDIATE_REDIRECTIONS < sum(each["count"] for each in errors) < 4 * IMMEDIATE_REDIRECTIONS
+    finish(joined, slot, source)
 
 
 async def test_reads_survive_the_failure_of_a_primary(tmp_path: Path) -> None:

@@ -68,6 +68,20 @@ async def test_commands_to_all_nodes_have_their_replies_in_order(store: Store) -
     assert await store.read([("GET", f"order{n}") for n in range(100)]) == 100 * ["after"]
 
 
+async def test_commands_to_a_node_do_not_wait_for_another_one(store: Store, joined: Cluster) -> None:
+    """Not even for those that were sent together with them."""
+    paused, well = joined.primaries[:2]
+    names = [f"{{{tag_on(joined, node)}}}:together" for node in (paused, well)]
+    await store.send([("UNLINK", name) for name in names])
+    paused.run("CLIENT", "PAUSE", 60_000, "WRITE")
+    async with background(store.send([("SET", name, 1) for name in names])) as writes:
+        try:
+            await asyncio.to_thread(until, lambda: well.run("EXISTS", names[1]))
+        finally:
+            paused.run("CLIENT", "UNPAUSE")
+        assert await writes == ["OK", "OK"]
+
+
 async def test_missing_scripts_are_loaded_on_each_node(store: Store, joined: Cluster) -> None:
     for node in joined.primaries:
         node.run("SCRIPT", "FLUSH")

@@ -1,17 +1,20 @@
 """With `wait_for_replicas`, a mutation that replicas have not received is not acknowledged, and can be repeated."""
 
+import asyncio
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from graph.errors import NotDurable
+from graph.errors import NotDurable, StoreUnavailable
 from graph.store.store import Store
 from tests.conftest import CHEAP
+from tests.support.cluster import until
 from tests.support.graph_worlds import people
 from tests.support.graphs import empty, open_graph
-from tests.support.pair import Pair, frozen, pair_in
+from tests.support.pair import Pair, Server, frozen, pair_in
+from tests.support.tcp_proxy import proxy_to
 
 pytestmark = pytest.mark.slow
 
@@ -41,3 +44,38 @@ async def test_a_repeated_post_is_published_once(pair: Pair) -> None:
     assert pair.replica.run("XLEN", "{log}") == pair.primary.run("XLEN", "{log}")
     for graph in graphs:
         await graph.close()
+
+
+async def test_a_write_waits_for_all_connected_replicas(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them may take over, also if fewer are required."""
+    monkeypatch.setattr("graph.store.node.REPLICATION_SECONDS", 0.3)
+    another = Server(tmp_path / "another")
+    another.run("REPLICAOF", "127.0.0.1", pair.primary.port)
+    until(lambda: len(pair.primary.run("ROLE")[2]) == 2)
+    store = Store(pair.primary.url, wait_for_replicas=1)
+    with frozen(pair.replica.process):
+        for _ in range(2):
+            with pytest.raises(NotDurable):
+                await store.run("SET", "a", 1)
+    until(pair.is_level)
+    await store.run("SET", "a", 2)
+    await store.close()
+    another.end()
+
+
+async def test_a_write_to_a_server_that_is_no_primary_any_more_is_not_acknowledged(pair: Pair) -> None:
+    """Although it has executed the write. Its successor lacks it."""
+
+    async def demote(data: bytes, client: asyncio.StreamWriter) -> None:
+        client.write(data.replace(b"$6\r\nmaster", b"$5\r\nslave"))
+
+    async with proxy_to(pair.primary.socket) as proxy:
+        store = Store(f"valkey://127.0.0.1:{proxy.port}", wait_for_replicas=1)
+        await store.run("SET", "a", 1)
+        proxy.replies = demote
+        with pytest.raises(StoreUnavailable) as refusal:
+            await store.run("SET", "a", 2)
+        assert "changed during the write" in refusal.value.reason
+        await store.close()

@@ -11,7 +11,7 @@ from graph.errors import StoreUnavailable
 from graph.store.node import MAX_CONNECTIONS
 from graph.store.store import Store
 from server.embedded import EmbeddedStore
-from tests.support.graph_worlds import PATIENCE, outcomes_of
+from tests.support.graph_worlds import PATIENCE, background, outcomes_of
 from tests.support.pair import pair_in
 from tests.support.tcp_proxy import TcpProxy, proxy_to, split_at, whole
 
@@ -150,6 +150,34 @@ async def test_a_crowd_does_not_connect_to_a_server_that_refuses(
     replies = await asyncio.gather(*(counts(store, n) for n in range(500)))
     assert [reply[1] for reply in replies] == [str(n) for n in range(500)]
     await store.close()
+
+
+async def test_connections_to_a_server_that_stays_a_replica_are_kept(
+    store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are dropped at most once a second: each write that the server refuses would drop those of all others."""
+    monkeypatch.setattr("graph.store.node.RECONNECT_SECONDS", 60.0)
+
+    async def refuse(data: bytes, client: asyncio.StreamWriter) -> None:
+        client.write(b"-READONLY a replica\r\n" if data.startswith(b":") else data)
+
+    proxy.replies = refuse
+    with pytest.raises(StoreUnavailable):
+        await store.run("SADD", "a", 1)
+    assert proxy.connections == 2
+
+
+async def test_the_reply_to_a_cancelled_exchange_reaches_nobody(
+    store: Store, proxy: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graph.store.store.PRIMARY_SECONDS", 0.05)
+    assert await store.run("ECHO", "first") == "first"
+    proxy.open.clear()
+    assert await store.ask_primaries(("ECHO", "cancelled")) == {}
+    async with background(store.run("ECHO", "own")) as asked:
+        await asyncio.sleep(0.05)
+        proxy.open.set()
+        assert await asked == "own"
 
 
 async def test_a_name_that_moves_away_from_a_demoted_server_is_followed(tmp_path: Path) -> None:

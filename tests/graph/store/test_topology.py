@@ -4,11 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
 from graph.store.store import Store
 from graph.store.topology import SlotMap, freshest
 from server.embedded import EmbeddedStore
+from tests.support.graph_worlds import PATIENCE
 from tests.support.tcp_proxy import TcpProxy, proxy_to
 
 INFO = "cluster_state:ok\r\ncluster_slots_ok:16384\r\ncluster_current_epoch:7\r\n"
@@ -102,4 +104,41 @@ async def test_nodes_that_have_all_moved_are_found_through_the_url(running_store
         store = Store(f"valkey+cluster://127.0.0.1:{proxy.port}")
         let_own(proxy, 1, proxy.port)
         assert await store.run("EXISTS", "a") == 0
+        await store.close()
+
+
+@pytest.mark.single_server("proxies stand before the server")
+async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(running_store: EmbeddedStore) -> None:
+    """Long before its deadline: the map is read again once the node is silent."""
+    async with proxy_to(running_store.socket) as hung, proxy_to(running_store.socket) as successor:
+        store = Store(f"valkey+cluster://127.0.0.1:{hung.port},127.0.0.1:{successor.port}")
+        let_own(hung, hung.port)
+        let_own(successor, hung.port)
+        assert await store.read([("EXISTS", "a")]) == [0]
+        hung.open.clear()
+        let_own(successor, successor.port)
+        assert await store.read([("EXISTS", "a")]) == [0]
+        await store.close()
+
+
+@pytest.mark.single_server("proxies stand before the server")
+async def test_one_redirection_is_enough_for_all_slots(running_store: EmbeddedStore) -> None:
+    """The map is read again in the background."""
+    async with proxy_to(running_store.socket) as old, proxy_to(running_store.socket) as new:
+        store = Store(f"valkey+cluster://127.0.0.1:{old.port}")
+        let_own(old, old.port, new.port)
+        let_own(new, new.port)
+        assert await store.read([("EXISTS", "a")]) == [0]
+        answer = old.replies
+
+        async def redirect(data: bytes, client: asyncio.StreamWriter) -> None:
+            moved = f"-MOVED {key_slot(b'a')} 127.0.0.1:{new.port}\r\n".encode()
+            await answer(moved if data == b":0\r\n" else data, client)
+
+        old.replies = redirect
+        assert await store.read([("EXISTS", "a")]) == [0]
+
+        async with asyncio.timeout(PATIENCE):
+            while len(list(store.on_one_node(["a", "b"], str, 2))) > 1:  # noqa: ASYNC110 - a map sends no notification
+                await asyncio.sleep(0.01)
         await store.close()
