@@ -1,17 +1,21 @@
 """A failover in which the log loses events: a worker corrects what other shards hold of them."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from graph import Graph, keys
+from graph.archiver.lease import Lease
+from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 from graph.log.events import Followed
-from graph.log.losses import Losses
+from graph.log.losses import MAX_RECEIVED, Losses
 from graph.log.numbers import entry_id
+from graph.worker.healing import Healing
 from tests.graph.repair.broken import RepairWorld
 from tests.graph.worker.unprojected import append
 from tests.properties.snapshots import Snapshots
-from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts
+from tests.support.graph_worlds import PATIENCE, background, befriend, people, posts, reached
 
 
 async def lose(graph: Graph, *numbers: int) -> None:
@@ -48,6 +52,59 @@ async def test_nothing_is_repaired_without_a_loss(world: RepairWorld) -> None:
     assert not await world.graph.healing.check()
 
 
+class Repairs:
+    """A repair that counts its runs, and meets these outages first."""
+
+    def __init__(self, *outages: Exception) -> None:
+        self.outages = list(outages)
+        self.runs = 0
+
+    async def run(self) -> None:
+        self.runs += 1
+        if self.outages:
+            raise self.outages.pop()
+
+    def in_place(self, graph: Graph, lease: Lease) -> Healing:
+        """Return a healing that uses this repair."""
+        return Healing(graph.log, graph.losses, lease, self.run)
+
+
+async def test_a_repair_is_left_to_the_holder_of_the_lease(world: RepairWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graph.worker.healing.CHECK_SECONDS", 0.01)
+    repairs, lease = Repairs(), Lease(world.graph.store)
+    await world.graph.losses.note(1)
+    async with background(repairs.in_place(world.graph, lease).run()):
+        await asyncio.sleep(0.1)
+        assert not repairs.runs
+        lease.is_held = True
+        await reached(runs_of(repairs), 1)
+
+
+@pytest.mark.parametrize("outage", [ArchiveUnavailable("test"), StoreUnavailable("test"), WrongArchive("test")])
+async def test_a_repair_is_repeated_after_an_outage(
+    world: RepairWorld, outage: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graph.worker.healing.CHECK_SECONDS", 0.01)
+    repairs, lease = Repairs(outage), Lease(world.graph.store)
+    lease.is_held = True
+    await world.graph.losses.note(1)
+    async with background(repairs.in_place(world.graph, lease).run()):
+        await reached(runs_of(repairs), 2)
+        async with asyncio.timeout(PATIENCE):
+            while await world.graph.losses.highest():  # noqa: ASYNC110 - the store sends no notification
+                await asyncio.sleep(0.01)
+    assert repairs.runs == 2
+
+
+def runs_of(repairs: Repairs) -> Callable[[], Awaitable[int]]:
+    """Return a function that reads how often a repair has run."""
+
+    async def runs() -> int:
+        return repairs.runs
+
+    return runs
+
+
 async def test_a_loss_during_the_repair_is_repaired_too(world: RepairWorld) -> None:
     """The note of the first loss does not hide the second."""
     losses = world.graph.losses
@@ -82,6 +139,18 @@ async def test_the_highest_of_several_lost_events_is_noted(graph: Graph) -> None
 
     assert await losses.find() == numbers[1]
     assert await losses.highest() == numbers[1]
+    assert await losses.find() == 0
+
+
+async def test_only_the_last_thousand_events_are_remembered(graph: Graph) -> None:
+    """So that a worker's memory does not grow."""
+    alice, bob = await people(graph, "alice", "bob")
+    first, last = await append(graph, Followed(alice, bob), Followed(bob, alice))
+    losses = Losses(graph.store, graph.log)
+    losses.receive(first)
+    for _ in range(MAX_RECEIVED):
+        losses.receive(last)
+    await lose(graph, first)
     assert await losses.find() == 0
 
 

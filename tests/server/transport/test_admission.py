@@ -1,6 +1,7 @@
 """The limit on running operations, with a clock and probes under the control of the test."""
 
 import asyncio
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -49,6 +50,7 @@ class World:
     Those of `others`, more primaries, take their own time.
     """
 
+    enabled: bool = True
     time: float = 100.0
     probe_seconds: float | None = BASE
     others: tuple[float | None, ...] = ()
@@ -57,7 +59,7 @@ class World:
 
     def __post_init__(self) -> None:
         """Create the admission control, whose clock is `time`."""
-        self.admission = Admission(clock=lambda: self.time)
+        self.admission = Admission(enabled=self.enabled, clock=lambda: self.time)
 
     async def start(self) -> Self:
         """Measure the store, and serve some operations: a process tolerates more when it is new."""
@@ -100,6 +102,13 @@ class World:
             self.time += PROBE_SECONDS / 4
             self.leave()
             self.run(2)
+
+    def relax(self) -> None:
+        """Let one operation at a time arrive, beside those that run, until the limit has adapted to it."""
+        for _ in range(100):
+            self.time += WINDOW_SECONDS
+            assert self.enter()
+            self.leave()
 
     def drain(self) -> None:
         """End all operations."""
@@ -194,6 +203,20 @@ def test_requests_beyond_the_limit_start_in_order(world: World) -> None:
     assert (world.admission.running, world.admission.accepted) == (2, 3)
 
 
+def test_a_waiting_request_starts_in_its_own_context(world: World) -> None:
+    """Not in that of the request which has made room."""
+    world.admission.limit = 1.0
+    current = ContextVar("current", default="")
+    started: list[str] = []
+    requests = {name: Asked() for name in "ab"}
+    for name, request in requests.items():
+        current.set(name)
+        world.admission.admits(request, lambda: started.append(current.get()))
+    current.set("other")
+    requests["a"].scope["state"][PERMIT].release()
+    assert started == ["a", "b"]
+
+
 def test_waiting_requests_start_when_the_limit_grows(world: World) -> None:
     world.admission.limit = 1.0
     started: list[int] = []
@@ -235,6 +258,43 @@ def test_the_limit_does_not_grow_while_no_probe_is_answered(world: World) -> Non
     world.saturate(20 * WINDOW_SECONDS)
     assert world.admission.limit == INITIAL
     assert world.admission.refused > 0
+
+
+async def test_a_single_slow_probe_of_many_primaries_changes_nothing() -> None:
+    """A window is long enough for several probes of each."""
+    world = await World(others=(BASE,) * 19).start()
+    world.run(INITIAL - 1)
+    for nth in range(200):
+        world.time += PROBE_SECONDS
+        world.probe_seconds = 100 * BASE if nth in range(100, 120) else BASE
+        world.enter()
+        world.leave()
+    assert world.admission.limit >= INITIAL
+
+
+def test_the_limit_shrinks_to_what_runs(world: World) -> None:
+    """At once: it has grown while operations waited for something else, which may be over."""
+    world.admission.limit = float(CEILING)
+    world.probe_seconds = QUEUED
+    world.run(INITIAL)
+    world.time += WINDOW_SECONDS
+    world.enter()
+    world.leave()
+    world.time += WINDOW_SECONDS
+    world.enter()
+    assert world.admission.limit <= INITIAL + 1
+
+
+def test_the_limit_has_a_ceiling(world: World) -> None:
+    world.run(INITIAL)
+    world.saturate(100 * WINDOW_SECONDS)
+    assert world.admission.limit == CEILING
+
+
+def test_operations_that_arrive_together_share_a_probe(world: World) -> None:
+    probes = world.probes
+    world.run(INITIAL)
+    assert world.probes == probes + 1
 
 
 async def test_a_queue_at_one_primary_is_a_queue() -> None:
@@ -280,10 +340,18 @@ def test_few_operations_are_neither_limited_nor_measured(world: World) -> None:
 def test_the_limit_recovers_when_it_is_not_reached(world: World) -> None:
     world.admission.limit = float(FLOOR + 10)
     world.run(FLOOR)
-    for _ in range(100):
-        world.time += WINDOW_SECONDS
-        assert world.enter()
-        world.leave()
+    world.relax()
+    assert round(world.admission.limit) == INITIAL
+
+
+def test_a_limit_that_is_not_reached_any_more_returns(world: World) -> None:
+    """The flood that it has grown for does not count later."""
+    world.run(INITIAL)
+    world.saturate(10 * WINDOW_SECONDS)
+    assert world.admission.limit > 2 * INITIAL
+    world.drain()
+    world.run(FLOOR)
+    world.relax()
     assert round(world.admission.limit) == INITIAL
 
 
@@ -304,7 +372,11 @@ async def test_a_process_starts_without_the_store() -> None:
     assert world.run(INITIAL) == INITIAL
 
 
-def test_a_disabled_limit_refuses_nothing() -> None:
-    unlimited = Admission(enabled=False)
-    assert all(unlimited.enter() for _ in range(3 * CEILING))
-    assert not unlimited.is_full()
+async def test_a_disabled_limit_refuses_nothing() -> None:
+    """Whatever its probes show."""
+    world = await World(enabled=False).start()
+    world.probe_seconds = QUEUED
+    assert world.run(3 * CEILING) == 3 * CEILING
+    world.saturate(10 * WINDOW_SECONDS)
+    assert world.admission.refused == 0
+    assert not world.admission.is_full()
