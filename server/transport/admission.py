@@ -230,8 +230,6 @@ class Admission:
         self.running -= 1
         self._finished += 1
         self._start_waiting()
-        if self.accepted < self._room:
-            self._full_at = None
 
     @property
     def accepted(self) -> int:

@@ -131,6 +131,8 @@ def test_a_short_burst_may_exceed_the_limit(world: World) -> None:
     assert world.run(BURST * INITIAL - 1) == BURST * INITIAL - 1
     world.time += 0.9 * BURST_SECONDS
     assert world.enter()
+    world.time += 0.2 * BURST_SECONDS
+    assert not world.enter()
 
 
 def test_a_burst_is_at_most_twice_the_limit(world: World) -> None:
@@ -269,7 +271,7 @@ async def test_a_single_slow_probe_of_many_primaries_changes_nothing() -> None:
         world.probe_seconds = 100 * BASE if nth in range(100, 120) else BASE
         world.enter()
         world.leave()
-    assert world.admission.limit >= INITIAL
+        assert world.admission.limit >= INITIAL
 
 
 def test_the_limit_shrinks_to_what_runs(world: World) -> None:
@@ -310,16 +312,30 @@ async def test_a_queue_at_one_primary_is_a_queue() -> None:
 
 async def test_a_store_that_moved_away_is_no_queue_for_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """After ten minutes, the limit knows the new distance. Probes continue while the process is idle."""
-    monkeypatch.setattr(admission, "IDLE_SECONDS", 0.0)
     world.probe_seconds = QUEUED
+    await idle(world, monkeypatch)
+    world.run(INITIAL)
+    world.saturate(10 * WINDOW_SECONDS)
+    assert world.admission.limit > INITIAL
+
+
+async def test_an_idle_process_knows_the_distance_of_the_store(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue at the end of a long idle time is a queue."""
+    await idle(world, monkeypatch)
+    world.probe_seconds = QUEUED
+    world.run(INITIAL)
+    world.saturate(20 * WINDOW_SECONDS)
+    assert world.admission.limit == FLOOR
+
+
+async def idle(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait eleven minutes."""
+    monkeypatch.setattr(admission, "IDLE_SECONDS", 0.0)
     async with world.admission.measuring(world.probe):
         for _ in range(BUCKETS + 1):
             world.time += BUCKET_SECONDS
             for _ in range(3):
                 await asyncio.sleep(0)
-    world.run(INITIAL)
-    world.saturate(10 * WINDOW_SECONDS)
-    assert world.admission.limit > INITIAL
 
 
 async def test_the_queue_is_what_a_probe_takes_longer_than_the_shortest() -> None:
