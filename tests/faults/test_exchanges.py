@@ -176,6 +176,7 @@ async def test_the_reply_to_a_cancelled_exchange_reaches_nobody(
     assert await store.ask_primaries(("ECHO", "cancelled")) == {}
     async with background(store.run("ECHO", "own")) as asked:
         await asyncio.sleep(0.05)
+        proxy.replies = split_at(len(b"$9\r\ncancelled\r\n"))
         proxy.open.set()
         assert await asked == "own"
 
