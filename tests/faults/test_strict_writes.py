@@ -1,0 +1,230 @@
+"""With `strict`, a cluster loses none of 100,000 acknowledged writes, whatever happens to its primaries meanwhile."""
+
+import asyncio
+import base64
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis.crc import key_slot
+
+from graph import keys
+from graph.log.numbers import number_of as number_of_entry
+from graph.tasks import end
+from tests.faults.checker.listeners import EventsListener
+from tests.faults.checker.person import Person
+from tests.faults.checker.reading import FOLLOWS, POSTS, pages
+from tests.faults.checker.system import system_in
+from tests.support.cluster import Node, kill, until
+from tests.support.pair import frozen
+from tests.support.partitions import PartitionableCluster
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+PIECES = 4
+WRITES = 25_000  # acknowledged posts, follows and unfollows in each piece
+WRITERS = 16
+USERS = 30
+SIGN_UPS = 4  # at once: passwords are hashed two at a time
+BATCH = 10  # posts of a request, each with its own idempotency key
+FAULTS = 4  # in each piece, at least
+FAULT_SECONDS = 5.0
+BETWEEN_SECONDS = 5.0
+SETTLE_SECONDS = 600.0  # workers project the last minutes again after each failover
+RETRY_SECONDS = 0.1
+POST = "p{number}: publishPost(input: {{text: $t{number}, idempotencyKey: $t{number}}}) {{ post {{ id }} }}"
+CHANGE = "change: {field}(input: {{userIds: $users}}) {{ results {{ outcome }} userErrors {{ code }} }}"
+
+
+class Writer(Person):
+    """A user who publishes posts and follows or unfollows all others in batches, and repeats what was not acknowledged.
+
+    `writes` is the number of acknowledged posts, follows and unfollows.
+    """
+
+    writes = 0
+
+    async def write(self, others: list[str]) -> None:
+        """Change something until all of it is acknowledged."""
+        texts = [f"{self.login} writes {self._published + n}" for n in range(BATCH)]
+        self._published += BATCH
+        following = set() if self.following else set(others)
+        while texts or self.following != following:
+            try:
+                texts = await self._attempt(texts, others, following)
+            except httpx.TransportError:
+                self._note("no answer")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _attempt(self, texts: list[str], others: list[str], following: set[str]) -> list[str]:
+        """Send a request with what was not acknowledged yet. Return the texts that are still not."""
+        fields = [POST.format(number=n) for n in range(len(texts))]
+        declared = [f"$t{n}: String!" for n in range(len(texts))]
+        variables: dict[str, object] = {f"t{n}": text for n, text in enumerate(texts)}
+        if self.following != following:
+            fields.append(CHANGE.format(field="follow" if following else "unfollow"))
+            declared.append("$users: [ID!]!")
+            variables["users"] = others
+        response = await self._client.post(
+            "/graphql",
+            json={"query": f"mutation ({', '.join(declared)}) {{ {' '.join(fields)} }}", "variables": variables},
+            headers={"authorization": f"Bearer {self.token}"},
+        )
+        answer = response.json()
+        for error in answer.get("errors", []):
+            self._note(error.get("extensions", {}).get("code", "none"))
+        return self._take(answer.get("data") or {}, texts, following)
+
+    def _take(self, data: dict[str, Any], texts: list[str], following: set[str]) -> list[str]:
+        """Note what was acknowledged."""
+        made = {text: field["post"]["id"] for n, text in enumerate(texts) if (field := data.get(f"p{n}"))}
+        self.posts |= {post: text for text, post in made.items()}
+        self.writes += len(made)
+        if change := data.get("change"):
+            assert not change["userErrors"]
+            self.writes += len(change["results"])
+            self.following = set(following)
+        return [text for text in texts if text not in made]
+
+    def _note(self, code: str) -> None:
+        self.answers[code] = self.answers.get(code, 0) + 1
+
+
+class Disasters:
+    """One fault after the other, of one primary or another. `happened` lists them."""
+
+    def __init__(self, cluster: PartitionableCluster, first: int) -> None:
+        self._cluster = cluster
+        self._first = first
+        self.happened: list[str] = []
+        self.stopped = False
+
+    async def run(self) -> None:
+        """Let primaries fail until stopped: that of the log in four ways, then others in four ways, and so on."""
+        for number in itertools.count(self._first):
+            await asyncio.sleep(BETWEEN_SECONDS)
+            if self.stopped:
+                return
+            await self._fail(number % 4, self._owner(keys.LOG if number // 4 % 2 == 0 else f"key{number}"))
+            await asyncio.to_thread(until, self._cluster.is_complete)
+
+    def check_log(self, writers: list[Writer]) -> None:
+        """Assert that the log holds all acknowledged posts."""
+        log = {number_of_entry(entry) for entry, _ in self._owner(keys.LOG).run("XRANGE", keys.LOG, "-", "+")}
+        missing = {number_of(post) for writer in writers for post in writer.posts} - log
+        print(f"{len(log)} events in the log, {len(missing)} acknowledged posts are missing")
+        assert not missing
+
+    def _owner(self, key: str) -> Node:
+        """Return the primary that owns a key's slot now."""
+        slot = key_slot(key.encode())
+        shards = self._cluster.nodes[0].run("CLUSTER SLOTS")
+        port = next(primary[1] for first, last, primary, *_ in shards if first <= slot <= last)
+        return next(node for node in self._cluster.nodes if node.port == port)
+
+    async def _fail(self, kind: int, primary: Node) -> None:
+        self.happened.append(("kill", "pause", "separate", "separate from nodes")[kind])
+        if kind == 0:
+            await asyncio.to_thread(kill, primary)
+            await asyncio.sleep(FAULT_SECONDS)
+            await asyncio.to_thread(primary.ensure)
+        elif kind == 1:
+            with frozen(primary):
+                await asyncio.sleep(FAULT_SECONDS)
+        else:
+            with self._cluster.partitioned(primary, from_clients=kind == 2):
+                await asyncio.sleep(FAULT_SECONDS)
+
+
+@pytest.mark.parametrize("piece", range(PIECES))
+async def test_strict_loses_no_acknowledged_write(piece: int, tmp_path: Path, long_profile: bool) -> None:
+    """Each post is readable once and sent on a stream, and each user follows whom they must."""
+    if not long_profile:
+        pytest.skip("takes minutes: needs --long")
+    with PartitionableCluster(tmp_path / "cluster", replicas=2) as cluster:
+        async with system_in(tmp_path, cluster.url, FANLINE_DURABILITY="strict") as system:
+            users = [Writer(f"user{index}", system.url) for index in range(USERS)]
+            for some in batched(users, SIGN_UPS):
+                await asyncio.gather(*(user.join() for user in some))
+            writers = users[:WRITERS]
+            stream = EventsListener(writers[0], [writer.id for writer in writers])
+            listening = asyncio.create_task(stream.run())
+            await stream.connected.wait()
+            disasters = Disasters(cluster, piece * FAULTS)
+            await write_through(disasters, writers, [user.id for user in users])
+            disasters.check_log(writers)
+            deadline = time.monotonic() + SETTLE_SECONDS
+            await asyncio.gather(*(compare(writer, deadline) for writer in writers))
+            print(f"all readable after {SETTLE_SECONDS + time.monotonic() - deadline:.0f} s")
+            await compare_stream(writers, stream)
+            code, output = await system.repair_check()
+            assert code == 0, output
+            await end([listening])
+            for user in users:
+                await user.close()
+
+
+def batched(users: list[Writer], size: int) -> Iterator[list[Writer]]:
+    """Yield the users in groups."""
+    for start in range(0, len(users), size):
+        yield users[start : start + size]
+
+
+async def write_through(disasters: Disasters, writers: list[Writer], users: list[str]) -> None:
+    """Write enough while disasters happen."""
+
+    async def write(writer: Writer) -> None:
+        others = [user for user in users if user != writer.id]
+        while sum(each.writes for each in writers) < WRITES or len(disasters.happened) < FAULTS:
+            if failing.done():
+                failing.result()
+            await writer.write(others)
+
+    began = time.monotonic()
+    failing = asyncio.create_task(disasters.run())
+    await asyncio.gather(*map(write, writers))
+    disasters.stopped = True
+    await failing
+    number, seconds = sum(writer.writes for writer in writers), time.monotonic() - began
+    posts = sum(len(writer.posts) for writer in writers)
+    answers = sum((Counter(writer.answers) for writer in writers), Counter[str]())
+    print(f"{number} acknowledged ({posts} posts) in {seconds:.0f} s, {disasters.happened}, {dict(answers)}")
+
+
+async def compare(writer: Writer, deadline: float) -> None:
+    """Assert that a user's posts and follows are those that were acknowledged, once workers have caught up."""
+    acknowledged = sorted(writer.posts.items()), sorted(writer.following)
+    while True:
+        posts = await pages(writer, POSTS, "timeline", "posts")
+        followed = await pages(writer, FOLLOWS % "following", "following")
+        found = sorted((node["id"], node["text"]) for node in posts), sorted(node["id"] for node in followed)
+        if found == acknowledged or time.monotonic() > deadline:
+            break
+        await asyncio.sleep(1)
+    assert found == acknowledged
+
+
+async def compare_stream(writers: list[Writer], stream: EventsListener) -> None:
+    """Assert that a stream has all posts and follows; without a `Gap`, each post once and in order."""
+    acknowledged = {post for writer in writers for post in writer.posts}
+    follows = {(writer.id, user) for writer in writers for user in writer.following}
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while missing := (acknowledged - {*itertools.chain(*stream.by_author.values())}, follows ^ stream.follows):
+        if not any(missing) or time.monotonic() > deadline:
+            break
+        await asyncio.sleep(0.1)
+    assert missing == (set(), set())
+    if not stream.gaps:
+        assert stream.published == Counter(acknowledged)
+        assert all(posts == sorted(posts, key=number_of) for posts in stream.by_author.values())
+    print("gaps:", stream.gaps)
+
+
+def number_of(post: str) -> int:
+    """Return the number in a post's id."""
+    return int(base64.b64decode(post + "==").split(b":")[1])
