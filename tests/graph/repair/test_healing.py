@@ -23,6 +23,7 @@ async def lose(graph: Graph, *numbers: int) -> None:
     await graph.store.send([("XDEL", keys.LOG, *map(entry_id, numbers))])
 
 
+@pytest.mark.single_server("takes snapshots of one server")
 async def test_what_was_derived_from_lost_events_is_corrected(world: RepairWorld, store_url: str) -> None:
     """By a worker, as soon as the archive has passed the lost events. Then they are forgotten."""
     graph = world.graph
