@@ -117,7 +117,7 @@ async def both(sizes: Sizes) -> AsyncIterator[list[Side]]:
 
 @asynccontextmanager
 async def world(name: str, url: str, archive: Path, primaries: Sequence[Any], sizes: Sizes) -> AsyncIterator[Side]:
-    """Build a world: generated users, of whom all follow the last one, with home caches.
+    """Build a world: generated users, all of whom follow the last one, with home caches.
 
     The last one has few posts; otherwise all pages would show the same ones.
     """

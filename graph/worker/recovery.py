@@ -49,7 +49,7 @@ class Recovery:
                 logger.info("The primaries are not known at the moment: %s", outage.reason)
 
     async def check(self) -> bool:
-        """Let the workers read the log again if a primary is new in place of one that is missing. Return True then.
+        """Make the workers read the log again if a new primary replaces a missing one. Return True if they do.
 
         They begin some minutes before the missing primaries were last seen. Events that the log itself has lost are
         noted. A round trip to each primary, and one more with several primaries.

@@ -90,7 +90,7 @@ async def loaded(
 
 
 async def fail(cluster: Cluster, primary: Node, load: Load, fault: Fault) -> None:
-    """Let a primary fail. It comes back as a replica of its successor."""
+    """Make a primary fail. It returns as a replica of its successor."""
     await fault(cluster, primary, load)
     await asyncio.to_thread(until, cluster.is_complete)
     assert primary.run("ROLE")[0] == "slave"
