@@ -109,9 +109,13 @@ async def test_a_degraded_process_can_stay_ready(settings: Settings, graph: Grap
 @pytest.mark.slow
 @pytest.mark.parametrize("tolerant", [False, True])
 async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
-    settings: Settings, graph: Graph, tmp_path: Path, tolerant: bool
+    settings: Settings, graph: Graph, tmp_path: Path, tolerant: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other shards serve pages. Without any, the process is not ready in either case."""
+    """The other shards serve pages. Without any, the process is not ready in either case.
+
+    The memory of the store is read for each request: a reading of the last second counts shards that answered then.
+    """
+    monkeypatch.setattr(capacity, "REFRESH_SECONDS", 0.0)
     with cluster_in(tmp_path) as cluster:
         on_cluster = settings.model_copy(
             update={
