@@ -10,7 +10,7 @@ import pytest
 from benchmarks.__main__ import TINY
 from benchmarks.peers.clients import check, different
 from benchmarks.peers.growth import Effort, grow
-from benchmarks.peers.handwritten import encode, moment
+from benchmarks.peers.handwritten import cursors_of, encode, moment
 from benchmarks.peers.measure import bench
 from benchmarks.peers.processes import NODE_VARIANTS, missing
 from benchmarks.peers.queries import reads
@@ -82,8 +82,8 @@ def test_hand_written_ids_and_cursors_equal_fanlines() -> None:
     for numbers in ([889678045081600, 889678045040640], [7, 4711, 889678045081600], [1]):
         words = [str(number) for number in numbers]
         assert encode("User:", words) == [ids.encode(ids.Kind.USER, number) for number in numbers]
-        assert encode("post:", words) == [encode_cursor(CursorKind.POST, number) for number in numbers]
-        assert encode("follow:", words) == [encode_cursor(CursorKind.FOLLOW, number) for number in numbers]
+        assert cursors_of("post", words) == [encode_cursor(CursorKind.POST, number) for number in numbers]
+        assert cursors_of("follow", words) == [encode_cursor(CursorKind.FOLLOW, number) for number in numbers]
     assert encode("User:", []) == []
 
 

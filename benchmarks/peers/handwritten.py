@@ -90,7 +90,7 @@ class Answers:
         authors = list({row[0]: None for row in rows})
         users = await client.read([*client.users(authors), *client.relations(viewer, authors)], 3 * len(authors) + 2)
         shown = dict(zip(authors, cards(viewer, authors, users), strict=True))
-        cursors = encode("post:", ids)
+        cursors = cursors_of("post", ids)
         edges = [
             {
                 "cursor": cursor,
@@ -118,7 +118,7 @@ class Answers:
         check(ends)
         ids, numbers = found[: 2 * count : 2], found[1 : 2 * count : 2]
         users = await client.read([*client.users(ids), *client.relations(viewer, ids)], 3 * len(ids) + 2)
-        cursors = encode("follow:", numbers)
+        cursors = cursors_of("follow", numbers)
         edges = [
             {"cursor": cursor, "node": node} for cursor, node in zip(cursors, cards(viewer, ids, users), strict=True)
         ]
@@ -191,7 +191,7 @@ def relationships(viewer: str, ids: Sequence[str], forth: Sequence[Any], back: S
 
 
 def encode(label: str, numbers: Sequence[str]) -> list[str]:
-    """Return opaque ids or cursors: base64 without padding.
+    """Return global ids: base64 without padding.
 
     Numbers of equal length are encoded at once, padded with zeros to a multiple of three bytes.
     """
@@ -205,6 +205,12 @@ def encode(label: str, numbers: Sequence[str]) -> list[str]:
     text = b2a_base64(joined.encode(), newline=False).decode()
     size, step = -(-width * 4 // 3), filled // 3 * 4
     return [text[start : start + size] for start in range(0, len(text), step)]
+
+
+def cursors_of(kind: str, numbers: Sequence[str]) -> list[str]:
+    """Return cursors."""
+    form = f"{kind}-%014x"
+    return [form % int(number) for number in numbers]
 
 
 def moment(number: str) -> str:

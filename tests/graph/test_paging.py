@@ -1,26 +1,28 @@
 """Cursors and windows."""
 
-import base64
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import BadPaging
 from graph.model import MAX_NUMBER
-from graph.paging import CursorKind, Window, decode_cursor, encode_cursor
+from graph.paging import CursorKind, Window, decode_cursor, encode_cursor, encode_cursors
 
 KINDS = list(CursorKind)
 numbers = st.integers(0, MAX_NUMBER)
 
 
-def cursor(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
 @given(st.sampled_from(KINDS), numbers)
 def test_a_cursor_contains_its_number(kind: CursorKind, number: int) -> None:
     assert decode_cursor(kind, encode_cursor(kind, number)) == number
+
+
+@given(st.sampled_from(KINDS), numbers, numbers)
+def test_cursors_compare_like_their_numbers(kind: CursorKind, one: int, other: int) -> None:
+    """As texts, so that a client can put a live post in its place."""
+    cursors = encode_cursors(kind, [one, other])
+    assert (cursors[0] < cursors[1]) is (one < other)
+    assert cursors == [encode_cursor(kind, one), encode_cursor(kind, other)]
 
 
 @given(numbers, st.sampled_from(KINDS), st.sampled_from(KINDS))
@@ -36,27 +38,28 @@ def test_a_cursor_of_another_kind_is_refused(number: int, kind: CursorKind, want
     [
         "",
         "x",
-        "====",
-        "cG9zdDo1=",
         "é",
         "伟",
         "\ud800",
-        "cG9z dDo1",
-        "cG9zdDo1\n",
-        cursor("post"),
-        cursor("post:"),
-        cursor("post:-1"),
-        cursor("post:+1"),
-        cursor("post: 1"),
-        cursor("post:01"),
-        cursor("post:1.0"),
-        cursor("post:1e3"),
-        cursor("post:٣"),
-        cursor("post:1:2"),
-        cursor(f"post:{MAX_NUMBER + 1}"),
-        cursor("post:" + "9" * 5000),
-        cursor("like:1"),
-        cursor(":1"),
+        "post",
+        "post-",
+        "post-5",
+        "post-00000000000005\n",
+        " post-00000000000005",
+        "post-000000000000005",
+        "post-0000000000000A",
+        "post-0000000000000g",
+        "post-٠٠٠٠٠٠٠٠٠٠٠٠٠٣",
+        "post--0000000000005",
+        "post-+0000000000005",
+        "post-0x000000000005",
+        "post-0000_000000005",
+        "post-20000000000000",  # MAX_NUMBER + 1
+        "post-" + "9" * 5000,
+        "Post-00000000000005",
+        "like-00000000000005",
+        "-00000000000005",
+        "00000000000005",
         "x" * 100_000,
     ],
 )

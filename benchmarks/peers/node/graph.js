@@ -27,6 +27,7 @@ export async function authenticate(authorization) {
 }
 
 const encode = (text) => Buffer.from(text).toString('base64url')
+const cursor = (kind, number) => `${kind}-${Number(number).toString(16).padStart(14, '0')}`
 
 /** An object with a global id. Mercurius' loaders compare objects by their JSON; here the id is enough. */
 class Node {
@@ -120,7 +121,7 @@ export async function postPages(asked, load = posts) {
   let start = 0
   return asked.map(({ first }, place) => {
     const nodes = found.slice(start, (start += keys[place].length)).filter((post) => post !== null)
-    const edges = nodes.slice(0, first).map((node) => ({ cursor: encode(`post:${node.key}`), node }))
+    const edges = nodes.slice(0, first).map((node) => ({ cursor: cursor('post', node.key), node }))
     return page(edges, nodes.length > first)
   })
 }
@@ -130,7 +131,7 @@ export async function followerPage(user, first, load) {
   const found = await redis.zrange(`followers:{${user}}`, 0, first, 'REV', 'WITHSCORES')
   const keys = found.filter((_, place) => place % 2 === 0)
   const nodes = await load(keys.slice(0, first))
-  const edges = nodes.map((node, place) => ({ cursor: encode(`follow:${found[2 * place + 1]}`), node }))
+  const edges = nodes.map((node, place) => ({ cursor: cursor('follow', found[2 * place + 1]), node }))
   return page(edges, keys.length > first)
 }
 
