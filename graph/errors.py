@@ -4,8 +4,10 @@
 or a limit prevented the operation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 FULL_SECONDS = 10
 """How long clients should wait while the store or the log is full: until something was archived or deleted."""
@@ -28,13 +30,30 @@ class ProblemCode(Enum):
     IDEMPOTENCY_MISMATCH = "IDEMPOTENCY_MISMATCH"
 
 
+class Param(NamedTuple):
+    """A value in the message of a problem."""
+
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One broken rule: a stable code, a message for users, and the path of the input field."""
+    """One broken rule: a stable code, a message for users, the path of the input field, and the values in the message.
+
+    The names of the values are `min`, `max`, `length` and `retryAfter`, in seconds. Clients use them for messages in
+    other languages.
+    """
 
     code: ProblemCode
     message: str
     field: tuple[str, ...] = ()
+    params: tuple[Param, ...] = ()
+
+    @classmethod
+    def about(cls, code: ProblemCode, message: str, field: tuple[str, ...], params: Mapping[str, object]) -> "Problem":
+        """Return a problem with these values in its message."""
+        return cls(code, message, field, tuple(Param(name, str(value)) for name, value in params.items()))
 
 
 class GraphError(Exception):
@@ -49,9 +68,9 @@ class Rejected(GraphError):
         self.problems = problems
 
     @classmethod
-    def because(cls, code: ProblemCode, message: str, *field: str) -> "Rejected":
+    def because(cls, code: ProblemCode, message: str, *field: str, **params: object) -> "Rejected":
         """Return a rejection with one problem."""
-        return cls(Problem(code, message, field))
+        return cls(Problem.about(code, message, field, params))
 
 
 class BadPaging(GraphError):

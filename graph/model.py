@@ -23,7 +23,12 @@ MAX_NUMBER = 2**53 - 1
 
 def time_of(number: int) -> datetime:
     """Return the time in an event's number, in UTC, to the millisecond."""
-    return datetime.fromtimestamp(((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000, UTC)
+    return datetime.fromtimestamp(seconds_of(number), UTC)
+
+
+def seconds_of(number: int) -> float:
+    """Return the time in an event's number, in seconds since 1970."""
+    return ((number >> SEQUENCE_BITS) + EPOCH_MS) / 1000
 
 
 def number_at(time: datetime) -> int:
@@ -124,6 +129,11 @@ class Relationship(NamedTuple):
     def following(self) -> bool:
         """Whether the viewer follows the subject."""
         return self.following_number is not None
+
+    @property
+    def follow(self) -> Follow | None:
+        """The entry of the viewer's list of followed users, or None."""
+        return None if self.following_number is None else Follow(self.subject, self.following_number)
 
     @property
     def followed_by(self) -> bool:

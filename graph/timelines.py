@@ -16,29 +16,39 @@ A page newer than a cursor is read in the same way, in the opposite direction.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, replace
 
 from graph.binding import Binding
 from graph.errors import StoreUnavailable
 from graph.home.cache import CacheState, HomeCache
 from graph.home.merge import Which, first_of, merge_hot
-from graph.model import Page, Post
+from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
 from graph.posts import Posts
+from graph.recording import RECORDING
 from graph.store.store import Store
 from graph.tasks import end
 
 MAX_WINDOW = 500
+FROM_CACHE = ("cache",)
+FROM_AUTHORS = ("merge",)
+FROM_CACHE_AND_AUTHORS = ("cache", "merge")
 
 logger = logging.getLogger("fanline.timelines")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The next posts of a timeline, deleted ones included: ids in paging direction, and records from the archive."""
+    """The next posts of a timeline, deleted ones included: ids in paging direction, and records from the archive.
+
+    `sources` are where they came from, and `merged` is the number of authors whose own timelines were merged.
+    """
 
     ids: list[int]
     archived: dict[int, Post]
+    sources: Sequence[str]
+    merged: int = 0
 
 
 class Timelines:
@@ -58,12 +68,17 @@ class Timelines:
         merge all authors and rebuild the cache in the background. One query of the archive if the page reaches archived
         posts. Raises ArchiveUnavailable if the archive does not answer.
         """
+        recording = RECORDING.get()
+        page = recording.page(TimelineKind.HOME, viewer) if recording is not None else None
         found: list[Post] = []
         rest, batch = Window(window.count + 1, window.forward, window.low, window.high), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
             posts, deleted = await self._posts.hydrate(viewer, some.ids, some.archived)
-            found += [posts[post] for post in some.ids if post in posts]
+            kept = [posts[post] for post in some.ids if post in posts]
+            found += kept
+            if page is not None:
+                page.add(some.sources, some.merged, len(some.ids), len(some.ids) - len(kept))
             if deleted and state == "ready":
                 await self._cache.remove(viewer, deleted)
             if state == "absent":
@@ -77,7 +92,7 @@ class Timelines:
         """Return the next posts of a home timeline, and the state of the cache."""
         cached = await self._cache.slice(viewer, window)
         if cached.following is None and not cached.marked:  # the cache holds the whole window, in order
-            return Found(cached.posts, {}), cached.state
+            return Found(cached.posts, {}, FROM_CACHE), cached.state
         reads = [(cached.marked, window)]
         if cached.following is not None:
             below = window
@@ -90,11 +105,12 @@ class Timelines:
             floors.update(merged.floors)
         ids = first_of(ids, window)
         cold = archive_window(window, ids, floors)
-        rows: list[Post] = []
+        rows: list[Post] | None = None
         if cold is not None:
             archive = await self._binding.archive()
             rows = await archive.merge([author for author, floor in floors.items() if floor > cold.low], cold)
-        return with_archived(ids, rows, window), cached.state
+        sources = FROM_CACHE_AND_AUTHORS if cached.state == "ready" else FROM_AUTHORS
+        return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
     async def user(self, viewer: int | None, authors: Sequence[int], window: Window) -> list[Page[Post]]:
         """Return a page of each author's own timeline.
@@ -106,6 +122,8 @@ class Timelines:
         """
         pending = dict.fromkeys(authors, replace(window, count=window.count + 1))
         found: dict[int, list[Post]] = {author: [] for author in pending}
+        recording = RECORDING.get()
+        pages = {} if recording is None else {each: recording.page(TimelineKind.USER, each) for each in pending}
         batch = 1
         while pending:
             some = await self._user_ids(pending)
@@ -115,7 +133,10 @@ class Timelines:
             rest: dict[int, Window] = {}
             for author, read in pending.items():
                 ids = some[author].ids
-                found[author] += [posts[post] for post in ids if post in posts]
+                kept = [posts[post] for post in ids if post in posts]
+                found[author] += kept
+                if pages:
+                    pages[author].add(some[author].sources, 1, len(ids), len(ids) - len(kept))
                 if len(found[author]) <= window.count and len(ids) == read.count:
                     rest[author] = next_window(ids, read, max(window.count + 1 - len(found[author]), batch))
             pending = rest
@@ -133,14 +154,15 @@ class Timelines:
         rows = await (await self._binding.archive()).slices(archive_reads) if archive_reads else []
         archived = dict(zip((author for author, _ in archive_reads), rows, strict=True))
         return {
-            author: with_archived(merged.posts, archived.get(author, []), window)
+            author: with_archived(merged.posts, archived.get(author), window, FROM_AUTHORS, 1)
             for (author, window), merged in zip(reads.items(), hot, strict=True)
         }
 
     def _start_rebuild(self, viewer: int) -> None:
         """Rebuild a cache in the background, unless this process is already rebuilding it."""
         if viewer not in self._rebuilds:
-            task = asyncio.get_running_loop().create_task(self._cache.rebuild(viewer))
+            # in a context of its own: its cost is not that of the operation that starts it
+            task = asyncio.get_running_loop().create_task(self._cache.rebuild(viewer), context=Context())
             self._rebuilds[viewer] = task
             task.add_done_callback(lambda done: self._end_rebuild(viewer, done))
 
@@ -172,9 +194,14 @@ def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]
     return replace(window, low=low, high=high) if low + 1 < high else None
 
 
-def with_archived(ids: Sequence[int], rows: Sequence[Post], window: Window) -> Found:
-    """Return the posts of the store together with those of the archive."""
-    return Found(first_of([*ids, *(row.id for row in rows)], window), {row.id: row for row in rows})
+def with_archived(
+    ids: Sequence[int], rows: Sequence[Post] | None, window: Window, sources: Sequence[str], merged: int
+) -> Found:
+    """Return the posts of the store together with those of the archive; None if the archive was not read."""
+    if rows is None:
+        return Found(first_of(ids, window), {}, sources, merged)
+    posts = first_of([*ids, *(row.id for row in rows)], window)
+    return Found(posts, {row.id: row for row in rows}, (*sources, "archive"), merged)
 
 
 def next_window(ids: Sequence[int], read: Window, count: int) -> Window:

@@ -14,8 +14,10 @@ from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
 
-LOGIN = re.compile(r"[A-Za-z0-9_]{2,30}")
-KEY = re.compile(r"[\x20-\x7e]{1,128}")
+MIN_LOGIN, MAX_LOGIN = 2, 30
+LOGIN = re.compile(rf"[A-Za-z0-9_]{{{MIN_LOGIN},{MAX_LOGIN}}}")
+MAX_KEY = 128
+KEY = re.compile(rf"[\x20-\x7e]{{1,{MAX_KEY}}}")
 MAX_NAME = 50
 MAX_BIO = 300
 MAX_TEXT = 1000
@@ -40,9 +42,9 @@ class Check:
 
     problems: list[Problem] = field(default_factory=list)
 
-    def fail(self, code: ProblemCode, message: str, *path: str) -> None:
-        """Add a problem of the field at this path."""
-        self.problems.append(Problem(code, message, path))
+    def fail(self, code: ProblemCode, message: str, *path: str, **params: object) -> None:
+        """Add a problem of the field at this path, with the values in its message."""
+        self.problems.append(Problem.about(code, message, path, params))
 
     def done(self) -> None:
         """Raise Rejected if there is any problem."""
@@ -55,8 +57,11 @@ class Check:
         if folded is None:
             self.fail(
                 ProblemCode.LOGIN_INVALID,
-                "The login must have 2 to 30 characters from a-z, 0-9 and the underscore.",
+                f"The login must have {MIN_LOGIN} to {MAX_LOGIN} characters from a-z, 0-9 and the underscore.",
                 "login",
+                min=MIN_LOGIN,
+                max=MAX_LOGIN,
+                length=len(login),
             )
         return folded or ""
 
@@ -64,11 +69,14 @@ class Check:
         """Check a new password: 8 to 128 characters; not common, not monotonous, not the login or name."""
         if len(password) > MAX_PASSWORD:
             message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
-            self.fail(ProblemCode.INVALID, message, "password")
+            self.fail(ProblemCode.INVALID, message, "password", max=MAX_PASSWORD, length=len(password))
         elif not encodable(password):
             self.fail(
                 ProblemCode.INVALID, "The password contains a lone surrogate, which is not valid Unicode.", "password"
             )
+        elif len(password) < MIN_PASSWORD:
+            message = f"The password has {len(password)} characters; the minimum is {MIN_PASSWORD}."
+            self.fail(ProblemCode.PASSWORD_TOO_WEAK, message, "password", min=MIN_PASSWORD, length=len(password))
         elif weakness := _weakness(password, login, name):
             self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, "password")
         return password
@@ -89,6 +97,9 @@ class Check:
                 ProblemCode.TEXT_EMPTY,
                 "The text is empty. Write at least one character other than white space.",
                 "text",
+                min=1,
+                max=MAX_TEXT,
+                length=0,
             )
         return cleaned
 
@@ -109,6 +120,8 @@ class Check:
                         f"The {name} must be from -{limit} to {limit} degrees.",
                         "location",
                         name,
+                        min=-limit,
+                        max=limit,
                     )
         return location
 
@@ -117,8 +130,11 @@ class Check:
         if key is not None and not KEY.fullmatch(key):
             self.fail(
                 ProblemCode.INVALID,
-                "The idempotency key must have 1 to 128 printable ASCII characters.",
+                f"The idempotency key must have 1 to {MAX_KEY} printable ASCII characters.",
                 "idempotencyKey",
+                min=1,
+                max=MAX_KEY,
+                length=len(key),
             )
         return key
 
@@ -127,7 +143,7 @@ class Check:
         if any(character in cleaned for character in "\t\n\r\u2028\u2029"):
             self.fail(ProblemCode.INVALID, f"The {name} contains a line break or tab. Write it on one line.", name)
         elif len(cleaned) < least and not any(problem.field == (name,) for problem in self.problems):
-            self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name)
+            self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name, min=least, max=most, length=0)
         return cleaned
 
     def _words(self, value: str, name: str, too_long: ProblemCode, most: int) -> str:
@@ -136,7 +152,7 @@ class Check:
             return ""
         value = value.strip()
         if len(value) > most * DECOMPOSED:
-            self.fail(too_long, f"The {name} has {len(value)} characters; the limit is {most}.", name)
+            self._too_long(too_long, name, len(value), most)
             return ""
         if has_many_marks(value):
             message = f"The {name} has too many combining characters in a row; the limit is {MAX_MARKS}."
@@ -146,15 +162,17 @@ class Check:
         if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", name)
         elif len(cleaned) > most:
-            self.fail(too_long, f"The {name} has {len(cleaned)} characters; the limit is {most}.", name)
+            self._too_long(too_long, name, len(cleaned), most)
         return cleaned
+
+    def _too_long(self, code: ProblemCode, name: str, length: int, most: int) -> None:
+        message = f"The {name} has {length} characters; the limit is {most}."
+        self.fail(code, message, name, max=most, length=length)
 
 
 def _weakness(password: str, login: str, name: str) -> str | None:
     """Return the reason why a password is too weak, or None."""
     folded = password.strip().casefold()
-    if len(password) < MIN_PASSWORD:
-        return f"The password has {len(password)} characters; the minimum is {MIN_PASSWORD}."
     if is_monotonous(password):
         return "The password is one repeated character or white space. Choose another one."
     if folded in (login.casefold(), name.casefold()):

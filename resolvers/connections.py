@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from graph.model import Follow, Page, Post
-from graph.paging import CursorKind, encode_cursor, encode_cursors
+from graph.paging import CursorKind, encode_cursors
 from resolvers.context import Context
 
 First: TypeAlias = Annotated[
@@ -43,10 +43,9 @@ class PageEnds:
 
 @dataclass(frozen=True, slots=True)
 class PostPage:
-    """A page of a timeline, and the projection watermark from before the page was read."""
+    """A page of a timeline."""
 
     page: Page[Post]
-    watermark: int
 
     @property
     def edges(self) -> tuple[Post, ...]:
@@ -63,11 +62,6 @@ class PostPage:
         """The ends of the page as post cursors."""
         items = self.page.items
         return page_ends(self.page, CursorKind.POST, [post.id for post in (*items[:1], *items[-1:])])
-
-    @property
-    def live_cursor(self) -> str:
-        """The log cursor from which a subscription receives every event that the page does not contain."""
-        return encode_cursor(CursorKind.LOG, self.watermark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ class Client(Protocol):
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
+    def note_session(self, session: Session | None) -> None:
+        """Note the session that the operation has started; None if it has ended that of the viewer."""
+
 
 @dataclass(frozen=True, slots=True)
 class LocalClient:
@@ -49,6 +52,9 @@ class LocalClient:
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Return a function that does nothing."""
         return _nothing
+
+    def note_session(self, session: Session | None) -> None:
+        """Do nothing: the token is in the payload."""
 
 
 class Context:

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
-from graph.model import FollowOutcome, Location, Post, Session, User
+from graph.model import Follow, FollowOutcome, Location, Post, Session, User
 from resolvers import ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput, RedactedError, code_of
 
 MAX_FOLLOWS = 100
+FOLLOWING = (FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ async def sign_up(
     """Create a user and start a session."""
     user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
     context.users_created += 1
-    return SessionPayload(session=await context.graph.sessions.start(user.id))
+    return await start_session(context, user)
 
 
 @mutation(SessionPayload)
@@ -140,7 +141,14 @@ async def log_in(
 ) -> SessionPayload:
     """Check the password and start a session."""
     user = await context.graph.users.check_password(input.login, input.password, context.client.network)
-    return SessionPayload(session=await context.graph.sessions.start(user.id))
+    return await start_session(context, user)
+
+
+async def start_session(context: Context, user: User) -> SessionPayload:
+    """Start a session of a user. One round trip."""
+    session = await context.graph.sessions.start(user.id)
+    context.client.note_session(session)
+    return SessionPayload(session=session)
 
 
 @mutation(Payload)
@@ -155,6 +163,7 @@ async def log_out(
     """
     viewer = context.end_session()
     await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
+    context.client.note_session(None)
     return Payload()
 
 
@@ -244,11 +253,7 @@ async def change_follows(
         else FollowResult(user_id, outcomes[user], user)
         for user_id, user in users.items()
     )
-    if FollowOutcome.LIMIT_REACHED not in outcomes.values():
-        return FollowsPayload(results=results, viewer=viewer.user)
-    message = "You would follow too many users, so none was followed. Unfollow users first."
-    problem = Problem(ProblemCode.TOO_MANY, message, ("userIds",))
-    return FollowsPayload(results=results, user_errors=(problem,))
+    return FollowsPayload(results=results, viewer=viewer.user)
 
 
 def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:
@@ -257,10 +262,17 @@ def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:
     Raises Rejected if there are none, more than 100, or malformed ones.
     """
     if not user_ids:
-        raise Rejected.because(ProblemCode.INVALID, "The list of ids is empty. Send at least one id.", "userIds")
+        raise Rejected.because(
+            ProblemCode.INVALID,
+            "The list of ids is empty. Send at least one id.",
+            "userIds",
+            min=1,
+            max=MAX_FOLLOWS,
+            length=0,
+        )
     if len(user_ids) > MAX_FOLLOWS:
         message = f"The list has {len(user_ids)} ids; at most {MAX_FOLLOWS} are allowed. Send several requests."
-        raise Rejected.because(ProblemCode.TOO_MANY, message, "userIds")
+        raise Rejected.because(ProblemCode.TOO_MANY, message, "userIds", max=MAX_FOLLOWS, length=len(user_ids))
     users: dict[str, int | None] = {}
     problems = []
     for index, user_id in enumerate(user_ids):
@@ -283,6 +295,18 @@ async def payload_viewers(
 async def result_users(results: Sequence[FollowResult], context: Context) -> list[User | None]:
     """Return the user of each result. One round trip."""
     return await load_users(context, [result.user for result in results])
+
+
+async def follow_edges(results: Sequence[FollowResult], context: Context) -> list[Follow | None]:
+    """Return each follow as an entry of the viewer's list of followed users; None if there is none.
+
+    One round trip. None also if the follow is not projected yet.
+    """
+    followed = [each.user for each in results if each.user is not None and each.outcome in FOLLOWING]
+    relationships = iter(await context.loaders.relationships.load_many(followed))
+    return [
+        next(relationships).follow if each.user is not None and each.outcome in FOLLOWING else None for each in results
+    ]
 
 
 async def load_users(context: Context, users: Sequence[int | None]) -> list[User | None]:

@@ -30,8 +30,8 @@ U = TypeVar("U", bound=HomeUpdate | StreamUpdate)
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
-        description="Resume after this cursor: the `liveCursor` of a page or the `cursor` of the last event received. "
-        "Without it, the stream starts with new events."
+        description="Resume after this cursor: the `liveCursor` of a timeline or the `cursor` of the last event "
+        "received. Without it, the stream starts with new events."
     ),
 ]
 

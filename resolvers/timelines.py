@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
 
 from graph.model import Page, Post, Timeline, TimelineKind
-from graph.paging import CursorKind, Window
+from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
@@ -28,6 +28,19 @@ def global_ids(timelines: Sequence[Timeline], context: Context) -> list[str]:
     return [ids.encode(KINDS[timeline.kind], timeline.owner) for timeline in timelines]
 
 
+def live_cursors(timelines: Sequence[Timeline], context: Context) -> Awaitable[list[str]]:
+    """Return the log cursor from which a subscription receives every event that the pages do not contain.
+
+    It comes from the memory of the process.
+    """
+    return context.start(live_cursors_of(timelines, context))
+
+
+async def live_cursors_of(timelines: Sequence[Timeline], context: Context) -> list[str]:
+    """Return the same cursor for all timelines: the watermark from before any of their pages is read."""
+    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(timelines)
+
+
 def posts(
     timelines: Sequence[Timeline],
     context: Context,
@@ -47,8 +60,8 @@ def posts(
 
 
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
-    """Return a page of each timeline, with a watermark from before the pages are read."""
-    watermark = await context.watermark()
+    """Return a page of each timeline, after the watermark for the live cursor is known."""
+    await context.watermark()
     loaders = {TimelineKind.HOME: context.loaders.home_timelines, TimelineKind.USER: context.loaders.user_timelines}
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
@@ -57,4 +70,4 @@ async def timeline_pages(timelines: Sequence[Timeline], context: Context, window
     loaded = [await lookups[0]] if len(lookups) == 1 else await asyncio.gather(*lookups)
     by_kind: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, loaded), strict=True))
     pages = [next(by_kind[timeline.kind]) for timeline in timelines]
-    return [page if isinstance(page, Exception) else PostPage(page, watermark) for page in pages]
+    return [page if isinstance(page, Exception) else PostPage(page) for page in pages]

@@ -27,6 +27,12 @@ from schema.subscription import (
 from schema.timeline import Timeline
 from schema.user import User
 
+DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timelines and live updates.
+
+Ids are global and opaque, and lists are Relay connections. Expected failures of mutations are `userErrors`; other failures are `errors` with a stable `extensions.code`.
+
+Later versions may add types, fields, enum values and error codes. Clients must ignore events with an unknown `__typename`, and treat unknown enum values and codes like a default."""  # noqa: E501 - lines would break in the SDL
+
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
@@ -51,6 +57,10 @@ schema = strawberry.Schema(
 )
 
 
+schema._schema.description = DESCRIPTION  # strawberry.Schema has no parameter for it, and its printer omits it
+
+
 def sdl() -> str:
     """Return the schema as SDL, the content of `schema.graphql`."""
-    return print_schema(schema) + "\n"
+    operations = "schema {\n  query: Query\n  mutation: Mutation\n  subscription: Subscription\n}"
+    return f'"""\n{DESCRIPTION}\n"""\n{operations}\n\n{print_schema(schema)}\n'

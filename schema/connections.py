@@ -44,7 +44,8 @@ class PostEdge:
 
     cursor: str = batched(
         connections.post_cursors,
-        description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`.",
+        description="The post's cursor, for `after` and `before`. It is valid in every `PostConnection`. Of two "
+        "cursors, the one that is greater as a text belongs to the newer post.",
     )
     node: Post = batched(posts.edge_nodes, description="The post.")
 
@@ -59,10 +60,6 @@ class PostConnection:
     nodes: list[Post] = strawberry.field(description="The page's posts, without cursors.")
     page_info: PageInfo = strawberry.field(
         description="The ends of the page, for requesting the next or previous page."
-    )
-    live_cursor: str = strawberry.field(
-        description="Pass this cursor as `after` to a subscription that continues from this page without missing an "
-        "event. A post of the page may be sent again: ignore it by its `id`."
     )
 
 

@@ -7,14 +7,24 @@ import strawberry
 
 from executor.fields import batched, single
 from graph import model
-from graph.errors import Problem
+from graph.errors import Param, Problem
 from resolvers import mutations
 from resolvers.enums import FollowOutcome, ProblemCode
-from schema.connections import PostEdge
+from schema.connections import FollowEdge, PostEdge
 from schema.post import Post
 from schema.user import User
 
 ERRORS = "The problems with the input. Empty if the mutation succeeded; otherwise nothing was written."
+
+
+@strawberry.type(description="A value in the message of a user error.")
+class UserErrorParam:
+    """Values are `graph.errors.Param`."""
+
+    record: ClassVar[type] = Param
+
+    name: str = strawberry.field(description="The name, such as `max`.")
+    value: str = strawberry.field(description="The value, such as `1000`.")
 
 
 @strawberry.type(
@@ -33,6 +43,11 @@ class UserError:
         '`["userIds", "0"]`. Null if the problem does not concern a single field.',
     )
 
+    params: list[UserErrorParam] = strawberry.field(
+        description="The values in the message, for messages in other languages: `min` and `max`, the limits that the "
+        "field breaks; `length`, that of the value; `retryAfter`, the seconds to wait."
+    )
+
 
 @strawberry.type(description="A login session.")
 class Session:
@@ -41,7 +56,9 @@ class Session:
     record: ClassVar[type] = model.Session
 
     token: str = batched(
-        mutations.access_tokens, description="The access token. Send it as `Authorization: Bearer <token>`."
+        mutations.access_tokens,
+        description="The access token. Send it as `Authorization: Bearer <token>`. Empty if the request had the header "
+        "`Fanline-Session: cookie`: then the token is in a cookie.",
     )
     expires_at: datetime = strawberry.field(description="When the token expires.")
     user: User = batched(mutations.session_users, description="The user who is logged in.")
@@ -125,6 +142,11 @@ class FollowResult:
     user: User | None = batched(
         mutations.result_users,
         description="The user after the change. Null if the id does not identify a user.",
+    )
+    follow_edge: FollowEdge | None = batched(
+        mutations.follow_edges,
+        description="The follow as an edge of the viewer's `following`: the newest one if the outcome is `FOLLOWED`, "
+        "so insert it at the top. Null unless the viewer follows the user.",
     )
 
 

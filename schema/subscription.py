@@ -56,7 +56,8 @@ class PostRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="The viewer followed a user. Refetch the home timeline, which now includes the user's earlier posts."
+    description="The viewer followed a user. Fetch the first page of the home timeline, which now includes the user's "
+    "earlier posts, then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
@@ -127,7 +128,10 @@ class Checkpoint(TimelineEvent, StreamEvent):
     record: ClassVar[type] = updates.Checkpoint
 
 
-@strawberry.type(description="Events are missing at this point. Refetch any data that must be complete.")
+@strawberry.type(
+    description="Events are missing at this point. Fetch any data that must be complete, then subscribe again from its "
+    "`liveCursor`."
+)
 class Gap(TimelineEvent, StreamEvent):
     """The values are `graph.feed.updates.Gap`."""
 

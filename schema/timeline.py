@@ -22,6 +22,12 @@ class Timeline(Node):
         timelines.global_ids, description="The global id of this owner's timeline of this kind."
     )
     kind: TimelineKind = strawberry.field(description="Whose posts the timeline contains.")
+    live_cursor: str = batched(
+        timelines.live_cursors,
+        description="Pass this cursor as `after` to a subscription that continues from the pages of this response "
+        "without missing an event. A post of a page may be sent again: ignore it by its `id`. Keep the cursor of the "
+        "newest page, then that of the last event; pages further down do not change it.",
+    )
     posts: PostConnection | None = batched(
         timelines.posts,
         description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "

@@ -117,6 +117,10 @@ class Feed:
         """Return the number of live subscriptions."""
         return len(self._live)
 
+    def home_viewers(self) -> list[int]:
+        """Return the viewers with a live stream of their home timeline in this process."""
+        return self._homes.viewers()
+
     def watch(self, user: int, session: str, on_end: Callable[[], None]) -> Callable[[], None]:
         """Call `on_end` once when the session ends. Return a function that stops watching.
 

@@ -70,6 +70,10 @@ class HomeIndex:
             for author in audience.authors:
                 self._by_author.remove(author, audience)
 
+    def viewers(self) -> list[int]:
+        """Return the viewers with a live stream."""
+        return list(self._audiences)
+
     def clear(self) -> None:
         """Remove all streams, because follows may have been missed."""
         self._audiences.clear()

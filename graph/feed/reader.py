@@ -5,6 +5,7 @@ import logging
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol
@@ -102,7 +103,8 @@ class LogReader:
     def start(self) -> None:
         """Start reading, unless the reader is already running."""
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            # in a context of its own: it belongs to no operation, although one has started it
+            self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def ready(self) -> None:
         """Start reading and wait until the head is known. Raises StoreUnavailable.

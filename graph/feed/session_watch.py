@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from typing import TypeAlias
 
 from graph.errors import StoreUnavailable
@@ -38,7 +39,7 @@ class SessionWatch:
     def watch(self, claim: Claim, on_end: Callable[[], None]) -> Callable[[], None]:
         """Call `on_end` once when the claim ends. Return a function that stops watching."""
         if self._sweeping is None or self._sweeping.done():
-            self._sweeping = asyncio.get_running_loop().create_task(self._sweep())
+            self._sweeping = asyncio.get_running_loop().create_task(self._sweep(), context=Context())
         self._watched.setdefault(claim, []).append(on_end)
 
         def stop() -> None:

@@ -124,4 +124,4 @@ def too_many_attempts(seconds: int) -> Rejected:
     minutes = max(1, math.ceil(seconds / 60))
     wait = "a minute" if minutes == 1 else f"{minutes} minutes"
     message = f"Too many failed log-ins to this account from your network. Try again in {wait}."
-    return Rejected.because(ProblemCode.TOO_MANY_ATTEMPTS, message, "login")
+    return Rejected.because(ProblemCode.TOO_MANY_ATTEMPTS, message, "login", retryAfter=seconds)

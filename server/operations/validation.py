@@ -10,10 +10,16 @@ from graphql import (
     DocumentNode,
     FieldNode,
     GraphQLError,
+    GraphQLNamedType,
+    NonNullTypeNode,
+    NullValueNode,
+    ObjectValueNode,
+    OperationDefinitionNode,
     OverlappingFieldsCanBeMergedRule,
     ValidationContext,
     ValidationRule,
     ValuesOfCorrectTypeRule,
+    VariableNode,
     get_named_type,
     is_introspection_type,
     specified_rules,
@@ -60,6 +66,58 @@ class LimitedValues(ValuesOfCorrectTypeRule):
             raise ValidationAbortedError(f"Validation stopped after {MAX_INVALID_VALUES} invalid values.")
 
 
+class OneOfInputObjects(ValidationRule):
+    """Require exactly one field, and not null, in literals of `@oneOf` input objects.
+
+    The GraphQL specification does; graphql-core checks values only when it executes.
+    """
+
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self._variables: dict[int, str] = {}
+
+    def enter_object_value(self, node: ObjectValueNode, *_args: Any) -> None:
+        """Check the fields of a literal, and remember a variable among them."""
+        type_ = get_named_type(self.context.get_input_type())
+        if type_ is None or not is_one_of(type_):
+            return
+        if len(node.fields) != 1:
+            message = f"OneOf input object '{type_.name}' must specify exactly one field; this has {len(node.fields)}."
+            self.report_error(GraphQLError(message, node))
+            return
+        [field] = node.fields
+        if isinstance(field.value, NullValueNode):
+            message = f"Field '{type_.name}.{field.name.value}' must not be null."
+            self.report_error(GraphQLError(message, node))
+        elif isinstance(field.value, VariableNode):
+            self._variables[id(field.value)] = type_.name
+
+    def leave_document(self, document: DocumentNode, *_args: Any) -> None:
+        """Require that the variables in these literals cannot be null."""
+        if not self._variables:
+            return
+        for operation in document.definitions:
+            if isinstance(operation, OperationDefinitionNode):
+                self._check_variables(operation)
+
+    def _check_variables(self, operation: OperationDefinitionNode) -> None:
+        nullable = {
+            definition.variable.name.value
+            for definition in operation.variable_definitions or ()
+            if not isinstance(definition.type, NonNullTypeNode)
+        }
+        for usage in self.context.get_recursive_variable_usages(operation):
+            name, type_name = usage.node.name.value, self._variables.get(id(usage.node))
+            if type_name is not None and name in nullable:
+                message = f"Variable '${name}' must be non-null for OneOf input object '{type_name}'."
+                self.report_error(GraphQLError(message, usage.node))
+
+
+def is_one_of(type_: GraphQLNamedType) -> bool:
+    """Return True for an input object with `@oneOf`."""
+    return bool(getattr(type_.extensions.get("strawberry-definition"), "is_one_of", False))
+
+
 class NoIntrospection(ValidationRule):
     """Refuse introspection, with one error for the whole document.
 
@@ -85,4 +143,8 @@ REPLACED: dict[type[ASTValidationRule], type[ASTValidationRule]] = {
     OverlappingFieldsCanBeMergedRule: LinearOverlappingFields,
     ValuesOfCorrectTypeRule: LimitedValues,
 }
-RULES: tuple[type[ASTValidationRule], ...] = (LimitedDocument, *(REPLACED.get(rule, rule) for rule in specified_rules))
+RULES: tuple[type[ASTValidationRule], ...] = (
+    LimitedDocument,
+    *(REPLACED.get(rule, rule) for rule in specified_rules),
+    OneOfInputObjects,
+)

@@ -25,9 +25,11 @@ ANONYMOUS = {
     "timelines of 100 users": (
         "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { nodes { text } } } } } }"
     ),
-    "100 empty pages": "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { liveCursor } } } } }",
+    "100 empty pages": (
+        "{ nodes(ids: $users100) { ... on User { timeline { posts(first: $n) { pageInfo { hasNextPage } } } } } }"
+    ),
     "posts with everything": (
-        "{ nodes(ids: $authors20) { ... on User { timeline { posts(first: $n) { liveCursor pageInfo { startCursor "
+        "{ nodes(ids: $authors20) { ... on User { timeline { liveCursor posts(first: $n) { pageInfo { startCursor "
         "endCursor hasNextPage } edges { cursor node { id text createdAt platform location { latitude longitude } "
         "author { id login name bio } } } } } } } }"
     ),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PAGE = """
 query ($user: ID!) {
   node(id: $user) {
-    ... on User { login followersCount timeline { posts(first: 5) { liveCursor nodes { text } } } }
+    ... on User { login followersCount timeline { liveCursor posts(first: 5) { nodes { text } } } }
   }
 }
 """
@@ -54,9 +54,9 @@ async def live_cursor_of_page(graph: Graph, author: int) -> int:
     result = await schema.execute(PAGE, context_value=Context(graph, None, issue_token), variable_values=variables)
     assert not result.errors
     assert result.data is not None
-    page = result.data["node"]["timeline"]["posts"]
-    assert [post["text"] for post in page["nodes"]] == ["still here"]
-    return decode_cursor(CursorKind.LOG, page["liveCursor"])
+    timeline = result.data["node"]["timeline"]
+    assert [post["text"] for post in timeline["posts"]["nodes"]] == ["still here"]
+    return decode_cursor(CursorKind.LOG, timeline["liveCursor"])
 
 
 async def test_pages_work_without_the_shard_of_the_log(cluster: Cluster, tmp_path: Path) -> None:

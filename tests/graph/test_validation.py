@@ -303,3 +303,27 @@ def cpu_time(work: Callable[[], object]) -> float:
         work()
         times.append(time.process_time() - start)
     return min(times)
+
+
+@pytest.mark.parametrize(
+    ("check_value", "expected"),
+    [
+        (lambda check: check.login("x"), {"min": "2", "max": "30", "length": "1"}),
+        (lambda check: check.password("short"), {"min": "8", "length": "5"}),
+        (lambda check: check.password("x" * 129), {"max": "128", "length": "129"}),
+        (lambda check: check.name(""), {"min": "1", "max": "50", "length": "0"}),
+        (lambda check: check.bio("x" * 301), {"max": "300", "length": "301"}),
+        (lambda check: check.text(" "), {"min": "1", "max": "1000", "length": "0"}),
+        (lambda check: check.text("x" * 5000), {"max": "1000", "length": "5000"}),
+        (lambda check: check.location(Location(91, 0)), {"min": "-90", "max": "90"}),
+        (lambda check: check.idempotency_key(""), {"min": "1", "max": "128", "length": "0"}),
+    ],
+)
+def test_a_problem_has_the_limit_that_was_broken(
+    check_value: Callable[[Check], object], expected: dict[str, str]
+) -> None:
+    check = Check()
+
+    check_value(check)
+
+    assert [dict(problem.params) for problem in check.problems] == [expected]

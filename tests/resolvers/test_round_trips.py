@@ -15,8 +15,7 @@ from resolvers.context import Context
 from schema import schema
 from tests.resolvers.conftest import Answer, World, errors_of, issue_token, user_id
 
-HOME = """query Home($first: Int!) { viewer { homeTimeline { posts(first: $first) {
-    liveCursor
+HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor posts(first: $first) {
     edges { cursor node { id text createdAt platform author {
         id login name followersCount followingCount postsCount relationship { id state }
     } } }

@@ -116,10 +116,10 @@ async def test_resuming_replays_missed_events_once(world: World) -> None:
 async def test_a_subscription_from_the_live_cursor_of_a_page_misses_nothing(world: World) -> None:
     [alice] = await world.users("alice")
     await world.graph.worker().drain()
-    document = "{ viewer { homeTimeline { posts(first: 5) { liveCursor nodes { id } } } } }"
-    page = (await world.ask(document, alice)).data["viewer"]["homeTimeline"]["posts"]
+    document = "{ viewer { homeTimeline { liveCursor posts(first: 5) { nodes { id } } } } }"
+    timeline = (await world.ask(document, alice)).data["viewer"]["homeTimeline"]
     [post] = await world.post(alice, "between")
-    async with live(world, alice, page["liveCursor"]) as stream:
+    async with live(world, alice, timeline["liveCursor"]) as stream:
         assert (await stream.next())["edge"]["node"]["id"] == post_id(post)
 
 

@@ -57,6 +57,13 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert "everywhere: Boolean = false" in schema.sdl()
 
 
+def test_the_schema_has_a_description() -> None:
+    """In the SDL, which tools read from a file, and by introspection."""
+    assert "unknown `__typename`" in (build_schema(schema.sdl()).description or "")
+    answer = schema.schema.execute_sync("{ __schema { description } }")
+    assert answer.data == {"__schema": {"description": build_schema(schema.sdl()).description}}
+
+
 def test_everything_is_described() -> None:
     """Every type, field, argument, enum value and input field has a description."""
     bare = [path for path, description in descriptions(build_schema(schema.sdl())) if len(description or "") < 8]

@@ -6,8 +6,8 @@ from typing import Any
 from tests.faults.checker.person import Person
 
 PAGE = 100
-HOME = """query ($after: String) { viewer { homeTimeline { posts(first: 100, after: $after) {
-  liveCursor edges { node { id createdAt author { id } } } pageInfo { hasNextPage endCursor } } } } }"""
+HOME = """query ($after: String) { viewer { homeTimeline { liveCursor posts(first: 100, after: $after) {
+  edges { node { id createdAt author { id } } } pageInfo { hasNextPage endCursor } } } } }"""
 PROFILE = """query ($id: ID!) { user(by: {id: $id}) { login followersCount followingCount postsCount } }"""
 POSTS = """query ($id: ID!, $after: String) { user(by: {id: $id}) { timeline { posts(first: 100, after: $after) {
   nodes { id text } pageInfo { hasNextPage endCursor } } } } }"""
@@ -63,13 +63,13 @@ async def pages(person: Person, query: str, *path: str) -> list[Any]:
 
 
 async def home_of(person: Person) -> tuple[dict[str, str], str]:
-    """Return the authors of the posts of a home timeline, newest first, and the first page's `liveCursor`."""
+    """Return the authors of the posts of a home timeline, newest first, and the `liveCursor` of the first page."""
     found: dict[str, str] = {}
     times: list[str] = []
     live, after = "", None
     while True:
-        page = (await person.insist(HOME, after=after))["viewer"]["homeTimeline"]["posts"]
-        live = live or page["liveCursor"]
+        timeline = (await person.insist(HOME, after=after))["viewer"]["homeTimeline"]
+        page, live = timeline["posts"], live or timeline["liveCursor"]
         for edge in page["edges"]:
             assert edge["node"]["id"] not in found, f"{person.login}'s home timeline contains a post twice"
             found[edge["node"]["id"]] = edge["node"]["author"]["id"]
