@@ -17,11 +17,12 @@ from graph.store.commands import script
 from graph.store.store import Store
 
 MAX_SESSIONS = 100
+RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000
 
 
 class Sessions:
-    """The sessions of users. A session expires after `ttl`."""
+    """The sessions of users. A session expires `ttl` after its start or its last renewal."""
 
     def __init__(self, store: Store, commit: Commit, ttl: timedelta) -> None:
         self._store = store
@@ -38,6 +39,19 @@ class Sessions:
             [script("start_session").call([keys.sessions(user)], session, expiry, now, MAX_SESSIONS)]
         )
         return Session(session, user, datetime.fromtimestamp(expiry, UTC))
+
+    async def renew(self, user: int, session: str, expires_at: datetime) -> Session | None:
+        """Extend a session that has been used, and return it with its new expiry; None if it has ended or is recent.
+
+        A session is extended at most once a day. `expires_at` is its expiry as its token says. One round trip if the
+        session is extended.
+        """
+        now = int(time.time())
+        expiry = now + int(self._ttl.total_seconds())
+        if expiry - expires_at.timestamp() < min(RENEWAL_SECONDS, self._ttl.total_seconds() / 2):
+            return None
+        [live] = await self._store.send([script("renew_session").call([keys.sessions(user)], session, expiry, now)])
+        return Session(session, user, datetime.fromtimestamp(expiry, UTC)) if live else None
 
     def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
         """Return True if a session has neither ended nor expired. One round trip."""

@@ -1,6 +1,7 @@
 """The GraphQL endpoint over HTTP, for POST and GET requests."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
 
 from starlette.datastructures import QueryParams
@@ -12,16 +13,17 @@ from strawberry.types.graphql import OperationType
 
 from server.endpoint.callers import Callers
 from server.endpoint.cross_origin import CrossOrigin
-from server.endpoint.event_stream import EventStream
+from server.endpoint.event_stream import ChangedCookie, EventStream
 from server.endpoint.request_ids import REQUEST_ID, set_request_id
 from server.endpoint.requests import parse_body, parse_parameters, receive_body
-from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, render
+from server.endpoint.responses import EVENT_STREAM, HttpResponse, choose_media_type, for_caches, render
 from server.errors import Refused, internal_error, overloaded, shortened
+from server.log_context import LOGGED
 from server.operations.caller import Caller
 from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest
 from server.operations.trusted_documents import TrustedDocuments
-from server.playground import Playground
+from server.playground.page import Playground
 from server.transport.admission import COMPLETE, PERMIT, PERMIT_OF_TASK, Permit
 
 Kinds: TypeAlias = frozenset[OperationType]
@@ -31,6 +33,7 @@ ALLOWED: dict[str, Kinds] = {
     "GET": frozenset({OperationType.QUERY}),
 }
 SUBSCRIPTIONS = frozenset({OperationType.SUBSCRIPTION})
+EXPLAIN = b"x-fanline-explain"
 OPERATION_PARAMETERS = {"query", "documentId", "extensions"}
 
 
@@ -62,7 +65,10 @@ class GraphQLEndpoint:
         permit: Permit | None = scope.setdefault("state", {}).get(PERMIT)
         PERMIT_OF_TASK.set(permit)
         request_id = set_request_id(scope, given.get(REQUEST_ID))
+        LOGGED.set((scope["state"]["request_id"], None))
         headers = [(REQUEST_ID, request_id), *self._cross_origin.headers(given.get(b"origin"))]
+        if scope["method"] == "GET":
+            headers.append(for_caches(given))
         try:
             response = await self._answer(scope, receive, given)
             if isinstance(response, EventStream):
@@ -89,21 +95,27 @@ class GraphQLEndpoint:
         accept = headers.get(b"accept", b"").decode("latin-1")
         if self._playground and _wants_page(scope, accept):
             return HttpResponse.of(self._playground.page())
-        authorization = headers.get(b"authorization")
-        caller = self.callers.identify(scope, None if authorization is None else authorization.decode("latin-1"))
+        caller = self.callers.identify(scope, headers)
         request = await self._read(scope, receive, headers)
+        explain = request.explain or headers.get(EXPLAIN) == b"1"
         media_type = choose_media_type(accept)
         allowed = ALLOWED[scope["method"]]
         try:
             if media_type == EVENT_STREAM:
                 caller.last_event_id = headers.get(b"last-event-id", b"").decode("latin-1") or None
-                return self._stream(caller, request, allowed | SUBSCRIPTIONS)
+                changed_cookie = partial(self.callers.changed_cookie, scope, caller)
+                return self._stream(caller, request, allowed | SUBSCRIPTIONS, changed_cookie, explain=explain)
             caller.receive = receive
             query = self.trusted.resolve(request)
-            result = await self.execution.execute(caller, query, request.variables, request.operation_name, allowed)
+            result = await self.execution.execute(
+                caller, query, request.variables, request.operation_name, allowed, explain=explain
+            )
         except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
             raise _wrong_operation(error) from None
-        return render(result, media_type, self.execution.limits.response, caller.meter)
+        response = render(result, media_type, self.execution.limits.response, caller.meter)
+        if caller.from_cookie or caller.keeps_cookie:
+            response.headers.extend(await self.callers.changed_cookie(scope, caller, response.status))
+        return response
 
     async def _read(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> OperationRequest:
         """Read the operation of a request. Raises Refused, and ClientDisconnect."""
@@ -118,10 +130,14 @@ class GraphQLEndpoint:
             raise overloaded()
         return parse_body(headers.get(b"content-type", b"").decode("latin-1"), body)
 
-    def _stream(self, caller: Caller, request: OperationRequest, allowed: frozenset[OperationType]) -> EventStream:
+    def _stream(
+        self, caller: Caller, request: OperationRequest, allowed: Kinds, changed_cookie: ChangedCookie, *, explain: bool
+    ) -> EventStream:
         query = self.trusted.resolve(request)
-        results = self.execution.stream(caller, query, request.variables, request.operation_name, allowed)
-        return EventStream(results, caller)
+        results = self.execution.stream(
+            caller, query, request.variables, request.operation_name, allowed, explain=explain
+        )
+        return EventStream(results, caller, changed_cookie)
 
 
 def method_not_allowed() -> Refused:

@@ -1,6 +1,6 @@
 """Responses of GraphQL over HTTP: their media types, statuses and headers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,13 +11,17 @@ from starlette.types import Receive, Scope, Send
 from strawberry.types import ExecutionResult
 
 from server.endpoint.requests import JSON, MAX_CACHED_HEADER, parse_media_type
+from server.endpoint.session_cookies import HEADER
 from server.errors import COST_LIMIT, OUTAGES, STATUSES, Refused
-from server.operations.execution import was_executed
 from server.operations.rates import Meter
+from server.operations.results import was_executed
 
 GRAPHQL_JSON = "application/graphql-response+json"
 EVENT_STREAM = "text/event-stream"
 CHALLENGE = 'Bearer error="invalid_token"'
+
+NO_STORE = (b"cache-control", b"no-store")
+VARY = (b"vary", b"Accept, Authorization, Cookie")
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
@@ -28,7 +32,7 @@ class HttpResponse:
 
     status: int
     body: bytes
-    headers: Headers
+    headers: list[tuple[bytes, bytes]]
 
     @classmethod
     def of(cls, response: Response) -> "HttpResponse":
@@ -41,6 +45,14 @@ class HttpResponse:
         length = (b"content-length", b"%d" % len(self.body))
         await send({"type": "http.response.start", "status": self.status, "headers": [length, *self.headers, *headers]})
         await send({"type": "http.response.body", "body": self.body})
+
+
+def for_caches(headers: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
+    """Return the header that tells caches how the response to a GET request depends on the request.
+
+    With a cookie, the response may be one viewer's, and may hold the token of a session.
+    """
+    return NO_STORE if b"cookie" in headers or HEADER in headers else VARY
 
 
 def choose_media_type(accept: str) -> str:
@@ -79,10 +91,17 @@ def render(result: ExecutionResult, media_type: str, max_size: int, meter: Meter
     all other results.
     """
     headers = [(b"content-type", media_type.encode()), *(meter.headers() if meter else ())]
+    if result.extensions:
+        headers.append(NO_STORE)  # a cache would give the explanation to other clients
     if result.errors is None:
-        return HttpResponse(200, _bounded({"data": result.data}, max_size), headers)
+        body: dict[str, Any] = {"data": result.data}
+        if result.extensions:
+            body["extensions"] = result.extensions
+        return HttpResponse(200, _bounded(body, max_size), headers)
     response: dict[str, Any] = {"errors": [error.formatted for error in result.errors]}
     extensions = response["errors"][0]["extensions"]
+    if result.extensions:
+        response["extensions"] = result.extensions
     if was_executed(result):
         response["data"] = result.data
         if extensions["code"] not in OUTAGES or any(value is not None for value in (result.data or {}).values()):

@@ -27,9 +27,10 @@ from graph.errors import SessionOver, StoreUnavailable
 from server.auth import BadToken
 from server.errors import RATE_LIMITED, Refused, overloaded, with_codes
 from server.operations.caller import Caller
-from server.operations.execution import Execution, was_executed
+from server.operations.execution import Execution
 from server.operations.operation_request import OperationRequest, parse_request
 from server.operations.quotas import QuotaExceeded
+from server.operations.results import was_executed
 from server.operations.trusted_documents import TrustedDocuments
 from server.transport.admission import PERMIT_OF_TASK, Admission, Permit
 
@@ -83,13 +84,14 @@ class SocketAdapter(ASGIWebSocketAdapter):
 class SocketOperation(BaseOperation[Caller, None]):
     """An operation of a socket. `answered` is True once it has sent a message; then `permit` is given back."""
 
-    __slots__ = ("answered", "permit")
+    __slots__ = ("answered", "explain", "permit")
 
     def __init__(
         self, handler: "SocketHandler", id: str, query: str, request: OperationRequest, permit: Permit
     ) -> None:
         super().__init__(handler, id, query, request.variables, request.operation_name)
         self.answered = False
+        self.explain = request.explain
         self.permit = permit
 
     async def send_operation_message(self, message: Any) -> None:
@@ -239,7 +241,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
 
     async def _stream(self, operation: SocketOperation) -> None:
         results = self.view.execution.stream(
-            self.context, operation.query, operation.variables, operation.operation_name
+            self.context, operation.query, operation.variables, operation.operation_name, explain=operation.explain
         )
         operation.query, operation.variables = "", None  # they may be long, and nothing reads them again
         async with aclosing(results):

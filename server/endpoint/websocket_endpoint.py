@@ -1,6 +1,5 @@
 """The GraphQL endpoint over WebSocket, on Strawberry's view: the handshake, origins and subprotocols."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import orjson
@@ -11,6 +10,7 @@ from strawberry.asgi import GraphQL
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 
 from server.endpoint.callers import Callers
+from server.endpoint.origins import Origins
 from server.endpoint.websocket import SocketAdapter, SocketHandler
 from server.operations.caller import Caller
 from server.operations.execution import Execution
@@ -32,7 +32,7 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
         execution: Execution,
         callers: Callers,
         trusted: TrustedDocuments,
-        allowed_origins: Sequence[str],
+        origins: Origins,
         admission: Admission,
     ) -> None:
         super().__init__(
@@ -41,16 +41,21 @@ class WebSocketEndpoint(GraphQL[Caller, None]):
             subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
             connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
             max_subscriptions_per_connection=MAX_OPERATIONS,
-            allowed_origins=allowed_origins,
+            allowed_origins=origins.listed,
         )
         self.execution = execution
         self.trusted = trusted
         self.admission = admission
         self._callers = callers
+        self._origins = origins
+
+    def is_websocket_origin_allowed(self, request: WebSocket, origin: str) -> bool:
+        """Return True if a page of another origin may open a socket."""
+        return self._origins.names(origin.encode()) or super().is_websocket_origin_allowed(request, origin)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Caller:
         """Return the caller of a socket."""
-        caller = self._callers.unidentified(request.scope, request.headers.get("authorization"))
+        caller = self._callers.unidentified(request.scope, dict(reversed(request.scope["headers"])))
         request.scope["headers"].clear()  # nothing reads them again, and the socket may last for days
         return caller
 

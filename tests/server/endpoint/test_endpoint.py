@@ -261,7 +261,7 @@ def doubling(levels: int) -> str:
         (doubling(30), "too many selections"),
         ("{" + " ".join(f"a{n}: viewer {{ id }}" for n in range(101)) + "}", "101 aliases"),
         ("{ viewer { id " + "@include(if: true) " * 101 + "} }", "101 directives"),
-        ("{ viewer { " + "id " * 1100 + "} }", "1101 selections"),
+        ("{ viewer { " + "id " * 1100 + "} }", "1,101 selections"),
         (
             "{ viewer { " + "homeTimeline { posts(first: 1) { nodes { author { " * 6 + "id" + " } } } }" * 6 + "} }",
             "26 levels",

@@ -12,9 +12,9 @@ from tests.support.graph_worlds import posts
 READ = """
 query ($login: String!) {
   viewer {
-    homeTimeline { posts(first: 5) { liveCursor nodes { text author { login followersCount } } } }
+    homeTimeline { liveCursor posts(first: 5) { nodes { text author { login followersCount } } } }
   }
-  user(by: {login: $login}) { name postsCount timeline { posts(first: 5) { liveCursor nodes { text } } } }
+  user(by: {login: $login}) { name postsCount timeline { liveCursor posts(first: 5) { nodes { text } } } }
 }
 """
 

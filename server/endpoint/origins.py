@@ -1,0 +1,29 @@
+"""The web origins whose pages may use the API."""
+
+import re
+from collections.abc import Sequence
+
+LOCAL_ORIGIN = r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?"
+
+
+class Origins:
+    """The allowed origins, as listed in the settings; `*` allows every origin.
+
+    With `local`, the pages of servers on this machine are allowed too, whatever their port. Only the demo has this:
+    in development, a front end usually runs on a server of its own.
+    """
+
+    def __init__(self, listed: Sequence[str], *, local: bool = False) -> None:
+        self.listed = tuple(listed)
+        self.pattern = LOCAL_ORIGIN if local else None
+        self._named = frozenset(origin.encode() for origin in listed if origin != "*")
+        self._pattern = re.compile(LOCAL_ORIGIN.encode()) if local else None
+
+    @property
+    def all_allowed(self) -> bool:
+        """Whether every origin is allowed. Cookies are not: they need an origin that `names` knows."""
+        return "*" in self.listed
+
+    def names(self, origin: bytes) -> bool:
+        """Return True if the origin is allowed other than by `*`."""
+        return origin in self._named or (self._pattern is not None and self._pattern.fullmatch(origin) is not None)

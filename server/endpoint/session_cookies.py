@@ -1,0 +1,93 @@
+"""Sessions of browsers: the access token in a cookie, which the scripts of a page cannot read.
+
+A page requests it with the header `Fanline-Session: cookie`. A request may come from a page of another site, with the
+cookie of the victim. So a cookie counts only if the browser names the page's origin, and it is the server's own or
+allowed. Browsers do not name it in all requests: without it, the cookie counts if the browser says that it is the same
+origin, or if the request has this header, which a page of another origin cannot add without permission (CORS). The
+attribute `SameSite=Lax` is a further defence.
+"""
+
+import time
+from collections.abc import Mapping
+
+from starlette.responses import Response
+from starlette.types import Scope
+from strawberry.http.websocket_origin import is_same_origin
+
+from graph.model import Session
+from server.endpoint.origins import Origins
+
+HEADER = b"fanline-session"
+NAME = "fanline_session"
+SECURE_NAME = f"__Host-{NAME}"
+"""Browsers accept this name only from the host itself, over HTTPS."""
+
+
+class SessionCookies:
+    """Reads and writes the cookies. `secure` requires HTTPS; otherwise cookies sent without it have another name."""
+
+    def __init__(self, origins: Origins, *, secure: bool) -> None:
+        self._origins = origins
+        self._secure = secure
+
+    def requested(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Return True if the token of a new session should be in a cookie, and the page may have one."""
+        return headers.get(HEADER) == b"cookie" and self._has_known_origin(scope, headers)
+
+    def token(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
+        """Return the access token in the cookie of a request or of the handshake of a WebSocket.
+
+        None if there is none, or if a page of another site may have caused the request.
+        """
+        cookie = headers.get(b"cookie")
+        if cookie is None or not self._has_known_origin(scope, headers):
+            return None
+        is_own = b"origin" in headers or headers.get(b"sec-fetch-site") == b"same-origin"
+        is_asked_for = headers.get(HEADER) == b"cookie"
+        return value_of(cookie, self._name(scope)) if is_own or is_asked_for else None
+
+    def issue(self, scope: Scope, token: str, session: Session) -> tuple[bytes, bytes]:
+        """Return the header that stores the token of a session until it expires."""
+        return self._header(scope, token, max(0, int(session.expires_at.timestamp() - time.time())))
+
+    def remove(self, scope: Scope) -> tuple[bytes, bytes]:
+        """Return the header that removes the token."""
+        return self._header(scope, "", 0)
+
+    def _header(self, scope: Scope, token: str, seconds: int) -> tuple[bytes, bytes]:
+        response = Response()
+        secure = self._is_secure(scope)
+        response.set_cookie(self._name(scope), token, seconds, secure=secure, httponly=True, samesite="lax")
+        return response.raw_headers[-1]
+
+    def _name(self, scope: Scope) -> str:
+        return SECURE_NAME if self._is_secure(scope) else NAME
+
+    def _is_secure(self, scope: Scope) -> bool:
+        return self._secure or scope["scheme"] in ("https", "wss")
+
+    def _has_known_origin(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Return True if the origin is the server's own or allowed, or if the request has none.
+
+        Over HTTPS, a page of the same host that was loaded over HTTP has another origin: anybody on its way can change
+        the page.
+        """
+        origin = headers.get(b"origin")
+        if origin is None or self._origins.names(origin):
+            return True
+        if self._is_secure(scope) and not origin.startswith(b"https://"):
+            return False
+        return is_same_origin(origin.decode("latin-1"), headers.get(b"host", b"").decode("latin-1"))
+
+
+def value_of(header: bytes, name: str) -> str | None:
+    """Return the value of the first cookie with exactly this name in a `Cookie` header; None if there is none.
+
+    Only spaces and tabs are stripped. Parsers that strip other characters, too, let a page of a sub-domain set a cookie
+    that the browser does not take for one with the prefix `__Host-`, but the server does.
+    """
+    for pair in header.split(b";"):
+        given, _, value = pair.strip(b" \t").partition(b"=")
+        if given == name.encode():
+            return value.decode("latin-1") or None
+    return None
