@@ -9,11 +9,16 @@ from graphql.execution.values import VariableValues, get_variable_values
 
 from .arguments import NO_VARIABLES
 from .declarations import Declarations
-from .plan import Plan, Row
+from .observer import Observer
+from .plan import Fallback, Plan, Row
 from .plan_cache import PlanCache, PlannedDocument
 from .planner import Planner, Unsupported, restrict
 from .propagation import Propagation
 from .run import PlanRun
+
+NO_SUCH_OPERATION = Fallback("The document has no such operation.")
+UNSUPPORTED_DOCUMENT = Fallback("The document uses introspection, @defer, @stream, or variables of fragments.")
+NULL_CONDITION = Fallback("A condition of @skip or @include is null.")
 
 
 class Operation:
@@ -26,9 +31,11 @@ class Operation:
         self._plan = plan
         self._variables = variables
 
-    async def run(self, root_value: Any = None, context_value: Any = None) -> core.ExecutionResult:
+    async def run(
+        self, root_value: Any = None, context_value: Any = None, observer: Observer | None = None
+    ) -> core.ExecutionResult:
         """Run the operation: see `Executor.execute`."""
-        return await self._executor._run(self._plan, context_value, root_value, self._variables)
+        return await self._executor._run(self._plan, context_value, root_value, self._variables, observer)
 
 
 class Executor:
@@ -62,18 +69,22 @@ class Executor:
         context_value: Any = None,
         variable_values: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
+        observer: Observer | None = None,
     ) -> core.ExecutionResult:
         """Execute one operation of a document and return the result that graphql-core would return.
 
         For a subscription, the root value is the event. Do not modify the data: an object that occurs several times is
-        one dictionary. Cancelling the call cancels everything that it started.
+        one dictionary. Cancelling the call cancels everything that it started. `observer` is told how the operation is
+        executed.
         """
         operation = self.prepare(document, variable_values, operation_name)
         if isinstance(operation, Operation):
-            return await operation.run(root_value, context_value)
-        if operation is not None:
+            return await operation.run(root_value, context_value, observer)
+        if not isinstance(operation, Fallback):
             return core.ExecutionResult(None, operation)
         self.fallen_back += 1
+        if observer is not None:
+            observer.fell_back(operation.reason)
         result = core.execute(
             self._schema,
             document,
@@ -87,15 +98,17 @@ class Executor:
 
     def prepare(
         self, document: core.DocumentNode, variable_values: Mapping[str, Any] | None, operation_name: str | None = None
-    ) -> Operation | list[core.GraphQLError] | None:
+    ) -> Operation | list[core.GraphQLError] | Fallback:
         """Plan an operation and coerce its variables.
 
-        Return errors if the variables are invalid, or None if the operation must be passed to graphql-core.
+        Return errors if the variables are invalid, or a Fallback if the operation must be passed to graphql-core.
         """
         planned = self._plan_cache.document(document)
         chosen = planned.info.operation(operation_name)
-        if chosen is None or not planned.info.supported:
-            return None
+        if chosen is None:
+            return NO_SUCH_OPERATION
+        if not planned.info.supported:
+            return UNSUPPORTED_DOCUMENT
         variables: VariableValues = NO_VARIABLES
         if chosen.variable_definitions:
             coerced = get_variable_values(
@@ -109,8 +122,8 @@ class Executor:
                 return coerced
             variables = coerced
         plan = self._plan(planned, chosen, operation_name, variables)
-        if plan is None:
-            return None
+        if isinstance(plan, Fallback):
+            return plan
         if chosen.operation is core.OperationType.SUBSCRIPTION and not plan.root.needs_paths:
             # Root-field arguments can be large and are not needed for events; a subscription can last for days.
             variables = restrict(variables, planned.info.variables_below_roots(chosen))
@@ -126,14 +139,14 @@ class Executor:
         operation: core.OperationDefinitionNode,
         operation_name: str | None,
         variables: VariableValues,
-    ) -> Plan | None:
-        """Return the plan for these conditions, or None if the operation is not supported."""
+    ) -> Plan | Fallback:
+        """Return the plan for these conditions, or why the operation is not supported."""
         conditions = tuple(variables.coerced.get(name, core.Undefined) for name in planned.info.conditions)
         key = operation_name, conditions
         if key in planned.plans:
             return planned.plans[key]
         if any(value is None for value in conditions):
-            return None  # graphql-core reports an error for each object with such a condition
+            return NULL_CONDITION  # graphql-core reports an error for each object with such a condition
         planner = Planner(
             self._schema,
             self._declarations,
@@ -142,16 +155,21 @@ class Executor:
             variables,
             hide_suggestions=self._hide_suggestions,
         )
+        plan: Plan | Fallback
         try:
             plan = planner.plan()
-        except (Unsupported, core.GraphQLError):  # a GraphQLError belongs to the places where fields are collected
-            plan = None
+        except (Unsupported, core.GraphQLError) as error:  # a GraphQLError belongs to places where fields are collected
+            plan = Fallback(f"The executor does not support this: {error}.")
         self._plan_cache.add(planned, key, plan)
         return plan
 
-    async def _run(self, plan: Plan, context: Any, root: Any, variables: VariableValues) -> core.ExecutionResult:
+    async def _run(
+        self, plan: Plan, context: Any, root: Any, variables: VariableValues, observer: Observer | None
+    ) -> core.ExecutionResult:
         self.planned += 1
-        run = PlanRun(self._schema, plan, context, root, variables)
+        if observer is not None:
+            observer.plan_started()
+        run = PlanRun(self._schema, plan, context, root, variables, observer)
         if plan.parts:
             return await self._run_serially(plan, run)
         [row] = run.select(plan.root, [run.root], None)

@@ -102,6 +102,11 @@ class Field:
         return self.definition.type
 
     @property
+    def coordinate(self) -> str:
+        """The field in the schema, such as `User.followersCount`."""
+        return f"{self.parent_type.name}.{self.details[0].node.name.value}"
+
+    @property
     def nodes(self) -> list[FieldNode]:
         """The nodes that an error of the field refers to."""
         return [detail.node for detail in self.details]
@@ -145,6 +150,13 @@ class Plan:
     fragments: dict[str, FragmentDetails]
     root: Selection
     parts: list[Selection]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Stands for an operation that graphql-core must execute, for this reason."""
+
+    reason: str
 
 
 def row_maker(keys: tuple[str, ...]) -> RowMaker:

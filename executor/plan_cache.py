@@ -7,19 +7,19 @@ from graphql import DocumentNode
 
 from .declarations import Declarations
 from .document_info import DocumentInfo
-from .plan import Plan
+from .plan import Fallback, Plan
 
 MAX_DOCUMENTS = 1000
 MAX_FIELDS = 20_000  # of all plans; a field takes nearly 2 KB, and a document has a plan for each set of conditions
 
 
 class PlannedDocument:
-    """The plans of one document, None for unsupported ones. Holds the document, so that its identity is not reused."""
+    """The plans of one document, or why there is none. Holds the document, so that its identity is not reused."""
 
     def __init__(self, document: DocumentNode) -> None:
         self.document = document
         self.info = DocumentInfo.of(document)
-        self.plans: dict[Hashable, Plan | None] = {}
+        self.plans: dict[Hashable, Plan | Fallback] = {}
 
 
 class PlanCache:
@@ -43,8 +43,8 @@ class PlanCache:
             known = self._documents[id(document)] = PlannedDocument(document)
         return known
 
-    def add(self, document: PlannedDocument, conditions: Hashable, plan: Plan | None) -> None:
-        """Add a plan of a document."""
+    def add(self, document: PlannedDocument, conditions: Hashable, plan: Plan | Fallback) -> None:
+        """Add a plan of a document, or why there is none."""
         document.plans[conditions] = plan
         if self._declarations.planned_fields > MAX_FIELDS:
             self._declarations.planned_fields = 0

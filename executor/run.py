@@ -19,6 +19,7 @@ from graphql.pyutils import Path
 
 from .awaitable_columns import AwaitableColumn, await_column, list_depth
 from .futures import cancel_all
+from .observer import Observer
 from .plan import Column, Field, Paths, Plan, Row, Selection
 from .references import PrefetchingRun, join, prefetch
 from .steps import Step
@@ -34,6 +35,7 @@ class PlanRun(PrefetchingRun):
         context: Any,
         root: Any,
         variables: VariableValues,
+        observer: Observer | None = None,
     ) -> None:
         self.schema = schema
         self.plan = plan
@@ -43,6 +45,7 @@ class PlanRun(PrefetchingRun):
         self.failed = False
         self.arguments: dict[Any, Mapping[str, Any]] = {}
         self.selections: dict[int, tuple[Row, Selection]] = {}
+        self._observer = observer
         self._steps: list[Step] = []
         self._tasks: list[asyncio.Future[Any]] = []
 
@@ -61,6 +64,8 @@ class PlanRun(PrefetchingRun):
                 self._tasks.clear()
                 for step, values in zip(reversed(layer), reversed(arrived), strict=True):
                     self._arrive(step, values)
+                if self._observer is not None:
+                    self._observer.layer_ended([step.field.coordinate for step in layer])
         except BaseException:
             for step in (*layer, *self._steps):
                 step.future.cancel()

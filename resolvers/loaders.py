@@ -14,6 +14,7 @@ from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.model import Follow, Page, Post, Relationship, User
 from graph.paging import Window
+from resolvers.recording import make_loader
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -42,65 +43,67 @@ class Loaders:
         self._graph = graph
         self._viewer = viewer
 
-    def _loader(self, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
-        return DataLoader(get_many, loop=self._graph.store.running_loop())
+    def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
+        return make_loader(name, get_many, self._graph.store.running_loop())
 
     @lazy
     def users(self) -> DataLoader[int, User | None]:
         """Users by id; None if there is none."""
-        return self._loader(self._graph.users.get_many)
+        return self._loader("users", self._graph.users.get_many)
 
     @lazy
     def logins(self) -> DataLoader[str, int | None]:
         """User ids by login, ignoring case; None if there is none."""
-        return self._loader(self._graph.users.ids_of_logins)
+        return self._loader("logins", self._graph.users.ids_of_logins)
 
     @lazy
     def followers_counts(self) -> DataLoader[int, int]:
         """Numbers of followers by user id."""
-        return self._loader(self._graph.users.followers_counts)
+        return self._loader("followers_counts", self._graph.users.followers_counts)
 
     @lazy
     def following_counts(self) -> DataLoader[int, int]:
         """Numbers of followed users by user id."""
-        return self._loader(self._graph.users.following_counts)
+        return self._loader("following_counts", self._graph.users.following_counts)
 
     @lazy
     def posts_counts(self) -> DataLoader[int, int]:
         """Numbers of posts by user id."""
-        return self._loader(self._graph.users.posts_counts)
+        return self._loader("posts_counts", self._graph.users.posts_counts)
 
     @lazy
     def posts(self) -> DataLoader[int, Post | None]:
         """Undeleted posts by id; None if there is none."""
-        return self._loader(IsolatedFailures(partial(self._graph.posts.get_many, self._viewer)))
+        return self._loader("posts", IsolatedFailures(partial(self._graph.posts.get_many, self._viewer)))
 
     @lazy
     def relationships(self) -> DataLoader[int, Relationship]:
         """Relationships between the viewer and other users, by the other user's id. Raises ValueError if anonymous."""
         if self._viewer is None:
             raise ValueError("Relationships need a viewer, but the request is anonymous. Check for a viewer first.")
-        return self._loader(partial(self._graph.relationships.between, self._viewer))
+        return self._loader("relationships", partial(self._graph.relationships.between, self._viewer))
 
     @lazy
     def followers(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followers by user id and window."""
-        return self._loader(partial(pages_by_window, self._graph.follows.followers))
+        return self._loader("followers", partial(pages_by_window, self._graph.follows.followers))
 
     @lazy
     def following(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followed users by user id and window."""
-        return self._loader(partial(pages_by_window, self._graph.follows.following))
+        return self._loader("following", partial(pages_by_window, self._graph.follows.following))
 
     @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
-        return self._loader(IsolatedFailures(partial(home_pages, self._graph, self.posts)))
+        return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.posts)))
 
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
-        return self._loader(IsolatedFailures(partial(user_pages, self._graph, self._viewer, self.posts)))
+        return self._loader(
+            "user_timelines", IsolatedFailures(partial(user_pages, self._graph, self._viewer, self.posts))
+        )
 
 
 async def home_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:

@@ -15,6 +15,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from graph.errors import Overloaded
 from resolvers.errors import code_of
 from server.auth import BadToken
+from server.outage_log import OutageLog
 from server.redaction import without_values
 
 BAD_USER_INPUT = "BAD_USER_INPUT"
@@ -35,6 +36,8 @@ STATUSES = {
     INTERNAL: 500,
 }
 OUTAGES = frozenset(code for code, status in STATUSES.items() if status == 503)
+UNAVAILABLE = frozenset({"STORE_UNAVAILABLE", "NOT_DURABLE", "ARCHIVE_UNAVAILABLE"})
+OUTAGE_LOG = OutageLog()
 RETRY_SECONDS = 2  # after which clients are asked to repeat an operation that was refused with OVERLOADED
 RETRY: dict[str, dict[str, int]] = {OVERLOADED: {"retryAfter": RETRY_SECONDS}}
 MAX_ERRORS = 100  # in one response
@@ -62,7 +65,7 @@ class Refused(Exception):
         self.status = status
         self.message = message
         self.code = code
-        self.headers = headers
+        self.headers = dict(headers or {})
 
     def response(self, request_id: str) -> Response:
         """Return the response, in the format of GraphQL errors."""
@@ -101,6 +104,8 @@ def _with_code(error: GraphQLError, request_id: str) -> GraphQLError:
         cause = _cause(error) or error
         logger.error("Request %s failed at %s: %r", request_id, error.path, cause, exc_info=cause)
         message = _internal_message(request_id)
+    elif code in UNAVAILABLE:
+        OUTAGE_LOG.add(code, getattr(_cause(error), "reason", "") or message)
     elif _cause(error) is None:
         message = without_values(message)
     copy = GraphQLError(

@@ -146,12 +146,12 @@ def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_a
         )
     if backlog.unprojected_seconds > worker_lag.total_seconds():
         yield (
-            f"The worker is {int(backlog.unprojected_seconds) // 60:,} minutes behind the log. Check that a worker is "
+            f"The worker is {duration(backlog.unprojected_seconds)} behind the log. Check that a worker is "
             "running, and read its log."
         )
     if backlog.unarchived_seconds > max_archive_lag.total_seconds():
         yield (
-            f"The archive is {int(backlog.unarchived_seconds) // 60:,} minutes behind the log. Check that a worker is "
+            f"The archive is {duration(backlog.unarchived_seconds)} behind the log. Check that a worker is "
             "running and that the SQL database answers."
         )
 
@@ -175,14 +175,23 @@ def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iter
         yield f"The archiver has stopped: {backlog.alarm}"
     if backlog.unarchived_seconds > archive_lag.total_seconds() or backlog.unarchived > limit / 2:
         yield (
-            f"The archive is {int(backlog.unarchived_seconds) // 60:,} minutes behind the log; {backlog.unarchived:,} "
-            "events are not archived. Check that a worker is running and that the SQL database answers."
+            f"The archive is {duration(backlog.unarchived_seconds)} behind the log; {backlog.unarchived:,} "
+            f"{'event is' if backlog.unarchived == 1 else 'events are'} not archived. Check that a worker is running "
+            "and that the SQL database answers."
         )
     if backlog.length > NEARLY_FULL * limit:
         yield (
             f"The log holds {backlog.length:,} of {limit:,} events. From 90% on, changes other than deletions, "
             f"unfollows and log-outs are refused. {LOG_ADVICE}"
         )
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: in seconds below two minutes, else in minutes."""
+    whole = int(seconds)
+    if whole == 1:
+        return "1 second"
+    return f"{whole} seconds" if whole < 120 else f"{whole // 60:,} minutes"
 
 
 def unavailable(reason: str) -> Response:

@@ -8,13 +8,15 @@ import asyncio
 import hmac
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +25,8 @@ from graph import Graph
 from graph.backlog import Backlog
 from graph.errors import StoreUnavailable
 from graph.tasks import end
+from server.deliveries import Deliveries
+from server.latency import Latency
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads this variable when it is imported
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -133,11 +137,16 @@ class ProcessMetrics:
 
 
 class Metrics:
-    """The endpoint `/metrics`. It requires a bearer token if the settings have one."""
+    """The endpoint `/metrics`. Requires a bearer token if the settings have one.
+
+    `latency` has the durations of operations, `deliveries` those of events of subscriptions.
+    """
 
     def __init__(self, token: str | None) -> None:
         self._token = token
         self._process = ProcessMetrics()
+        self.latency = Latency(self._process.registry)
+        self.deliveries = Deliveries(self._process.registry)
         self._folder = os.environ.get(FOLDER)
 
     async def show(self, request: Request) -> Response:
@@ -151,7 +160,8 @@ class Metrics:
             )
         self._process.update(request.app.state)
         store = await store_metrics(request.app.state.graph)
-        return Response(self._processes() + generate_latest(store), media_type=MEDIA_TYPE)
+        processes = await asyncio.to_thread(self._processes)  # takes tens of milliseconds for several processes
+        return Response(processes + store, media_type=MEDIA_TYPE)
 
     @asynccontextmanager
     async def shared(self, state: State) -> AsyncIterator[None]:
@@ -205,20 +215,45 @@ def _mark_dead(pid: int, folder: str) -> None:
     mark_process_dead(pid, folder)  # type: ignore[no-untyped-call] # it has no types
 
 
-async def store_metrics(graph: Graph) -> CollectorRegistry:
-    """Return the metrics that the store holds for all processes. One round trip."""
-    registry = CollectorRegistry()
-    up = Gauge("fanline_store_up", "Whether the store answers.", registry=registry)
+async def store_metrics(graph: Graph) -> bytes:
+    """Return the metrics that the store holds for all processes, as text. One round trip.
+
+    They are written as they are, not counted: a Gauge or Counter would be added up over the processes.
+    """
+    backlog = None
     with suppress(StoreUnavailable):
         backlog = await graph.backlog()
-        up.set(1)
         await graph.capacity.read()
-        Gauge("fanline_store_fullness", "Part of its memory that the fullest primary uses.", registry=registry).set(
-            graph.capacity.fullness
-        )
-        Gauge("fanline_log_limit", "Limit of the number of events in the log.", registry=registry).set(graph.log.limit)
-        for name, (text, read) in STORE_GAUGES.items():
-            Gauge(f"fanline_{name}", text, registry=registry).set(read(backlog))
-        for name, (text, read) in STORE_COUNTERS.items():
-            Counter(f"fanline_{name}", text, registry=registry).inc(read(backlog))
-    return registry
+    families: list[Metric] = [
+        GaugeMetricFamily("fanline_store_up", "Whether the store answers.", value=float(backlog is not None))
+    ]
+    if backlog is not None:
+        fullness, limit = graph.capacity.fullness, graph.log.limit
+        families += [
+            GaugeMetricFamily(
+                "fanline_store_fullness", "Part of its memory that the fullest primary uses.", value=fullness
+            ),
+            GaugeMetricFamily("fanline_log_limit", "Limit of the number of events in the log.", value=limit),
+        ]
+        families += [
+            GaugeMetricFamily(f"fanline_{name}", text, value=read(backlog))
+            for name, (text, read) in STORE_GAUGES.items()
+        ]
+        families += [
+            CounterMetricFamily(f"fanline_{name}", text, value=read(backlog))
+            for name, (text, read) in STORE_COUNTERS.items()
+        ]
+    registry = CollectorRegistry()
+    registry.register(Families(families))
+    return generate_latest(registry)
+
+
+class Families(Collector):
+    """Metrics with the values that they have now."""
+
+    def __init__(self, families: Sequence[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics."""
+        return self._families

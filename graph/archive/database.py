@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from graph.archive import migrations
 from graph.archive.migrations import SchemaOutdated, SchemaState
 from graph.errors import ArchiveUnavailable
+from graph.recording import RECORDING
 from graph.tasks import end
 
 T = TypeVar("T")
@@ -176,15 +177,22 @@ class Database:
     async def _in_transaction(self, engine: AsyncEngine, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run `work` in a transaction of this engine. Raises ArchiveUnavailable for errors that mean an outage."""
         connected = False
+        recording = RECORDING.get()
+        transaction = recording.transaction() if recording is not None else None
         try:
             async with engine.connect() as connection:
                 connected = True
                 async with connection.begin():
+                    if transaction is not None:
+                        event.listen(connection.sync_connection, "before_cursor_execute", transaction.count)
                     return await work(connection)
         except Exception as error:
             if connected and not is_outage(error):
                 raise
             raise ArchiveUnavailable(reason_of(error)) from None
+        finally:
+            if transaction is not None:
+                transaction.end()
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         task = asyncio.get_running_loop().create_task(work)

@@ -18,6 +18,7 @@ from redis import exceptions
 from redis.crc import key_slot
 
 from graph.errors import StoreUnavailable
+from graph.recording import RECORDING
 from graph.store.cluster import Cluster
 from graph.store.cluster_pipeline import ClusterPipeline
 from graph.store.commands import Command, Word, check_slot, script
@@ -140,6 +141,8 @@ class Store:
             loop.call_soon(self._flush_after, loop, pipeline, HELD_TICKS)
         self._queued.append(read)
         self._queued_commands += read.size
+        if (recording := RECORDING.get()) is not None:
+            read.future.add_done_callback(recording.read(self._queued, read.size).answered)
 
     def _flush_after(self, loop: asyncio.AbstractEventLoop, pipeline: Pipeline, ticks: int) -> None:
         """Send the queued reads after some ticks: tasks and dataloaders of the same request may ask for more."""
@@ -190,7 +193,14 @@ class Store:
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
         self.round_trips += 1
         self.commands += len(commands)
-        return await self._client_on(asyncio.get_running_loop()).exchange(commands)
+        exchange = self._client_on(asyncio.get_running_loop()).exchange(commands)
+        if (recording := RECORDING.get()) is None:
+            return await exchange
+        recorded = recording.exchange(len(commands))
+        try:
+            return await exchange
+        finally:
+            recorded.answered()
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""

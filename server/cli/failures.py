@@ -17,6 +17,7 @@ from graph.errors import (
 )
 from server.cli.console import console
 from server.embedded import EmbeddedStoreError
+from server.playground.assets import AssetsUnavailable
 from server.process.checks import UnsafeStart
 from server.seeding.load import SeedRefused
 from server.settings import SettingsError
@@ -25,6 +26,7 @@ EXPECTED = (
     SettingsError,
     UnsafeStart,
     EmbeddedStoreError,
+    AssetsUnavailable,
     SeedRefused,
     SchemaMismatch,
     ArchiverStopped,

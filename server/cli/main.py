@@ -21,6 +21,8 @@ cli = typer.Typer(
 )
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 selects a free one.")]
+DataFolder = Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Let nothing happen but what visitors do.")]
 Login = Annotated[str, typer.Argument(help="The login of the user.")]
 PermissionName = Annotated[str, typer.Argument(metavar="PERMISSION", help="The permission, such as `firehose`.")]
 
@@ -42,25 +44,35 @@ def options(
 
 
 @cli.command()
-def demo(
-    port: Port = 8000,
-    data: Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")] = None,
-) -> None:
-    """Serve a demo on this machine: an embedded store, a few hundred users with posts, and the playground."""
+def demo(port: Port = 8000, data: DataFolder = None, quiet: Quiet = False) -> None:
+    """Serve a demo on this machine: a few hundred users who publish and follow, the playground and the web app.
+
+    The first start loads the demo data. The API and the playground listen on 127.0.0.1 only.
+    """
     from server.cli.demo import serve_demo
 
-    serve_demo(port, data)
+    serve_demo(port, data, quiet=quiet)
 
 
 @cli.command()
-def cluster_demo(
-    port: Port = 8000,
-    data: Annotated[Path | None, typer.Option(help="The data folder. Overrides FANLINE_DATA_DIR.")] = None,
-) -> None:
-    """Serve the demo on a private cluster of three primaries and three replicas, which runs on this machine."""
+def cluster_demo(port: Port = 8000, data: DataFolder = None, quiet: Quiet = False) -> None:
+    """Serve the demo on a private cluster of three primaries and three replicas, which runs on this machine.
+
+    The cluster starts in about two seconds, in the folder `cluster` of the data folder. The nodes listen on 127.0.0.1
+    without a password. To watch a failover, kill one: `kill -9 $(cat DIR/cluster/0/store/pid)`; the next start runs it
+    again.
+    """
     from server.cli.demo import serve_cluster_demo
 
-    serve_cluster_demo(port, data)
+    serve_cluster_demo(port, data, quiet=quiet)
+
+
+@cli.command("playground-assets")
+def playground_assets() -> None:
+    """Download the files of the playground, so that it works offline."""
+    from server.cli.playground_assets import install_assets
+
+    install_assets()
 
 
 @cli.command()
@@ -79,7 +91,10 @@ def serve(
 def worker(
     once: Annotated[bool, typer.Option("--once", help="Project and archive all events in the log, then exit.")] = False,
 ) -> None:
-    """Project and archive the log in a separate process. Several workers may run at once."""
+    """Project and archive the log in a separate process. Several workers may run at once.
+
+    With `--once`, the command ends when everything is projected and archived.
+    """
     from server.cli import worker as commands
 
     if once:
@@ -94,7 +109,10 @@ def dead_letters(
     entries: Annotated[list[str] | None, typer.Argument(metavar="ENTRY…", help="The entries, as listed.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Retry or drop all.")] = False,
 ) -> None:
-    """List, retry or drop the events and tasks that could not be projected or archived."""
+    """List, retry or drop the events and tasks that could not be projected or archived.
+
+    `retry` processes them again, and `drop` removes them. Both take entries, or `--all`.
+    """
     from server.cli import dead_letters as commands
 
     if not commands.handle(action, entries or [], everything):
@@ -109,7 +127,10 @@ def seed(
     follows: Annotated[Path | None, typer.Option(help="A file of follows, instead of generated ones.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A file of post texts, one per line.")] = None,
 ) -> None:
-    """Fill an empty store and an unused archive with users, follows and posts, as if they had come through the API."""
+    """Fill an empty store and an unused archive with users, follows and posts, as if they had come through the API.
+
+    All is written in bulk. An interrupted seeding continues when the same command is run again.
+    """
     from server.cli.seed import seed_store
 
     seed_store(users, posts, following, follows, texts)
@@ -144,6 +165,20 @@ def schema() -> None:
 
 
 @cli.command()
+def explain(
+    file: Annotated[Path, typer.Argument(help="A file with a GraphQL query.")],
+    variables: Annotated[str, typer.Option(help="The variables, as a JSON object.")] = "{}",
+    operation: Annotated[str | None, typer.Option(help="The operation, if the file has several.")] = None,
+    login: Annotated[str | None, typer.Option(help="The login of the user who reads; default: anonymous.")] = None,
+    warm: Annotated[bool, typer.Option("--warm", help="Run the query twice, and explain the second run.")] = False,
+) -> None:
+    """Run a query on the store, and print what it costs. The data is not printed."""
+    from server.cli.explain import print_explanation
+
+    print_explanation(file, variables, operation, login, warm=warm)
+
+
+@cli.command()
 def token(login: Login) -> None:
     """Print an access token of a user, for development."""
     from server.cli.token import print_token
@@ -153,7 +188,10 @@ def token(login: Login) -> None:
 
 @cli.command()
 def grant(login: Login, permission: PermissionName) -> None:
-    """Grant a permission to a user, until it is revoked. All processes apply it at once."""
+    """Grant a permission to a user, until it is revoked. All processes apply it at once.
+
+    `firehose` allows subscribing to the events of all users at once.
+    """
     from server.cli import permissions
 
     permissions.grant(login, permission)

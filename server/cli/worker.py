@@ -4,6 +4,7 @@ from graph import Graph
 from server import worker
 from server.cli.console import console, print_warning
 from server.cli.stores import describe, existing_store_of, run, store_of
+from server.process.logs import configure_logging
 from server.process.start import check_servers, start_safely
 from server.settings import Settings
 
@@ -11,6 +12,7 @@ from server.settings import Settings
 def work() -> None:
     """Project and archive the log until the process is stopped. Wait for a store that does not answer."""
     settings = Settings.load()
+    configure_logging(settings.log_format)
     start_safely(settings, print_warning)
     with store_of(settings):
         console.print(
@@ -22,6 +24,7 @@ def work() -> None:
 def drain() -> None:
     """Project and archive all events in the log, then return. Raises SettingsError if there is no store."""
     settings = Settings.load()
+    configure_logging(settings.log_format)
     start_safely(settings, print_warning)
     with existing_store_of(settings):
         run(settings, lambda graph: _drain(graph, settings))

@@ -5,9 +5,10 @@ id of an event is its cursor. A client that reconnects with `Last-Event-ID` resu
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -21,7 +22,8 @@ from server.endpoint.callers import unauthenticated
 from server.endpoint.responses import EVENT_STREAM, Headers, HttpResponse
 from server.errors import UNAUTHENTICATED
 from server.operations.caller import Caller
-from server.operations.execution import StreamedResult, was_executed
+from server.operations.execution import StreamedResult
+from server.operations.results import was_executed
 from server.transport.admission import Permit
 from server.transport.http import END_STREAM
 
@@ -32,20 +34,26 @@ HEADERS = (
 )
 COMPLETE = b"event: complete\ndata: \n\n"
 
+ChangedCookie: TypeAlias = Callable[[int], Awaitable[list[tuple[bytes, bytes]]]]
+
 
 class EventStream:
     """A response that ends with the operation, with the viewer's token, or when the client disconnects.
 
     The response begins with the first result: if the session has ended, the status is 401. When the server shuts down,
     the stream ends immediately without the event `complete`, so clients reconnect. `permit` is given back with
-    the first result.
+    the first result. `changed_cookie` returns the headers that change the session's cookie, for a status.
     """
 
     permit: Permit | None = None
 
-    def __init__(self, results: AsyncGenerator[StreamedResult, None], caller: Caller) -> None:
+    def __init__(
+        self, results: AsyncGenerator[StreamedResult, None], caller: Caller, changed_cookie: ChangedCookie
+    ) -> None:
         self._results = results
         self._caller = caller
+        self._changed_cookie = changed_cookie
+        self._cookie: Headers = ()
         self._end = COMPLETE
         self._started = False
         self._ended = False
@@ -75,8 +83,11 @@ class EventStream:
         try:
             async with aclosing(self._results) as results:
                 while not self._ended and (streamed := await anext(results, None)):
-                    if not self._started and (refusal := self._refusal(streamed.result)):
-                        break
+                    if not self._started:
+                        refusal = self._refusal(streamed.result)
+                        self._cookie = await self._changed_cookie(401 if refusal else 200)
+                        if refusal:
+                            break
                     event = _event(response_of(streamed.result), streamed.number)
                     await self._send(send, headers, event, more_body=True)
         except asyncio.CancelledError:
@@ -86,7 +97,7 @@ class EventStream:
             raise
         finally:
             if refusal:
-                await refusal.send(scope, receive, send, headers)
+                await refusal.send(scope, receive, send, [*self._cookie, *headers])
             else:
                 await self._send(send, headers, self._end, more_body=False)
 
@@ -94,7 +105,8 @@ class EventStream:
         if not self._started:
             self._started = True
             self._release()
-            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+            started = [*HEADERS, *self._cookie, *headers]
+            await send({"type": "http.response.start", "status": 200, "headers": started})
         await send({"type": "http.response.body", "body": body, "more_body": more_body})
 
     def _release(self) -> None:
@@ -114,14 +126,20 @@ class EventStream:
             self._streaming.cancel()
 
     def _schedule_expiry(self) -> asyncio.TimerHandle | None:
-        """End the stream when the viewer's token expires. Return the timer; None without a viewer."""
+        """End the stream when the viewer's token expires. Return the timer; None without a viewer.
+
+        A client with a cookie reconnects, without the event `complete`: its session may have been extended.
+        """
         viewer = self._caller.viewer
         if viewer is None:
             return None
+        seconds = (viewer.expires_at - datetime.now(UTC)).total_seconds()
+        later = asyncio.get_running_loop().call_later
+        if self._caller.from_cookie:
+            return later(seconds, self._end_early)
         extensions = {"code": UNAUTHENTICATED, "requestId": self._caller.request_id}
         error = {"message": "The access token has expired. Log in again.", "extensions": extensions}
-        seconds = (viewer.expires_at - datetime.now(UTC)).total_seconds()
-        return asyncio.get_running_loop().call_later(seconds, self._end_early, _event({"errors": [error]}) + COMPLETE)
+        return later(seconds, self._end_early, _event({"errors": [error]}) + COMPLETE)
 
 
 def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
@@ -131,6 +149,8 @@ def response_of(result: ExecutionResult) -> GraphQLHTTPResponse:
         response["errors"] = [error.formatted for error in result.errors]
     if was_executed(result):
         response["data"] = result.data
+    if result.extensions:
+        response["extensions"] = result.extensions
     return response
 
 

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import EllipsisType
 
 from starlette.types import Receive
 
 from graph import Graph
+from graph.model import Session
 from resolvers.context import Context, Viewer
 from server.auth import BadToken, Tokens
 from server.operations.quotas import Quotas
@@ -23,7 +25,9 @@ class Caller:
     """The sender of a request or the peer of a WebSocket. The viewer of a WebSocket is unknown until its first message.
 
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
-    when the client of a JSON request disconnects. `meter` is the meter of the last operation.
+    when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` means that
+    the token was in a cookie, and `keeps_cookie` that new tokens go into one. `session` is the session that the
+    operation has started, None if it has ended that of the viewer, and otherwise `...`.
     """
 
     graph: Graph
@@ -37,6 +41,9 @@ class Caller:
     rate_limits: RateLimits | None = None
     meter: Meter | None = None
     receive: Receive | None = None
+    from_cookie: bool = False
+    keeps_cookie: bool = False
+    session: Session | EllipsisType | None = ...
     _event_turns: asyncio.Semaphore | None = None
 
     @property
@@ -107,12 +114,20 @@ class Caller:
         """
         return self.quotas.acquire_terms(self.holder, terms, anonymous=self.viewer is None)
 
+    def note_session(self, session: Session | None) -> None:
+        """Note the session that an operation has started; None if it has ended that of the viewer."""
+        self.session = session
+
+    def issue_token(self, session: Session) -> str:
+        """Return the access token of a session for the payload: empty if it goes into a cookie."""
+        return "" if self.keeps_cookie else self.tokens.issue(session)
+
     def context(self, meter: Meter | None = None) -> Context:
         """Return the context of an operation."""
         return Context(
             self.graph,
             self.viewer,
-            self.tokens.issue,
+            self.issue_token,
             client=self,
             resume_after=self.last_event_id,
             read_rate_limit=meter.balance if meter else None,

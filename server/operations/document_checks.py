@@ -16,6 +16,8 @@ from server.operations.weights import Weights
 
 MAX_ERRORS = 20
 INVALID = "GRAPHQL_VALIDATION_FAILED"
+ABORTED = "Validation aborted."  # graphql-core's message
+TOO_COMPLEX = "The document nests too many fragments, or its operations share too many. Split it up."
 
 
 class DocumentRefused(Exception):
@@ -42,7 +44,10 @@ class DocumentChecks:
             document = parse_document(text, self._limits.tokens, locations=locations)
         except GraphQLSyntaxError as error:
             raise DocumentRefused([_detached(error, "GRAPHQL_PARSE_FAILED")]) from None
-        too_large = excess(measure(document), self._limits.size)
+        try:
+            too_large = excess(measure(document), self._limits.size)
+        except RecursionError:  # only if the limits are far above their defaults
+            too_large = TOO_COMPLEX
         if too_large is None and longest_alias(document) > MAX_ALIAS_LENGTH:
             too_large = f"An alias of the document exceeds the limit of {MAX_ALIAS_LENGTH} characters. Shorten it."
         if too_large is not None:
@@ -56,6 +61,7 @@ class DocumentChecks:
 
 def _detached(error: GraphQLError, code: str) -> GraphQLError:
     """Return a copy of an error with a truncated message, without document and traceback, so that it can be cached."""
-    copy = GraphQLError(shortened(error.message), extensions={"code": code})
+    message = TOO_COMPLEX if error.message == ABORTED else shortened(error.message)
+    copy = GraphQLError(message, extensions={"code": code})
     copy.locations = error.locations
     return copy

@@ -93,9 +93,10 @@ def excess(size: Size, limits: Size) -> str | None:
     for field in fields(Size):
         found, allowed = getattr(size, field.name), getattr(limits, field.name)
         if found > allowed:
-            count = "too many" if found >= COUNTED_TO else str(found)
+            count = "too many" if found >= COUNTED_TO else f"{found:,}"
             return (
-                f"The document has {count} {field.name} with its fragments spread; the limit is {allowed}. Split it up."
+                f"The document has {count} {field.name} with its fragments spread; the limit is {allowed:,}. "
+                "Split it up."
             )
     return None
 

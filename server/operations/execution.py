@@ -1,6 +1,7 @@
 """Execution of operations: a single result, or a stream of results."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -19,22 +20,30 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from executor import Executor, Operation
+from executor.observer import Observer
+from executor.plan import Fallback
 from graph.feed.updates import HomeUpdate, StreamUpdate
+from graph.recording import recorded
 from resolvers.context import Context
+from resolvers.recording import current_recording
 from server.auth import BadToken
 from server.errors import DEADLINE_EXCEEDED, MAX_ERRORS, RateLimited, overloaded, with_codes
+from server.log_context import LOGGED
 from server.operations.caller import SESSION_ENDED, Caller
 from server.operations.disconnects import cancel_on_disconnect
 from server.operations.document_checks import DocumentRefused
 from server.operations.document_size import DocumentLimits
 from server.operations.documents import DocumentCache
+from server.operations.observation import Observation
 from server.operations.preparation import ALL_KINDS, OperationLimits, Preparation, PreparedOperation
 from server.operations.rates import SUBSCRIPTION, Meter
 from server.operations.turns import Turns
 from server.transport.admission import PERMIT_OF_TASK
 
 Update: TypeAlias = HomeUpdate | StreamUpdate
-Completion: TypeAlias = Callable[[Any], Awaitable[CoreResult]]
+Completion: TypeAlias = Callable[..., Awaitable[CoreResult]]
+
+SWITCHED_OFF = "FANLINE_EXECUTOR is false."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,8 @@ class StreamedResult:
 class Execution:
     """Executes operations of one schema: `execute` returns one result, `stream` yields results.
 
-    `executor` executes breadth-first; without it, graphql-core executes.
+    `executor` executes breadth-first; without it, graphql-core executes. A client that passes `explain` gets an
+    explanation in the extensions of its results, if `observation` permits it.
     """
 
     def __init__(
@@ -60,6 +70,7 @@ class Execution:
         introspection: bool,
         locations: bool = True,
         breadth_first: bool = True,
+        observation: Observation | None = None,
     ) -> None:
         self.schema = schema
         self.limits = limits
@@ -76,6 +87,7 @@ class Execution:
         self._deadline = limits.deadline.total_seconds()
         self._turns = Turns(limits.at_once)
         self._hide_suggestions = not introspection
+        self._observation = observation or Observation()
 
     async def execute(
         self,
@@ -84,6 +96,8 @@ class Execution:
         variables: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
         allowed: Collection[OperationType] = ALL_KINDS,
+        *,
+        explain: bool = False,
     ) -> ExecutionResult:
         """Execute a query or a mutation. Return its result; the errors have codes.
 
@@ -97,9 +111,31 @@ class Execution:
             prepared = self.preparation.prepare(caller, query, variables, operation_name, allowed)
         except DocumentRefused as refused:
             return _result(caller, None, refused.errors)
-        return await self._execute(caller, prepared, variables, operation_name)
+        return await self._execute(caller, prepared, variables, operation_name, explain=explain)
 
     async def _execute(
+        self,
+        caller: Caller,
+        prepared: PreparedOperation,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        *,
+        explain: bool,
+    ) -> ExecutionResult:
+        """Execute an operation, and observe it."""
+        started = time.perf_counter()
+        LOGGED.set((caller.request_id, prepared.name))
+        recording = self._observation.recording(asked=explain)
+        if recording is None:
+            result = await self._execute_in_time(caller, prepared, variables, operation_name)
+        else:
+            with recorded(recording):
+                result = await self._execute_in_time(caller, prepared, variables, operation_name)
+            self._observation.add(prepared, recording, result, caller.request_id, asked=explain)
+        self._observation.timed(prepared, time.perf_counter() - started)
+        return result
+
+    async def _execute_in_time(
         self,
         caller: Caller,
         prepared: PreparedOperation,
@@ -186,10 +222,17 @@ class Execution:
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
     ) -> CoreResult:
+        recording = current_recording()
         if self.executor:
             return await self.executor.execute(
-                document, context_value=context, variable_values=variables, operation_name=operation_name
+                document,
+                context_value=context,
+                variable_values=variables,
+                operation_name=operation_name,
+                observer=recording,
             )
+        if recording is not None:
+            recording.fell_back(SWITCHED_OFF)
         result = core.execute(
             self.schema._schema,
             document,
@@ -207,6 +250,8 @@ class Execution:
         variables: Mapping[str, Any] | None = None,
         operation_name: str | None = None,
         allowed: Collection[OperationType] = ALL_KINDS,
+        *,
+        explain: bool = False,
     ) -> AsyncGenerator[StreamedResult, None]:
         """Execute an operation. Yield its result, or one result for each event of a subscription; errors have codes.
 
@@ -219,11 +264,11 @@ class Execution:
         except DocumentRefused as refused:
             return _single(_result(caller, None, refused.errors))
         if prepared.kind is core.OperationType.SUBSCRIPTION:
-            return self._subscribe(caller, prepared, variables, operation_name)
-        return self._stream_one(caller, prepared, variables, operation_name)
+            return self._subscribe(caller, prepared, variables, operation_name, explain=explain)
+        return self._stream_one(caller, prepared, variables, operation_name, explain=explain)
 
-    async def _stream_one(self, *arguments: Any) -> AsyncGenerator[StreamedResult, None]:
-        yield StreamedResult(await self._execute(*arguments))
+    async def _stream_one(self, *arguments: Any, explain: bool) -> AsyncGenerator[StreamedResult, None]:
+        yield StreamedResult(await self._execute(*arguments, explain=explain))
 
     async def _subscribe(
         self,
@@ -231,7 +276,11 @@ class Execution:
         prepared: PreparedOperation,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
+        *,
+        explain: bool,
     ) -> AsyncGenerator[StreamedResult, None]:
+        LOGGED.set((caller.request_id, prepared.name))
+        explained = prepared if explain else None
         release = None
         document = prepared.document
         deadline = asyncio.timeout(self._deadline)  # until the first event, the Checkpoint
@@ -250,11 +299,13 @@ class Execution:
                 return
             complete = self._completion(source, document, variables, operation_name, context)
             del document, prepared, variables, source  # a filter may be large, and the stream may last for days
+            live_from = self._observation.stream_started()
             async with aclosing(events):
                 while event is not None:
                     async with caller.event_turns:
-                        result = await complete(event)
-                    yield StreamedResult(_result(caller, result.data, result.errors), event.number)
+                        result = await self._complete_event(caller, complete, event, explained)
+                    yield StreamedResult(result, event.number)
+                    self._observation.delivered(event, live_from)
                     event = await anext(events, None)
         except Exception as error:
             failure = self._deadline_exceeded() if deadline.expired() else _as_graphql(error)
@@ -262,6 +313,20 @@ class Execution:
         finally:
             if release:
                 release()
+
+    async def _complete_event(
+        self, caller: Caller, complete: Completion, event: Update, explained: PreparedOperation | None
+    ) -> ExecutionResult:
+        """Return the result for an event, with an explanation if the client has asked for one."""
+        recording = self._observation.recording(asked=True) if explained is not None else None
+        if explained is None or recording is None:
+            completed = await complete(event)
+            return _result(caller, completed.data, completed.errors)
+        with recorded(recording):
+            completed = await complete(event, observer=recording)
+        result = _result(caller, completed.data, completed.errors)
+        self._observation.add(explained, recording, result, caller.request_id, asked=True)
+        return result
 
     def _source(
         self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
@@ -289,7 +354,8 @@ class Execution:
         operation = self.executor and self.executor.prepare(document, variables, operation_name)
         if isinstance(operation, Operation):
             return partial(operation.run, context_value=context)
-        return partial(_complete_with_graphql_core, source)
+        reason = operation.reason if isinstance(operation, Fallback) else SWITCHED_OFF
+        return partial(_complete_with_graphql_core, source, reason)
 
 
 async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | None) -> None:
@@ -298,11 +364,6 @@ async def _await_checks(checking: "asyncio.Future[bool] | None", meter: Meter | 
         raise BadToken(SESSION_ENDED)
     if meter and meter.pending:
         await meter.settle()
-
-
-def was_executed(result: ExecutionResult) -> bool:
-    """Return True if execution started, even if it then failed."""
-    return result.data is not None or any(error.path for error in result.errors or ())
 
 
 async def _single(result: ExecutionResult) -> AsyncGenerator[StreamedResult, None]:
@@ -316,8 +377,12 @@ async def _events_of(source: "CoreExecutor[Any]") -> AsyncGenerator[Update, None
     return stream.errors or [] if isinstance(stream, CoreResult) else cast("AsyncGenerator[Update, None]", stream)
 
 
-async def _complete_with_graphql_core(source: "CoreExecutor[Any]", event: Any) -> CoreResult:
-    """Complete an event with graphql-core."""
+async def _complete_with_graphql_core(
+    source: "CoreExecutor[Any]", reason: str, event: Any, observer: Observer | None = None
+) -> CoreResult:
+    """Complete an event with graphql-core, for this reason."""
+    if observer is not None:
+        observer.fell_back(reason)
     per_event = source.build_per_event_executor(event)
     per_event._relevant_sub_fields = {}  # otherwise it is shared and grows with every event
     result = execute_subscription_event(per_event)

@@ -20,7 +20,8 @@ class OperationRequest:
     """The operation that a request contains: the text of a document, or the id of a trusted document.
 
     `query` is empty if the request has no text. `sha256` is the hash in Apollo's extension `persistedQuery`: without a
-    text it is the id of a trusted document, with a text it must be the hash of the text. Other extensions are ignored.
+    text it is the id of a trusted document, with a text it must be the hash of the text. `explain` is True if the
+    extension `explain` is true. Other extensions are ignored.
     """
 
     query: str
@@ -28,6 +29,7 @@ class OperationRequest:
     operation_name: str | None
     document_id: str | None = None
     sha256: str | None = None
+    explain: bool = False
 
 
 def parse_request(data: object) -> OperationRequest:
@@ -46,7 +48,8 @@ def parse_request(data: object) -> OperationRequest:
         return OperationRequest(query, data.get("variables"), operation_name)
     sha256 = _hash(extensions) if extensions else None
     _check_document(query, document_id, sha256)
-    return OperationRequest(query or "", data.get("variables"), operation_name, document_id, sha256)
+    explains = extensions is not None and extensions.get("explain") is True
+    return OperationRequest(query or "", data.get("variables"), operation_name, document_id, sha256, explains)
 
 
 def _check_document(query: str | None, document_id: object, sha256: str | None) -> None:

@@ -41,7 +41,8 @@ class OperationLimits:
 class PreparedOperation:
     """An operation that may be executed. `meter` charges it; None while rates are not limited.
 
-    `preparation` is the number of points for preparing its document; 0 if the document was cached.
+    `preparation` is the number of points for preparing its document; 0 if the document was cached. `name` is None for
+    an anonymous operation.
     """
 
     document: DocumentNode
@@ -49,19 +50,25 @@ class PreparedOperation:
     cost: OperationCost
     meter: Meter | None
     preparation: int
+    name: str | None
 
 
 class Preparation:
-    """Prepares the operations of requests, and refuses those that cost more than the limits."""
+    """Prepares the operations of requests, and refuses those that cost more than the limits.
+
+    `trusted_names` are the names of the operations in trusted documents.
+    """
 
     def __init__(self, documents: DocumentCache, limits: OperationLimits) -> None:
         self.documents = documents
+        self.trusted_names: set[str] = set()
         self._limits = limits
 
     def pin(self, text: str) -> list[str]:
         """Prepare a trusted document for the life of the process. Return its errors, as sentences."""
         try:
             prepared = self.documents.pin(text)
+            self.trusted_names.update(prepared.names)
             for node in prepared.document.definitions:
                 if isinstance(node, core.OperationDefinitionNode):
                     smallest = {definition.variable.name.value: 0 for definition in node.variable_definitions or ()}
@@ -98,7 +105,8 @@ class Preparation:
             if meter:
                 caller.charge_refused_request(meter, preparation_points(query))
             raise
-        return PreparedOperation(prepared.document, prepared.kind(operation_name), cost, meter, preparation)
+        kind, name = prepared.kind(operation_name), prepared.name(operation_name)
+        return PreparedOperation(prepared.document, kind, cost, meter, preparation, name)
 
     def _check(
         self,

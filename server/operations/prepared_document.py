@@ -35,6 +35,15 @@ class PreparedDocument:
             return next(iter(self._kinds.values()))
         return self._kinds.get(operation_name)
 
+    def name(self, operation_name: str | None) -> str | None:
+        """Return the name of the operation that a request executes; None if it has none."""
+        return next(iter(self._kinds)) if not operation_name and self.operations == 1 else operation_name
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the operations that have one."""
+        return [name for name in self._kinds if name]
+
     def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> OperationCost:
         """Return the maximum cost of an operation. O(1) for page sizes that were requested before, else O(fields)."""
         known = self._costs.get((operation_name, self._sizes(variables)))

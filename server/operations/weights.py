@@ -63,7 +63,7 @@ BYTES: dict[str, int] = {
     "DateTime": 28,
     "Post.text": 4_000,
     "Post.platform": 120,
-    "PostConnection.liveCursor": 32,
+    "Timeline.liveCursor": 32,
     "PostEdge.cursor": 32,
     "FollowEdge.cursor": 32,
     "PageInfo.startCursor": 32,
@@ -76,6 +76,8 @@ BYTES: dict[str, int] = {
     "User.name": 200,
     "UserError.field": 100,
     "UserError.message": 500,
+    "UserErrorParam.name": 10,
+    "UserErrorParam.value": 20,
 }
 """The maximum length of values in bytes, without quotes: of fields of type String, and of other scalar types."""
 
@@ -85,6 +87,7 @@ LISTS: dict[str, int] = {
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
     "UserError.field": 1,
+    "UserError.params": 3,
 }
 """The maximum length of lists whose length is not an argument."""
 

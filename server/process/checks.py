@@ -204,6 +204,11 @@ def _exposed(settings: Settings) -> Iterator[Finding]:
         yield _warning("FANLINE_PLAYGROUND makes the playground public. Remove the setting.")
     if settings.introspection:
         yield _warning("FANLINE_INTROSPECTION makes the whole schema public. Remove the setting.")
+    if settings.explain:
+        yield _warning(
+            "FANLINE_EXPLAIN lets every client see what an operation costs the store, and how many posts a page left "
+            "out. Remove the setting when you have measured."
+        )
     for origin in settings.allowed_origins:
         if origin.startswith("http://"):
             yield _warning(

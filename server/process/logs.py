@@ -1,8 +1,16 @@
-"""Logging: one line to stderr per record, limited so that clients cannot fill the disk."""
+"""Logging: one line to stderr per record, as text or JSON, limited so that clients cannot fill the disk."""
 
 import logging
+import logging.config
 import time
+from collections.abc import MutableMapping
+from copy import deepcopy
 from typing import Any
+
+import orjson
+
+from server.log_context import logged_fields
+from server.setting_values import LogFormat
 
 LINES_A_MINUTE = 30  # of one kind
 MINUTE = 60.0
@@ -41,8 +49,53 @@ class Line(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record's text, of bounded length."""
-        text = super().format(record)
-        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
+        return shortened(super().format(record))
+
+
+def shortened(text: str) -> str:
+    """Return a text without its middle if it is too long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
+
+
+def json_formatter() -> logging.Formatter:
+    """Return the formatter that writes a record as a JSON object with the request id and the name of the operation.
+
+    A traceback is a text without the values of variables.
+    """
+    import structlog
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _add_operation,
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.EventRenamer("message"),
+            _shorten,
+            structlog.processors.JSONRenderer(serializer=_as_json),
+        ],
+    )
+
+
+def _add_operation(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event.update(logged_fields())
+    return event
+
+
+def _shorten(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name in ("message", "exception"):
+        if name in event:
+            # a lone surrogate, as in the name of a file, is no UTF-8
+            event[name] = shortened(str(event[name])).encode(errors="backslashreplace").decode()
+    return event
+
+
+def _as_json(event: Any, **_options: Any) -> str:
+    return orjson.dumps(event, default=repr, option=orjson.OPT_SORT_KEYS).decode()
 
 
 LOGGING: dict[str, Any] = {
@@ -54,3 +107,16 @@ LOGGING: dict[str, Any] = {
     "root": {"level": "INFO", "handlers": ["stderr"]},
     "loggers": {"uvicorn": {"level": "WARNING"}, "alembic": {"level": "WARNING"}},
 }
+
+
+def logging_config(written_as: LogFormat) -> dict[str, Any]:
+    """Return the configuration of `logging.config.dictConfig`."""
+    config = deepcopy(LOGGING)
+    if written_as is LogFormat.JSON:
+        config["formatters"]["line"] = {"()": json_formatter}
+    return config
+
+
+def configure_logging(written_as: LogFormat) -> None:
+    """Configure the log of this process."""
+    logging.config.dictConfig(logging_config(written_as))

@@ -146,7 +146,7 @@ async def test_example_queries_are_planned_and_equal_graphql_core(town: Town, pa
     """The examples never fall back, for any viewer."""
     executor = Executor(SCHEMA)
     document = EXAMPLES[path]
-    variables = {"login": "bob", "id": user_id(town.viewer), "first": 3}
+    variables = {"login": "bob", "id": user_id(town.viewer), "ids": [user_id(town.viewer)], "first": 3}
     for by in (town.viewer, None):
         expected, actual = await run_by_both(town, executor, document, by, variable_values=variables)
         assert differences(in_order(expected), in_order(actual)) == []

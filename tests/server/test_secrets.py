@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from graph import Graph
 from graph.passwords.hashing import Hashing
 from server.auth import Tokens
 from server.embedded import EmbeddedStore
+from server.process.logs import json_formatter
 from server.redaction import without_values
 from server.settings import Settings
 from tests.server.conftest import Api, serving
@@ -105,7 +107,7 @@ async def provoke(client: httpx.AsyncClient, token: str) -> str:
             ("application/json", "text/event-stream"),
             ("application/x-www-form-urlencoded", "*/*"),
         ):
-            headers = {"content-type": kind, "accept": accept}
+            headers = {"content-type": kind, "accept": accept, "x-fanline-explain": "1"}
             answers.append(await client.post("/graphql", content=content.encode(errors="replace"), headers=headers))
     for authorization in (
         HEADER,
@@ -229,6 +231,32 @@ async def test_an_unexpected_error_is_logged_without_the_password(
     assert error["extensions"]["requestId"] in caplog.text
     assert "RedactedError('RuntimeError')" in caplog.text
     assert "in broken" in caplog.text
+
+
+async def test_a_json_log_has_the_operation_and_no_secret(canary_api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request id, and the name of the operation. Neither the viewer nor what the client sent."""
+
+    async def broken(*words: object) -> str:
+        raise RuntimeError(f"cannot hash {words}")
+
+    monkeypatch.setattr(canary_api.app.state.graph.users.hashing, "hash", broken)
+    given = {"login": "alice", "password": PASSWORD}
+    query = SIGN_UP.replace("mutation", "mutation JoinNow")
+    written = StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(json_formatter())
+    logging.getLogger().addHandler(handler)
+    try:
+        answer = await canary_api.client.post("/graphql", json={"query": query, "variables": {"input": given}})
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    [failed] = [line for line in lines if line["level"] == "error"]
+    assert failed["request_id"] == answer.json()["errors"][0]["extensions"]["requestId"]
+    assert failed["operation"] == "JoinNow"
+    assert "in broken" in failed["exception"]
+    assert found_in(written.getvalue(), "alice") == []
 
 
 async def test_the_store_holds_no_secret_but_hashes(canary_api: Api, store_url: str) -> None:

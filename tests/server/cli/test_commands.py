@@ -110,11 +110,7 @@ def test_the_schema_is_printed() -> None:
     [
         (("serve",), {"FANLINE_STORE_URI": "x"}, "FANLINE_STORE_URI is not a setting. Did you mean FANLINE_STORE_URL?"),
         (("serve",), {"FANLINE_ENV": "production"}, "In production, set FANLINE_SECRET"),
-        (
-            ("demo",),
-            {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY},
-            "does not run with FANLINE_ENV",
-        ),
+        (("demo",), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "does not run with FANLINE_ENV"),
         (("token", "alice"), {"FANLINE_ENV": "production", "FANLINE_SECRET": STRONG_KEY}, "Use the mutation logIn"),
         (("token", "alice"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
         (("grant", "alice", "firehose"), {"FANLINE_STORE_URL": "redis://127.0.0.1:1"}, "store does not answer"),
@@ -325,6 +321,10 @@ def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
             time.sleep(0.1)
         assert planned == sorted(planned)
         assert planned[-1] == 20
+        for _ in range(8):
+            samples = re.findall(r"^(fanline_\S+) ", scrape(port), re.MULTILINE)
+            assert len(samples) == len(set(samples))
+            assert not [sample for sample in samples if "pid=" in sample]
 
         os.kill(children_of(process.pid)[0], signal.SIGKILL)
         after = [metric(port, "fanline_operations_planned_total") for _ in range(20)]
@@ -337,10 +337,14 @@ def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
 
 def metric(port: int, name: str) -> float:
     """Return one metric, read over a new connection."""
+    return float(scrape(port).partition(f"\n{name} ")[2].partition("\n")[0])
+
+
+def scrape(port: int) -> str:
+    """Return the metrics, read over a new connection."""
     while True:
         with contextlib.suppress(httpx.TransportError):
-            text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
-            return float(text.partition(f"\n{name} ")[2].partition("\n")[0])
+            return httpx.get(f"http://127.0.0.1:{port}/metrics").text
 
 
 def children_of(pid: int) -> list[int]:

@@ -127,7 +127,7 @@ async def test_no_response_exceeds_its_computed_size(api: Api, graph: Graph) -> 
     post = f"__typename id text createdAt platform location {{ latitude longitude }} author {{ {author} }}"
     ends = "pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
     edges = f"edges {{ cursor node {{ {post} }} }}"
-    posts = f"timeline {{ id kind posts(first: 6) {{ liveCursor {edges} nodes {{ text }} {ends} }} }}"
+    posts = f"timeline {{ id kind liveCursor posts(first: 6) {{ {edges} nodes {{ text }} {ends} }} }}"
     document = f"{{ viewer {{ {author} {posts} homeTimeline {{ id posts(last: 6) {{ nodes {{ text }} {ends} }} }} }} }}"
     response = await api.ask(document, token)
     assert "errors" not in response.json()

@@ -1,0 +1,136 @@
+"""Recordings of what one operation costs: exchanges with the store, transactions of the archive, pages of timelines.
+
+`RECORDING` holds the recording of the operation that runs, or None, which is the normal case. Tasks inherit it. A task
+that outlives its operation adds nothing more, because the recording has ended. All times are of `time.perf_counter`.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph.model import TimelineKind
+
+RECORDING: ContextVar["Recording | None"] = ContextVar("recording", default=None)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The operation's commands in one round trip to the store; its replies may arrive at different times."""
+
+    commands: int
+    started: float = field(default_factory=time.perf_counter)
+    ended: float | None = None
+
+    def answered(self, reply: object = None) -> None:
+        """Note that a reply has arrived."""
+        self.ended = time.perf_counter()
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A transaction of the archive, with the number of its statements."""
+
+    statements: int = 0
+    started: float = field(default_factory=time.perf_counter)
+    ended: float | None = None
+
+    def count(self, *event: Any) -> None:
+        """Count a statement. The arguments are those of SQLAlchemy's event `before_cursor_execute`."""
+        self.statements += 1
+
+    def end(self) -> None:
+        """Note that the transaction has ended."""
+        self.ended = time.perf_counter()
+
+
+@dataclass(slots=True)
+class TimelinePage:
+    """A page of a timeline that was read: from where, how many posts were looked at, and how many of them left out.
+
+    `merged` is the number of authors whose own timelines were merged.
+    """
+
+    kind: TimelineKind
+    owner: int
+    sources: list[str] = field(default_factory=list)
+    merged: int = 0
+    scanned: int = 0
+    dropped: int = 0
+
+    def add(self, sources: Sequence[str], merged: int, scanned: int, dropped: int) -> None:
+        """Add one read. A page takes several if posts were left out."""
+        self.sources += [source for source in sources if source not in self.sources]
+        self.merged = max(self.merged, merged)
+        self.scanned += scanned
+        self.dropped += dropped
+
+
+class Recording:
+    """What one operation has cost so far. It takes up nothing after its end."""
+
+    def __init__(self) -> None:
+        self.started_ns = time.time_ns()
+        self.started = time.perf_counter()
+        self.ended: float | None = None
+        self.exchanges: list[Exchange] = []
+        self.transactions: list[Transaction] = []
+        self.pages: list[TimelinePage] = []
+        self._shared: tuple[object, Exchange] | None = None
+
+    @property
+    def commands(self) -> int:
+        """The number of commands sent to the store."""
+        return sum(exchange.commands for exchange in self.exchanges)
+
+    @property
+    def statements(self) -> int:
+        """The number of statements sent to the archive."""
+        return sum(transaction.statements for transaction in self.transactions)
+
+    def end(self) -> None:
+        """End the recording: it stays as it is."""
+        self.ended = time.perf_counter()
+
+    def read(self, batch: object, commands: int) -> Exchange:
+        """Record a read of the store. Reads of one `batch`, compared by identity, share a round trip."""
+        if self._shared is None or self._shared[0] is not batch:
+            self._shared = batch, self.exchange(0)
+        exchange = self._shared[1]
+        if self.ended is None:
+            exchange.commands += commands
+        return exchange
+
+    def exchange(self, commands: int) -> Exchange:
+        """Record a round trip to the store."""
+        exchange = Exchange(commands)
+        if self.ended is None:
+            self.exchanges.append(exchange)
+        return exchange
+
+    def transaction(self) -> Transaction:
+        """Record a transaction of the archive."""
+        transaction = Transaction()
+        if self.ended is None:
+            self.transactions.append(transaction)
+        return transaction
+
+    def page(self, kind: TimelineKind, owner: int) -> TimelinePage:
+        """Record a page of a timeline."""
+        page = TimelinePage(kind, owner)
+        if self.ended is None:
+            self.pages.append(page)
+        return page
+
+
+@contextmanager
+def recorded(recording: Recording) -> Iterator[None]:
+    """Record the operation of this block."""
+    token = RECORDING.set(recording)
+    try:
+        yield
+    finally:
+        RECORDING.reset(token)
+        recording.end()

@@ -1,0 +1,119 @@
+"""The recording of an operation: besides the costs in the graph, its layers and the batches of its dataloaders."""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from executor.loader import DataLoader
+from graph.recording import RECORDING, Recording
+
+if TYPE_CHECKING:
+    import asyncio
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Load = Callable[[list[K]], Awaitable[Sequence[V | Exception]]]
+
+
+@dataclass(slots=True)
+class LoaderRecord:
+    """A dataloader: the number of keys in each batch, and how many requested keys needed no look-up of their own."""
+
+    name: str
+    batches: list[int] = field(default_factory=list)
+    requested: int = 0
+
+    @property
+    def hits(self) -> int:
+        """The requested keys that were cached, or in a batch already."""
+        return self.requested - sum(self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """A layer of the executor: its awaited fields, and when it began and ended."""
+
+    fields: Sequence[str]
+    started: float
+    ended: float
+
+
+class OperationRecording(Recording):
+    """What one operation costs. It is the observer of the executor (`executor.observer`).
+
+    `plan` is True once a plan runs; `fallback` is why graphql-core executes the operation instead. `traced` tells
+    whether its spans are sent.
+    """
+
+    def __init__(self, *, traced: bool = False) -> None:
+        super().__init__()
+        self.traced = traced
+        self.plan = False
+        self.fallback: str | None = None
+        self.layers: list[LayerRecord] = []
+        self.loaders: list[LoaderRecord] = []
+        self._layer_started = self.started
+
+    def plan_started(self) -> None:
+        """Note that a plan runs the operation."""
+        self.plan = True
+        self._layer_started = time.perf_counter()
+
+    def layer_ended(self, fields: Sequence[str]) -> None:
+        """Add a layer. The first one begins with the plan, every other one with the end of the one before."""
+        now = time.perf_counter()
+        self.layers.append(LayerRecord(fields, self._layer_started, now))
+        self._layer_started = now
+
+    def fell_back(self, reason: str) -> None:
+        """Note that graphql-core executes the operation, and why."""
+        self.fallback = reason
+
+    def loader(self, name: str) -> LoaderRecord:
+        """Return the record of a new dataloader."""
+        record = LoaderRecord(name)
+        self.loaders.append(record)
+        return record
+
+
+class RecordedLoader(DataLoader[K, V], Generic[K, V]):
+    """A dataloader that records its batches and the keys requested from it."""
+
+    def __init__(self, record: LoaderRecord, load: Load[K, V], loop: "asyncio.AbstractEventLoop") -> None:
+        self._record = record
+        self._load = load
+        super().__init__(self._load_recorded, loop=loop)
+
+    def _load_recorded(self, keys: list[K]) -> Awaitable[Sequence[V | Exception]]:
+        self._record.batches.append(len(keys))
+        return self._load(keys)
+
+    def load(self, key: K) -> "asyncio.Future[V]":
+        """Return a future of the value of one key, and count the key."""
+        self._record.requested += 1
+        return super().load(key)
+
+    def load_now(self, key: K) -> "asyncio.Future[V]":
+        """Return what `load` returns, but start the look-up immediately; count the key."""
+        self._record.requested += 1
+        return super().load_now(key)
+
+    def load_many(self, keys: Iterable[K]) -> "asyncio.Future[list[V]]":
+        """Return one future of the values of all keys, and count them."""
+        keys = list(keys)
+        self._record.requested += len(keys)
+        return super().load_many(keys)
+
+
+def current_recording() -> OperationRecording | None:
+    """Return the recording of the operation that runs, if it is recorded."""
+    recording = RECORDING.get()
+    return recording if isinstance(recording, OperationRecording) else None
+
+
+def make_loader(name: str, load: Load[K, V], loop: "asyncio.AbstractEventLoop") -> DataLoader[K, V]:
+    """Return a dataloader, which records itself if the operation is recorded."""
+    recording = current_recording()
+    return DataLoader(load, loop=loop) if recording is None else RecordedLoader(recording.loader(name), load, loop)

@@ -1,0 +1,33 @@
+"""Metrics of subscriptions: how many have started, and how long events take from their commit to the transport."""
+
+import time
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from graph.model import number_at, seconds_of
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Deliveries:
+    """The metrics `fanline_streams_started_total` and `fanline_delivery_seconds` of one process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._started = Counter("fanline_streams_started", "Subscriptions that have started.", registry=registry)
+        self._seconds = Histogram(
+            "fanline_delivery_seconds",
+            "Time from the commit of an event until it was passed to the transport of a live subscription.",
+            registry=registry,
+            buckets=BUCKETS,
+        )
+
+    def start(self) -> int:
+        """Count a subscription that starts. Return the number from which on its events are live, not replayed."""
+        self._started.inc()
+        return number_at(datetime.now(UTC))
+
+    def observe(self, number: int, live_from: int) -> None:
+        """Add a delivered event, unless it was replayed. The clocks of processes differ: no time is negative. O(1)."""
+        if number >= live_from:
+            self._seconds.observe(max(time.time() - seconds_of(number), 0.0))

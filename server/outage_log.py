@@ -1,0 +1,27 @@
+"""The log of outages that operations meet: the first at once, then a count each minute while they last."""
+
+import logging
+import time
+from collections import Counter
+
+MINUTE = 60.0
+
+logger = logging.getLogger("fanline.server")
+
+
+class OutageLog:
+    """Counts errors by code, and logs them once a minute."""
+
+    def __init__(self) -> None:
+        self._errors: Counter[str] = Counter()
+        self._next = 0.0
+
+    def add(self, code: str, reason: str) -> None:
+        """Count an error. Once a minute, log the errors since the last time, and this reason."""
+        self._errors[code] += 1
+        now = time.monotonic()
+        if now >= self._next:
+            found = ", ".join(f"{each} ({count:,})" for each, count in self._errors.most_common())
+            logger.warning("Operations meet an outage: %s. The last reason: %s", found, reason)
+            self._errors.clear()
+            self._next = now + MINUTE

@@ -1,0 +1,43 @@
+"""Documents of screens with a fragment for each component, as relay-compiler prints them, are within the limits."""
+
+import pytest
+
+from schema import schema
+from server.operations.cost import cost_error
+from server.operations.document_checks import TOO_COMPLEX, DocumentRefused
+from server.operations.document_size import DocumentLimits
+from server.operations.documents import DocumentCache
+from server.operations.preparation import OperationLimits
+
+COMPONENTS = 40
+CHAIN = 8  # components that contain one another
+USER = "__typename id login name bio followersCount followingCount relationship { id state }"
+SCREEN = """query Screen($first: Int!) { viewer { %(tops)s homeTimeline { liveCursor posts(first: $first) {
+    edges { cursor node { id text createdAt author { %(tops)s } } } pageInfo { hasNextPage endCursor } } } } }"""
+
+
+def screen() -> str:
+    """Return a screen that shows forty components of users in two places, in five chains of eight."""
+    tops = " ".join(f"...C{number}" for number in range(0, COMPONENTS, CHAIN))
+    inner = [f"...C{number + 1}" if (number + 1) % CHAIN else "" for number in range(COMPONENTS)]
+    fragments = [f"fragment C{number} on User {{ {USER} {inner[number]} }}" for number in range(COMPONENTS)]
+    return "\n".join([SCREEN % {"tops": tops}, *fragments])
+
+
+def test_a_screen_of_forty_components_is_within_the_limits() -> None:
+    """Of documents, and of the cost of thirty posts."""
+    limits = OperationLimits()
+    prepared = DocumentCache(schema._schema, DocumentLimits(), introspection=False).prepare(screen())
+    assert cost_error(prepared.cost("Screen", {"first": 30}), limits.points, limits.response) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "length"), [(DocumentLimits(), 230), (DocumentLimits(tokens=20_000, selections=20_000), 1_500)]
+)
+def test_a_long_chain_of_fragments_is_refused_with_advice(limits: DocumentLimits, length: int) -> None:
+    """Also if the limits are so high that Python's stack ends before them."""
+    chain = " ".join(f"fragment F{number} on User {{ ...F{number + 1} }}" for number in range(length))
+    document = f"{{ viewer {{ ...F0 }} }} {chain} fragment F{length} on User {{ id }}"
+    with pytest.raises(DocumentRefused) as refused:
+        DocumentCache(schema._schema, limits, introspection=False).prepare(document)
+    assert refused.value.errors[0].message == TOO_COMPLEX
