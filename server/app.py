@@ -1,10 +1,12 @@
 """The ASGI application: its routes and middleware."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,9 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from schema import schema, sdl
 from server.auth import Tokens
+from server.demo import Demo
+from server.demo.activity import activity
 from server.endpoint.callers import Callers
 from server.endpoint.cross_origin import CrossOrigin
 from server.endpoint.endpoint import GraphQLEndpoint, method_not_allowed
+from server.endpoint.origins import Origins
 from server.endpoint.request_ids import RequestIds
 from server.endpoint.websocket_endpoint import WebSocketEndpoint
 from server.errors import internal_error
@@ -24,14 +29,17 @@ from server.lifespan import collecting, open_graph
 from server.metrics import Metrics
 from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
+from server.operations.observation import Observation
 from server.operations.preparation import OperationLimits
 from server.operations.trusted_documents import TrustedDocuments
-from server.playground import Playground
-from server.playground.visitor import Visitor
-from server.settings import Settings
+from server.playground.page import Playground
+from server.playground.visitors import Visitors
+from server.settings import Settings, SettingsError
+from server.tracing import MISSING, Tracing
 from server.transport.admission import ADMISSION, Admission
 from server.transport.connections import CONNECTIONS, Connections
 from server.transport.proxies import TrustedProxies
+from server.web_app import WebApp
 
 ENDPOINT = "/graphql"
 
@@ -53,22 +61,25 @@ class Application(Starlette):
             await super().__call__(scope, receive, send)
 
 
-def create_app(settings: Settings, *, demo_login: str | None = None) -> Application:
-    """Return the application. The playground is logged in as `demo_login`. Raises SettingsError."""
+def create_app(settings: Settings, *, demo: Demo | None = None) -> Application:
+    """Return the application, as a demo if `demo` is given. Raises SettingsError."""
     tokens = Tokens(settings.keys())
-    visitor = Visitor(tokens, demo_login) if demo_login else None
-    playground = Playground(visitor) if settings.shows_playground else None
-    execution = _execution(settings)
+    visitors = Visitors(tokens, demo.people) if demo else None
+    playground = Playground(visitors) if settings.shows_playground else None
+    metrics = Metrics(settings.metrics_token)
+    tracing = tracing_of(settings)
+    observation = Observation(metrics.latency, metrics.deliveries, tracing, explains=settings.explains)
+    execution = make_execution(settings, observation)
     trusted = TrustedDocuments.load(settings.trusted_documents, settings.trust, execution.preparation.pin)
-    callers = Callers(tokens, settings)
-    cross_origin = CrossOrigin(settings.allowed_origins)
+    metrics.latency.trust(execution.preparation.trusted_names)
+    origins = Origins(settings.allowed_origins, local=demo is not None)
+    callers = Callers(tokens, settings, origins)
+    cross_origin = CrossOrigin(origins)
     endpoint = GraphQLEndpoint(execution, callers, trusted, cross_origin, playground, settings.max_body)
     admission = Admission(ENDPOINT, cross_origin.headers, enabled=settings.load_shedding)
-    websockets = WebSocketEndpoint(execution, callers, trusted, settings.allowed_origins, admission)
+    websockets = WebSocketEndpoint(execution, callers, trusted, origins, admission)
     proxies = TrustedProxies(settings.trusted_proxies, warns=settings.production)
     connections = Connections(settings.max_connections if settings.limits_rates else None, proxies)
-
-    metrics = Metrics(settings.metrics_token)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -79,21 +90,37 @@ def create_app(settings: Settings, *, demo_login: str | None = None) -> Applicat
             app.state.admission = admission
             app.state.rate_limits = callers.rate_limits
             app.state.executor = execution.executor
-            if visitor:
-                visitor.graph = graph
-            async with admission.measuring(graph.probe), metrics.shared(app.state):
+            if visitors:
+                visitors.graph = graph
+            async with _background(app.state, metrics, tracing, demo):
                 yield {CONNECTIONS: connections, ADMISSION: admission}
 
     return Application(
         endpoint,
-        routes=_routes(settings, websockets, playground, metrics),
+        routes=_routes(settings, websockets, playground, metrics, demo.web if demo else None),
         middleware=[Middleware(RequestIds), cross_origin.middleware()],
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
     )
 
 
-def _execution(settings: Settings) -> Execution:
+@asynccontextmanager
+async def _background(
+    state: State, metrics: Metrics, tracing: Tracing | None, demo: Demo | None
+) -> AsyncIterator[None]:
+    """Run what a serving process does besides requests, for the duration of the block."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(state.admission.measuring(state.graph.probe))
+        await stack.enter_async_context(metrics.shared(state))
+        if tracing:
+            await stack.enter_async_context(tracing.sending())
+        if demo and demo.lively:
+            await stack.enter_async_context(activity(state.graph))
+        yield
+
+
+def make_execution(settings: Settings, observation: Observation) -> Execution:
+    """Return the execution of operations with these settings."""
     limits = OperationLimits(
         settings.max_cost,
         settings.max_event_cost,
@@ -114,11 +141,26 @@ def _execution(settings: Settings) -> Execution:
         introspection=settings.shows_schema,
         locations=not settings.production,
         breadth_first=settings.executor,
+        observation=observation,
     )
 
 
+def tracing_of(settings: Settings) -> Tracing | None:
+    """Return the tracing of operations; None without an endpoint. Raises SettingsError without the extra `otel`."""
+    if settings.trace_endpoint is None:
+        return None
+    try:
+        return Tracing(settings.trace_endpoint, settings.trace_share)
+    except ImportError:
+        raise SettingsError(f"FANLINE_TRACE_ENDPOINT {MISSING}.") from None
+
+
 def _routes(
-    settings: Settings, websockets: WebSocketEndpoint, playground: Playground | None, metrics: Metrics
+    settings: Settings,
+    websockets: WebSocketEndpoint,
+    playground: Playground | None,
+    metrics: Metrics,
+    web: Path | None,
 ) -> list[BaseRoute]:
     readiness = Readiness(
         settings.worker_lag,
@@ -133,7 +175,9 @@ def _routes(
         Route("/health/ready", readiness.show),
         *([Route("/metrics", metrics.show)] if settings.shows_metrics else []),
         *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
-        *([Route("/", RedirectResponse("/playground")), *playground.routes()] if playground else []),
+        *(playground.routes() if playground else []),
+        *([Route("/", RedirectResponse("/playground"))] if playground and not web else []),
+        *(WebApp(web).routes() if web else []),
     ]
 
 

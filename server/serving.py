@@ -15,7 +15,7 @@ from uvicorn.supervisors import Multiprocess
 from server.app import create_app
 from server.metrics import FOLDER as METRICS_FOLDER
 from server.process.garbage import freeze
-from server.process.logs import LOGGING
+from server.process.logs import logging_config
 from server.settings import Settings, SettingsError
 from server.transport.descriptors import listeners, raise_limit
 from server.transport.http import HttpProtocol
@@ -55,7 +55,8 @@ def bind(host: str, port: int) -> socket.socket:
 def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> None:
     """Serve an application in this process until it is stopped."""
     raise_limit()
-    server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=LOGGING))
+    log_config = logging_config(settings.log_format)
+    server = uvicorn.Server(configure(app, max_body=settings.max_body, log_config=log_config))
     freeze()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=listeners(listening))
@@ -76,7 +77,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
         workers=processes,
         timeout_worker_healthcheck=START_SECONDS,
         max_body=settings.max_body,
-        log_config=LOGGING,
+        log_config=logging_config(settings.log_format),
     )
     with tempfile.TemporaryDirectory(prefix="fanline-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder

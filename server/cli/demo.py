@@ -11,8 +11,10 @@ from server.cli.console import console, print_warning
 from server.cli.seed import seed_with_progress
 from server.cli.stores import cluster_of, describe, run, store_of
 from server.cli.token import issue_token
+from server.demo import Demo
 from server.demo.people import PASSWORD, SEVEN
 from server.lifespan import ArchiveUse
+from server.playground.examples import EXAMPLES
 from server.process.start import start_safely
 from server.seeding.load import demo_source
 from server.serving import bind, serve_here
@@ -20,25 +22,29 @@ from server.settings import Settings, SettingsError
 
 HOST = "127.0.0.1"
 VIEWER = "alice"
+WEB = EXAMPLES / "web" / "dist"
 HOME_TIMELINE = (
     "{ viewer { login homeTimeline { posts(first: 3) { "
     "edges { node { text author { login relationship { state } } } } } } } }"
 )
 
 
-def serve_demo(port: int, data: Path | None) -> None:
-    """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production."""
+def serve_demo(port: int, data: Path | None, *, quiet: bool = False) -> None:
+    """Seed the demo world, unless the store already holds it, and serve it. Raises SettingsError in production.
+
+    Unless `quiet`, users of the demo publish and follow all the time.
+    """
     settings, listening = _begin(port, data)
     with store_of(settings):
-        _serve(settings, listening)
+        _serve(settings, listening, quiet)
 
 
-def serve_cluster_demo(port: int, data: Path | None) -> None:
+def serve_cluster_demo(port: int, data: Path | None, *, quiet: bool = False) -> None:
     """Serve the demo world on a private cluster. Raises SettingsError in production, and if a store is configured."""
     settings, listening = _begin(port, data)
     console.print("Starting three primaries and three replicas, which takes a few seconds.")
     with cluster_of(settings) as clustered:
-        _serve(clustered, listening)
+        _serve(clustered, listening, quiet)
 
 
 def _begin(port: int, data: Path | None) -> tuple[Settings, socket.socket]:
@@ -49,10 +55,12 @@ def _begin(port: int, data: Path | None) -> tuple[Settings, socket.socket]:
     return settings, bind(HOST, port)
 
 
-def _serve(settings: Settings, listening: socket.socket) -> None:
+def _serve(settings: Settings, listening: socket.socket, quiet: bool) -> None:
     token = run(settings, lambda graph: _prepare(graph, settings), ArchiveUse.REBUILD)
-    app = create_app(settings, demo_login=VIEWER)
-    introduce(listening.getsockname()[1], token, settings)
+    web = WEB if (WEB / "index.html").is_file() else None
+    demo = Demo(tuple(role.person for role in SEVEN), web, lively=not quiet)
+    app = create_app(settings, demo=demo)
+    introduce(listening.getsockname()[1], token, settings, has_web=web is not None)
     serve_here(app, listening, settings)
 
 
@@ -61,10 +69,12 @@ async def _prepare(graph: Graph, settings: Settings) -> str:
     return await issue_token(graph, settings, VIEWER)
 
 
-def introduce(port: int, access_token: str, settings: Settings) -> None:
+def introduce(port: int, access_token: str, settings: Settings, *, has_web: bool) -> None:
     """Print the URLs, the log-ins, and a sample request."""
     url = f"http://localhost:{port}"
     table = Table.grid(padding=(0, 2))
+    if has_web:
+        table.add_row("Web app", f"[bold]{url}/[/]")
     table.add_row("Playground", f"[bold]{url}/playground[/] (logged in as {VIEWER})")
     table.add_row("GraphQL", f"{url}/graphql")
     table.add_row("Log-ins", f"{', '.join(role.person.login for role in SEVEN)}; password [bold]{PASSWORD}[/]")

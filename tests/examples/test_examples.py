@@ -16,10 +16,20 @@ from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
 from server.demo.world import World
+from server.playground.examples import OPENED, examples
 from tests.support.worlds import settle_small_world
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
-REQUIRED = {"follow": {"userIds": [ids.encode(ids.Kind.USER, 1)]}}
+USER, POST = ids.encode(ids.Kind.USER, 1), ids.encode(ids.Kind.POST, 2)
+REQUIRED: dict[str, dict[str, Any]] = {
+    "delete-post": {"id": POST},
+    "follow": {"userIds": [USER]},
+    "new-followers": {"userIds": [USER]},
+    "node": {"id": USER},
+    "nodes": {"ids": [USER, POST]},
+    "post": {"id": POST},
+    "unfollow": {"userIds": [USER]},
+}
 
 
 class Alice:
@@ -57,6 +67,11 @@ async def alice(graph: Graph) -> Alice:
     """Load the demo world and start a session of alice."""
     world = await settle_small_world(graph)
     return Alice(graph, world, await graph.sessions.start(world.people()["alice"]))
+
+
+def test_every_example_is_in_the_playground() -> None:
+    assert {example.name for example in examples()} == set(EXAMPLES)
+    assert set(OPENED) <= set(EXAMPLES)
 
 
 def test_every_example_is_run_by_a_test_here() -> None:
@@ -144,12 +159,64 @@ async def test_follow(alice: Alice) -> None:
     assert answer["results"][0]["user"]["relationship"]["state"] == "FOLLOWING"
 
 
+async def test_unfollow(alice: Alice) -> None:
+    """Each id has an outcome, and the relationship is that after the change."""
+    followees = [ids.encode(ids.Kind.USER, alice.people[login]) for login in ("bob", "xiaoming")]
+    answer = (await alice.run("unfollow", userIds=followees))["unfollow"]
+    assert [result["outcome"] for result in answer["results"]] == ["UNFOLLOWED", "NOT_FOLLOWING"]
+    assert answer["results"][0]["user"]["relationship"]["state"] == "FOLLOWED_BY"
+
+
+async def test_viewer(alice: Alice) -> None:
+    viewer = (await alice.run("viewer"))["viewer"]
+    assert (viewer["login"], viewer["name"]) == ("alice", "Alice")
+
+
+async def test_the_examples_about_one_post(alice: Alice) -> None:
+    """A post is found by its id until its author deletes it."""
+    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    assert (await alice.run("post", id=id_))["post"]["author"]["login"] == "alice"
+    assert (await alice.run("node", id=id_))["node"]["__typename"] == "Post"
+    assert (await alice.run("delete-post", id=id_))["deletePost"]["deletedPostId"] == id_
+    assert (await alice.run("post", id=id_)) == {"post": None}
+
+
+async def test_nodes(alice: Alice) -> None:
+    """Objects of all types, in the order of the ids."""
+    bob = ids.encode(ids.Kind.USER, alice.people["bob"])
+    post = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    nodes = (await alice.run("nodes", ids=[post, POST, bob]))["nodes"]
+    assert [node and node["__typename"] for node in nodes] == ["Post", None, "User"]
+
+
+async def test_update_profile(alice: Alice) -> None:
+    """The default variables change the bio only."""
+    user = (await alice.run("update-profile"))["updateProfile"]["user"]
+    assert (user["name"], user["bio"]) == ("Alice", "Trying out the playground. 你好！")
+
+
+async def test_sign_up(alice: Alice) -> None:
+    """The default variables are accepted once; then the login is taken."""
+    assert (await alice.run("sign-up"))["signUp"]["session"]["user"]["login"] == "newcomer"
+    [error] = (await alice.run("sign-up"))["signUp"]["userErrors"]
+    assert error["code"] == "LOGIN_TAKEN"
+
+
+async def test_log_out(alice: Alice) -> None:
+    assert (await alice.run("log-out"))["logOut"] == {"userErrors": []}
+
+
+async def test_rate_limit(alice: Alice) -> None:
+    """There is none without a server that has rate limits."""
+    assert await alice.run("rate-limit") == {"rateLimit": None}
+
+
 async def test_live(alice: Alice) -> None:
     """From the page's live cursor, posts published before the subscription come first, then new ones."""
-    page = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]
+    timeline = (await alice.run("home"))["viewer"]["homeTimeline"]
     await alice.graph.posts.publish(alice.people["bob"], "in between")
     events: list[dict[str, Any]] = []
-    async with asyncio.timeout(10), aclosing(alice.subscribe("live", after=page["liveCursor"])) as live:
+    async with asyncio.timeout(10), aclosing(alice.subscribe("live", after=timeline["liveCursor"])) as live:
         async for event in live:
             events.append(event["homeTimeline"])
             if len(events) == 2:
@@ -158,6 +225,23 @@ async def test_live(alice: Alice) -> None:
                 break
     assert [event["__typename"] for event in events] == ["Checkpoint", "PostAdded", "PostAdded"]
     assert [event["edge"]["node"]["text"] for event in events[1:]] == ["in between", "just now"]
+
+
+async def test_new_followers(alice: Alice) -> None:
+    """A follow and an unfollow of the user, and none of others."""
+    users = [alice.people[login] for login in ("xiaoming", "bob", "alice")]
+    received = []
+    ids_ = [ids.encode(ids.Kind.USER, users[2])]
+    async with asyncio.timeout(10), aclosing(alice.subscribe("new-followers", userIds=ids_)) as stream:
+        async for event in stream:
+            received.append(event["events"])
+            if len(received) == 1:
+                await alice.graph.follows.follow(users[0], users)
+                await alice.graph.follows.unfollow(users[0], users)
+            if len(received) == 3:
+                break
+    assert [event["__typename"] for event in received] == ["Checkpoint", "UserFollowed", "UserUnfollowed"]
+    assert [event["follower"]["login"] for event in received[1:]] == ["xiaoming"] * 2
 
 
 async def test_events(alice: Alice) -> None:
@@ -177,3 +261,10 @@ async def test_events(alice: Alice) -> None:
     assert [event["__typename"] for event in received] == ["Checkpoint", "PostPublished", "PostDeleted"]
     assert received[1]["post"]["text"] == "Coffee, then #Music"
     assert received[2]["postId"] == received[1]["post"]["id"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_comments_fit_beside_the_toolbar_of_the_playground(name: str) -> None:
+    comments = [line for line in EXAMPLES[name].read_text("utf-8").splitlines() if line.startswith("#")]
+    assert comments
+    assert max(map(len, comments)) <= 56

@@ -3,19 +3,26 @@
 import asyncio
 import base64
 import hashlib
+import html
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from graph import Graph
-from server.playground import ASSETS, EXAMPLES, Playground
+from server.demo import Demo
+from server.demo.world import Person
+from server.playground.assets import ASSETS
+from server.playground.examples import EXAMPLES
+from server.playground.page import Playground
 from server.settings import Settings
 from tests.conftest import need
 from tests.server.conftest import Api, serving
 
 LOCAL = {"host": "localhost:8000"}
+PEOPLE = (Person("alice", "Alice"), Person("bob", "Bob"))
+SESSION = "/playground/session.json?login=alice"
 
 
 @pytest.fixture
@@ -23,7 +30,7 @@ async def demo(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
     """Serve like the demo, with a small world in which carol follows bob."""
     users = [await graph.users.sign_up(login, "correct horse", None) for login in ("alice", "bob", "carol")]
     await graph.follows.follow(users[2].id, [users[1].id])
-    async with serving(settings, graph, demo_login="alice") as api:
+    async with serving(settings, graph, demo=Demo(PEOPLE)) as api:
         yield api
 
 
@@ -36,15 +43,16 @@ async def test_a_browser_gets_the_page_at_both_addresses(api: Api) -> None:
 
 
 async def test_the_policy_allows_only_the_pinned_files(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policy names every script and style of another origin, and its tag has the hash."""
-    monkeypatch.setattr("server.playground._installed", lambda asset: Path("/nowhere") / asset)
+    """The policy names every script and style of another origin, and the page loads them with their hashes."""
+    monkeypatch.setattr("server.playground.page.all_installed", lambda: False)
     page = Playground().page()
     policy = page.headers["content-security-policy"]
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    for asset, digest in ASSETS.items():
-        assert f"https://cdn.jsdelivr.net/npm/{asset}" in policy
-        assert f'https://cdn.jsdelivr.net/npm/{asset}" integrity="{digest}"' in bytes(page.body).decode()
+    [listed] = html.unescape(bytes(page.body).decode()).split('data-assets="')[1:]
+    assets = {asset["url"]: asset["integrity"] for asset in json.JSONDecoder().raw_decode(listed)[0]}
+    assert assets == {f"https://cdn.jsdelivr.net/npm/{asset}": digest for asset, digest in ASSETS.items()}
+    assert all(url in policy for url in assets)
 
 
 async def test_installed_files_are_served_by_this_server(api: Api) -> None:
@@ -60,67 +68,90 @@ async def test_installed_files_are_served_by_this_server(api: Api) -> None:
 
 
 async def test_the_page_starts_with_the_examples(demo: Api) -> None:
-    """All files of examples/ are tabs, the main ones first; the one that needs an id has it in its variables."""
+    """All files of examples/ are in the menu, each with a group, a sentence and its operation; some are open."""
     start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
-    queries = [example["query"] for example in start["examples"]]
-    assert len(queries) == len(list(EXAMPLES.glob("*.graphql")))
-    main = ("query Home", "query FollowersWithRelations", "mutation Publish", "mutation Follow", "subscription Live")
-    assert all(name in query for name, query in zip(main, queries, strict=False))
-    [variables] = [example["variables"] for example in start["examples"] if example["variables"]]
-    assert "userIds" in variables
+    queries = sorted(example["query"] for example in start["examples"])
+    assert queries == sorted(path.read_text("utf-8") for path in EXAMPLES.glob("*.graphql"))
+    assert all(example["group"] and example["about"] and example["operation"] for example in start["examples"])
+    assert set(start["opened"]) < {example["name"] for example in start["examples"]}
+    assert [user["login"] for user in start["users"]] == ["alice", "bob"]
+
+
+async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
+    """The operations succeed with these variables, as any user of the demo."""
+    [bob] = await demo.graph.users.ids_of_logins(["bob"])
+    assert bob is not None
+    await demo.graph.posts.publish(bob, "hello")
+    start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
+    queries = {example["name"]: example["query"] for example in start["examples"]}
+    session = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
+    assert {"follow", "post", "node", "nodes", "delete-post"} <= set(session["variables"])
+    for name in ("post", "node", "nodes", "follow", "delete-post"):
+        variables = json.loads(session["variables"][name])
+        answer = (await demo.ask(queries[name], session["token"], **variables)).json()
+        assert "errors" not in answer
+        assert None not in answer["data"].values()
 
 
 async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:
-    """Every page gets the same token until its session ends."""
-    first = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"]
+    """Every page gets the same token of a user until the session ends."""
+    first = (await demo.client.get(SESSION, headers=LOCAL)).json()["token"]
     assert (await demo.ask("{ viewer { login } }", first)).json()["data"] == {"viewer": {"login": "alice"}}
-    assert (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"] == first
+    assert (await demo.client.get(SESSION, headers=LOCAL)).json()["token"] == first
     await demo.ask("mutation { logOut(input: {}) { userErrors { code } } }", first)
-    second = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()["token"]
+    second = (await demo.client.get(SESSION, headers=LOCAL)).json()["token"]
     assert second != first
     assert (await demo.ask("{ viewer { login } }", second)).status_code == 200
+
+
+async def test_the_page_can_be_logged_in_as_the_users_of_the_demo_only(demo: Api) -> None:
+    """Carol signed up like a visitor; she is none of the demo's users."""
+    bob = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
+    assert (await demo.ask("{ viewer { login } }", bob["token"])).json()["data"] == {"viewer": {"login": "bob"}}
+    for query in ("?login=carol", "?login=", ""):
+        refused = await demo.client.get(f"/playground/session.json{query}", headers=LOCAL)
+        assert (refused.status_code, refused.json().get("token")) == (404, None)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "192.168.1.5:8000"])
 async def test_the_token_is_for_pages_of_this_server_only(demo: Api, host: str) -> None:
     """A site whose host name resolves to this machine gets the examples but no token."""
+    assert (await demo.client.get(SESSION, headers={"host": host})).status_code == 403
     start = (await demo.client.get("/playground/start.json", headers={"host": host})).json()
-    assert start["token"] is None
     assert start["examples"]
+    assert start["users"] == []
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded"])
 async def test_the_token_is_not_sent_through_a_proxy(demo: Api, header: str) -> None:
     """A proxy on this machine forwards requests of other machines."""
-    start = (await demo.client.get("/playground/start.json", headers=LOCAL | {header: "for=127.0.0.1"})).json()
-    assert start["token"] is None
+    assert (await demo.client.get(SESSION, headers=LOCAL | {header: "for=127.0.0.1"})).status_code == 403
 
 
 async def test_outside_the_demo_the_playground_is_anonymous(api: Api) -> None:
-    start = (await api.client.get("/playground/start.json", headers=LOCAL)).json()
-    assert start["token"] is None
+    assert (await api.client.get(SESSION, headers=LOCAL)).status_code == 403
+    assert (await api.client.get("/playground/start.json", headers=LOCAL)).json()["users"] == []
 
 
 async def test_no_other_site_gets_the_token_when_all_origins_are_allowed(settings: Settings, graph: Graph) -> None:
-    """`FANLINE_ALLOWED_ORIGINS` opens the API to other origins, but not the demo's session."""
+    """`FANLINE_ALLOWED_ORIGINS`, and other pages on this machine, may use the API, but not the demo's sessions."""
     await graph.users.sign_up("alice", "correct horse")
     open_to_all = settings.model_copy(update={"allowed_origins": ("*",)})
-    async with serving(open_to_all, graph, demo_login="alice") as api:
+    async with serving(open_to_all, graph, demo=Demo(PEOPLE)) as api:
         own = str(api.client.base_url).rstrip("/")
-        tokens = [
-            (await api.client.get("/playground/start.json", headers=headers)).json()["token"]
-            for headers in ({}, {"origin": own}, {"origin": "https://elsewhere.example"}, {"origin": "null"})
-        ]
-    assert [token is not None for token in tokens] == [True, True, False, False]
+        others = ("https://elsewhere.example", "null", "http://localhost:5173")
+        given = [{}, {"origin": own}, *({"origin": other} for other in others)]
+        statuses = [(await api.client.get(SESSION, headers=headers)).status_code for headers in given]
+    assert statuses == [200, 200, 403, 403, 403]
 
 
 async def test_the_demo_renews_its_session_before_it_expires(settings: Settings, graph: Graph) -> None:
     """Every page starts with a token that is valid for at least half a session."""
     await graph.users.sign_up("alice", "correct horse")
     brief = settings.model_copy(update={"session_ttl": timedelta(seconds=6)})
-    async with serving(brief, graph, demo_login="alice") as api:
-        first = (await api.client.get("/playground/start.json")).json()["token"]
+    async with serving(brief, graph, demo=Demo(PEOPLE)) as api:
+        first = (await api.client.get(SESSION)).json()["token"]
         await asyncio.sleep(3.1)
-        second = (await api.client.get("/playground/start.json")).json()["token"]
+        second = (await api.client.get(SESSION)).json()["token"]
         assert first != second
         assert (await api.ask("{ viewer { login } }", second)).json() == {"data": {"viewer": {"login": "alice"}}}

@@ -1,0 +1,113 @@
+"""What happens while the demo runs: its users publish, delete posts and follow, most often those that somebody watches.
+
+A visitor who opens a live stream sees the first event within ten seconds. Without any stream, there is an event per
+minute, so that a demo that runs for days does not fill up.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from random import Random
+
+from graph import Graph
+from graph.errors import GraphError
+from graph.model import FollowOutcome, Location
+from graph.tasks import end
+from server.demo.characters import Character
+from server.demo.people import PEOPLE, SEED, profiles
+from server.demo.posts import PLATFORM_WEIGHTS, PLATFORMS, place_near, write_text
+
+LOOK_SECONDS = 0.5
+BUSY_SECONDS = (2.0, 5.0)
+IDLE_SECONDS = 60.0
+FOLLOWS, DELETIONS = 0.25, 0.08  # of all events
+FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: who watches may wait for followers
+REMEMBERED = 20
+
+logger = logging.getLogger("fanline.demo")
+
+
+@asynccontextmanager
+async def activity(graph: Graph) -> AsyncIterator[None]:
+    """Let users of the demo act for the duration of the block."""
+    task = asyncio.create_task(_act(graph, Random()))  # noqa: S311 - nothing secret
+    try:
+        yield
+    finally:
+        await end([task])
+
+
+async def _act(graph: Graph, random: Random) -> None:
+    crowd: Crowd | None = None
+    last = time.monotonic()
+    pause = random.uniform(*BUSY_SECONDS)
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        if time.monotonic() - last < (pause if len(graph.feed) else IDLE_SECONDS):
+            continue
+        last, pause = time.monotonic(), random.uniform(*BUSY_SECONDS)
+        try:
+            crowd = crowd or await Crowd.gather(graph, random)
+            await crowd.act()
+        except GraphError as error:  # such as a store that is full or restarts
+            logger.warning("The users of the demo pause: %s", error)
+
+
+class Crowd:
+    """The users of the demo that act, by id.
+
+    Those whose home timelines somebody watches do not act; or else those who watched last, at first the first of all.
+    """
+
+    def __init__(self, graph: Graph, characters: Mapping[int, Character], random: Random) -> None:
+        self._graph = graph
+        self._characters = characters
+        self._everybody = tuple(characters)
+        self._watchers: Sequence[int] = self._everybody[:1]
+        self._random = random
+        self._published: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+
+    @classmethod
+    async def gather(cls, graph: Graph, random: Random) -> "Crowd":
+        """Return the users of the demo world that exist. One round trip."""
+        known = list(profiles(PEOPLE, SEED))
+        found = await graph.users.ids_of_logins([person.login for person, _ in known])
+        ids = zip(found, known, strict=True)
+        return cls(graph, {id_: character for id_, (_, character) in ids if id_ is not None}, random)
+
+    async def act(self) -> None:
+        """Let one user follow, delete a post or publish. Nothing happens in a world without users."""
+        watching = self._graph.feed.home_viewers()
+        self._watchers = watching or self._watchers
+        actors = [user for user in self._everybody if user not in self._watchers]
+        if not actors:
+            return
+        chance = self._random.random()
+        if chance < (FOLLOWS if watching else FOLLOWS_WITHOUT_HOME) and await self._follow(actors):
+            return
+        if chance > 1 - DELETIONS and self._published:
+            await self._graph.posts.delete(*self._published.popleft())
+            return
+        await self._publish(await self._author(actors))
+
+    async def _follow(self, actors: Sequence[int]) -> bool:
+        """Let a user follow somebody who watches. Return False if nothing changes."""
+        follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
+        [outcome] = await self._graph.follows.follow(follower, [followee])
+        return outcome is FollowOutcome.FOLLOWED
+
+    async def _author(self, actors: Sequence[int]) -> int:
+        """Return an author whom somebody who watches follows, if there is one."""
+        followed = await self._graph.follows.followed_by(self._random.choice(self._watchers))
+        return self._random.choice([user for user in actors if user in followed] or actors)
+
+    async def _publish(self, author: int) -> None:
+        who, random = self._characters[author], self._random
+        location = Location(*place_near(who, random)) if random.random() < 0.12 else None
+        [platform] = random.choices(PLATFORMS, PLATFORM_WEIGHTS)
+        text = write_text(who, (), random)
+        post = await self._graph.posts.publish(author, text, platform=platform, location=location)
+        self._published.append((author, post.id))

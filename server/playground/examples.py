@@ -1,0 +1,44 @@
+"""The example operations of the playground, in groups."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGED = Path(__file__).parent / "examples"  # in a wheel
+EXAMPLES = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2] / "examples"  # else in the checkout
+GROUPS = {
+    "Timelines and posts": ("home", "whats-new", "post"),
+    "Users": ("followers-with-relations", "profile", "viewer"),
+    "Live updates": ("live", "new-followers", "events"),
+    "Changes": ("publish", "delete-post", "follow", "unfollow", "update-profile"),
+    "Accounts and sessions": ("sign-up", "log-in", "log-out"),
+    "Any object, limits": ("node", "nodes", "rate-limit"),
+}
+OPENED = ("home", "followers-with-relations", "publish", "live")
+"""The examples that are open as tabs at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An example: its name, the group in the menu, the name of the operation, a sentence, and the document."""
+
+    name: str
+    group: str
+    operation: str
+    about: str
+    query: str
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """Return the examples in the order of the menu."""
+    return tuple(_read(name, group) for group, names in GROUPS.items() for name in names)
+
+
+def _read(name: str, group: str) -> Example:
+    query = (EXAMPLES / f"{name}.graphql").read_text(encoding="utf-8")
+    comment = " ".join(line.removeprefix("#").strip() for line in query.splitlines() if line.startswith("#"))
+    about = re.split(r"(?<=[.:]) ", comment)[0].rstrip(":.").replace("`", "")
+    [operation] = re.findall(r"^(?:query|mutation|subscription) (\w+)", query, re.MULTILINE)
+    return Example(name, group, operation, about, query)

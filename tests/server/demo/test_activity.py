@@ -1,0 +1,98 @@
+"""While the demo runs, its users act, so that a visitor sees live updates."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from random import Random
+
+import pytest
+
+from graph import Graph
+from graph.feed.updates import Checkpoint
+from graph.log.events import Followed, PostDeleted, PostPublished
+from server.demo import Demo, activity
+from server.demo.activity import Crowd
+from server.demo.people import SEVEN
+from server.settings import Settings
+from tests.server.conftest import serving
+from tests.support.worlds import settle_small_world
+
+
+@pytest.fixture
+async def people(graph: Graph) -> dict[str, int]:
+    """Load a small demo world and return its users."""
+    return (await settle_small_world(graph)).people()
+
+
+@pytest.fixture
+async def events(graph: Graph, people: dict[str, int]) -> AsyncIterator[list[object]]:
+    """Collect what happens in alice's home timeline."""
+    received: list[object] = []
+    started = asyncio.Event()
+
+    async def listen() -> None:
+        async with aclosing(graph.feed.home(people["alice"])) as updates:
+            async for update in updates:
+                received.append(update)
+                started.set()
+
+    task = asyncio.create_task(listen())
+    async with asyncio.timeout(10):
+        await started.wait()
+    yield received
+    task.cancel()
+
+
+async def test_those_act_whom_a_visitor_follows(graph: Graph, people: dict[str, int], events: list[object]) -> None:
+    """Each post and deletion reaches the visitor; a follow of the visitor is an event of other streams."""
+    head = await graph.log.last()
+    crowd = await Crowd.gather(graph, Random(1))  # noqa: S311 - reproducible
+    for _ in range(60):
+        await crowd.act()
+    followed = await graph.follows.followed_by(people["alice"])
+    done = [event.body for event in (await graph.log.after(head, await graph.log.last(), 100))[0]]
+    kinds = {type(body) for body in done}
+    assert kinds == {PostPublished, PostDeleted, Followed}
+    for body in done:
+        if isinstance(body, PostPublished):
+            assert body.author in followed
+        if isinstance(body, Followed):
+            assert body.followee == people["alice"]
+    async with asyncio.timeout(10):
+        while len([event for event in events if not isinstance(event, Checkpoint)]) < len(done) // 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_a_visitor_does_not_act(graph: Graph, people: dict[str, int], events: list[object]) -> None:
+    """Nobody publishes in the name of a user whose home timeline is watched, nor of users who signed up."""
+    newcomer = await graph.users.sign_up("newcomer", "correct horse")
+    head = await graph.log.last()
+    crowd = await Crowd.gather(graph, Random(2))  # noqa: S311 - reproducible
+    for _ in range(40):
+        await crowd.act()
+    for event in (await graph.log.after(head, await graph.log.last(), 100))[0]:
+        match event.body:
+            case PostPublished(user) | PostDeleted(user) | Followed(user):
+                assert user not in (people["alice"], newcomer.id)
+
+
+async def test_a_lively_demo_publishes_while_somebody_watches(
+    settings: Settings, graph: Graph, people: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quiet one does not."""
+    monkeypatch.setattr(activity, "BUSY_SECONDS", (0.1, 0.1))
+    monkeypatch.setattr(activity, "LOOK_SECONDS", 0.05)
+    persons = tuple(role.person for role in SEVEN)
+    query = "subscription { homeTimeline { __typename } }"
+    seen: dict[bool, int] = {}
+    for lively in (True, False):
+        async with serving(settings, graph, demo=Demo(persons, lively=lively)) as api:
+            token = (await api.client.get("/playground/session.json?login=alice")).json()["token"]
+            async with api.socket(token) as socket:
+                await socket.subscribe("1", query)
+                await socket.receive()
+                before = await graph.log.last()
+                await asyncio.sleep(1)
+                seen[lively] = await graph.log.last() - before
+    assert seen[True] > 0
+    assert seen[False] == 0
