@@ -35,6 +35,20 @@ export async function choose(page, name) {
   await page.waitForTimeout(300);
 }
 
+/** Open an example from the menu. */
+export async function example(page, title) {
+  await page.locator(".examples summary").click();
+  await page.locator(".examples button", { has: page.locator("strong", { hasText: new RegExp(`^${title}$`) }) }).click();
+  await page.waitForTimeout(300);
+}
+
+/** Log in as a user from the menu, by a part of the entry. */
+export async function logIn(page, entry) {
+  await page.locator(".users summary").click();
+  await page.locator(".users button", { hasText: entry }).click();
+  await page.waitForTimeout(300);
+}
+
 export async function run(page) {
   await page.locator(".graphiql-execute-button").click();
 }

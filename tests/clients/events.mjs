@@ -1,4 +1,4 @@
-// Prints the events of one user, with graphql-ws: node events.mjs URL TOKEN LOGIN
+// Prints the events of one user, with the iterator of graphql-ws: node events.mjs URL TOKEN LOGIN
 import { ask, fail, login, show } from "./home.mjs";
 import { socket } from "./socket.mjs";
 
@@ -8,14 +8,14 @@ const EVENTS = `subscription Events($filter: EventFilter!, $after: String) {
 }`;
 
 const { user } = await ask(WHO, { login });
-socket.subscribe(
-  { query: EVENTS, variables: { filter: { users: [user.id] } } },
-  {
-    next({ data, errors }) {
-      if (errors) fail(errors);
-      if (data.events.__typename === "PostPublished") show(data.events.post);
-    },
-    error: fail,
-    complete: () => fail("The stream has ended."),
-  },
-);
+const request = { query: EVENTS, variables: { filter: { users: [user.id] } } };
+
+try {
+  for await (const { data, errors } of socket.iterate(request)) {
+    if (errors) fail(errors);
+    if (data.events.__typename === "PostPublished") show(data.events.post);
+  }
+  fail("The stream has ended.");
+} catch (problem) {
+  fail(problem);
+}

@@ -1,7 +1,7 @@
 // A home timeline with graphql-sse: node graphql-sse.mjs URL TOKEN
+import { pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-sse";
 import { LIVE, PAGE, ask, fail, headers, open, take, url } from "./home.mjs";
-import { pause, resuming } from "./resuming.mjs";
 
 const client = resuming(createClient({ url, headers, retryAttempts: Infinity, retry: pause }));
 

@@ -8,7 +8,7 @@ export const headers = { authorization: `Bearer ${token}` };
 export const PING = Number(process.env.PING ?? 10_000); // milliseconds between pings, and until one is answered
 
 export const PAGE = `query Page {
-  viewer { id homeTimeline { id posts(first: 100) { liveCursor nodes { id text } } } }
+  viewer { id homeTimeline { id liveCursor posts(first: 100) { nodes { id text } } } }
 }`;
 export const LIVE = `subscription Live($after: String) {
   homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { id text } } } }
@@ -30,8 +30,8 @@ const held = new Set();
 
 /** Show a page of posts, the oldest first; give the cursor from which to listen. */
 export function open({ viewer }) {
-  const { liveCursor, nodes } = viewer.homeTimeline.posts;
-  for (const post of [...nodes].reverse()) {
+  const { liveCursor, posts } = viewer.homeTimeline;
+  for (const post of [...posts.nodes].reverse()) {
     held.add(post.id);
     show(post);
   }

@@ -2,17 +2,20 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
 import httpx
 
+from server.embedded import EmbeddedStore
 from tests.server.cli.test_commands import CLEAN, FANLINE, free_port
+from tests.support.graph_worlds import PATIENCE
 
 RESET = struct.pack("ii", 1, 0)  # linger for 0 seconds: closing sends RST and drops unsent data
 CHUNK = 65536
@@ -55,20 +58,27 @@ class Server:
 
 
 class Proxy:
-    """Forwards connections to a local port, and can reset or freeze them."""
+    """Forwards connections to a local port, and can reset or freeze them, or refuse WebSockets."""
 
     def __init__(self, target: int) -> None:
         self.target = target
         self.port = 0
         self._open: set[asyncio.StreamWriter] = set()
+        self._websockets: set[asyncio.StreamWriter] = set()
+        self._refuses_websockets = False
 
     def cut(self) -> int:
         """Reset all connections in both directions. Return how many clients were connected."""
-        ends = [writer for writer in self._open if not writer.is_closing()]
-        for writer in ends:
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            writer.transport.abort()
-        return len(ends) // 2
+        return reset(self._open)
+
+    def refuse_websockets(self) -> int:
+        """Reset all WebSockets, also new ones until `accept_websockets`. Return how many there were."""
+        self._refuses_websockets = True
+        return reset(self._websockets)
+
+    def accept_websockets(self) -> None:
+        """Forward new WebSockets again."""
+        self._refuses_websockets = False
 
     def freeze(self) -> None:
         """Stop forwarding on the current connections without closing them."""
@@ -85,17 +95,42 @@ class Proxy:
         ends = {writer, target_writer}
         self._open |= ends
         copies = [
-            asyncio.ensure_future(copy(reader, target_writer)),
+            asyncio.ensure_future(self._send(reader, target_writer, ends)),
             asyncio.ensure_future(copy(target_reader, writer)),
         ]
         try:
             await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._open -= ends
+            self._websockets -= ends
             for task in copies:
                 task.cancel()
             for end in ends:
                 end.close()
+
+    async def _send(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: set[asyncio.StreamWriter]
+    ) -> None:
+        """Forward what the client sends. Its first data tell whether it opens a WebSocket."""
+        with contextlib.suppress(OSError):
+            first = await reader.read(CHUNK)
+            if b"upgrade: websocket" in first.lower():
+                self._websockets |= ends
+                if self._refuses_websockets:
+                    reset(ends)
+                    return
+            writer.write(first)
+            await writer.drain()
+            await copy(reader, writer)
+
+
+def reset(ends: Iterable[asyncio.StreamWriter]) -> int:
+    """Reset connections, given by their two ends. Return how many there were."""
+    still_open = [writer for writer in ends if not writer.is_closing()]
+    for writer in still_open:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        writer.transport.abort()
+    return len(still_open) // 2
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,3 +153,18 @@ async def proxied(target: int) -> AsyncIterator[Proxy]:
         server.close()
         proxy.cut()
         await server.wait_closed()
+
+
+async def restart_store(store: EmbeddedStore) -> None:
+    """Kill the embedded store, and wait until the server that uses it has started it again."""
+    killed = store.pid
+    os.kill(killed, signal.SIGKILL)
+    async with asyncio.timeout(PATIENCE):
+        while not _has_restarted(store, killed):  # noqa: ASYNC110 - another thread restarts it
+            await asyncio.sleep(0.05)
+
+
+def _has_restarted(store: EmbeddedStore, killed: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return store.pid != killed
+    return False

@@ -1,6 +1,6 @@
 // Opens the playground in Chromium, runs examples as a user would, and prints the results as one JSON object.
 // Usage: node playground.mjs URL FOLDER-FOR-SCREENSHOTS
-import { choose, launch, open, response, run } from "./browser.mjs";
+import { choose, example, launch, open, response, run } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const options = { viewport: { width: 1500, height: 950 } };
@@ -21,7 +21,7 @@ try {
   seen.followers = JSON.parse(await response(page, '"followers"'));
   await page.screenshot({ path: `${folder}/playground-followers.png` });
 
-  await choose(page, "Follow");
+  await example(page, "Follow");
   await run(page);
   seen.follow = JSON.parse(await response(page, '"outcome"'));
 

@@ -1,7 +1,7 @@
 // One WebSocket for all subscriptions, which reconnects automatically.
+import { pause, resuming } from "@fanline/client";
 import { createClient } from "graphql-ws";
 import { PING, headers, url } from "./home.mjs";
-import { pause, resuming } from "./resuming.mjs";
 
 let silence;
 const client = createClient({

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import shutil
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -13,7 +12,11 @@ from typing import Any
 import pytest
 
 from graph import Graph
-from server.playground import ASSETS, HERE, Playground
+from server.cli.token import issue_token
+from server.demo import Demo
+from server.demo.people import SEVEN
+from server.playground.assets import HERE, PACKAGES, all_installed
+from server.playground.examples import examples
 from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.conftest import need
@@ -40,14 +43,14 @@ def chromium() -> None:
     """Require Chromium and the playground's files."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     need(Path(path).exists(), f"Chromium at {path}, or elsewhere by CHROMIUM")
-    need(Playground().local, "`npm install` in server/playground")
+    need(all_installed(), "`npm install` in server/playground")
 
 
 @pytest.fixture
 async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve a small demo world whose playground is logged in as alice."""
+    """Serve a small demo world like the demo."""
     await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
-    async with serving(settings, graph, demo_login="alice") as api:
+    async with serving(settings, graph, demo=Demo(tuple(role.person for role in SEVEN))) as api:
         yield api
 
 
@@ -72,7 +75,7 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, t
     pictures = Path(os.environ.get("PICTURES", tmp_path))
     seen = await run(node, "playground.mjs", f"{api.url}/playground", str(pictures))
     assert seen["violations"] == []
-    assert seen["tabs"][:5] == ["Home", "FollowersWithRelations", "Publish", "Follow", "Live"]
+    assert seen["tabs"] == ["Home", "FollowersWithRelations", "Publish", "Live"]
     home = seen["home"]["data"]["viewer"]
     assert home["login"] == "alice"
     assert len(home["homeTimeline"]["posts"]["edges"]) == 30
@@ -82,19 +85,51 @@ async def test_the_playground_in_chromium(api: Api, node: str, chromium: None, t
     [outcome] = seen["follow"]["data"]["follow"]["results"]
     assert outcome["outcome"] == "FOLLOWED"
     published = seen["published"]["data"]["publishPost"]["postEdge"]["node"]
-    assert seen["live"]["data"]["homeTimeline"]["edge"]["node"]["id"] == published["id"]
+    assert seen["live"]["received"] == 2
+    added, first = (event["data"]["homeTimeline"] for event in seen["live"]["newestFirst"])
+    assert added["edge"]["node"]["id"] == published["id"]
+    assert first["__typename"] == "Checkpoint"
     assert (pictures / "playground-live.png").stat().st_size > 10_000
+
+
+async def test_the_menus_and_failures_of_the_playground(api: Api, node: str, chromium: None, tmp_path: Path) -> None:
+    """One click logs in as another user, events stay, and a page that cannot load its files can try again."""
+    pictures = Path(os.environ.get("PICTURES", tmp_path))
+    seen = await run(node, "playground-menus.mjs", f"{api.url}/playground", str(pictures))
+    assert seen["violations"] == []
+    assert seen["examples"] == len(examples())
+    assert seen["viewers"] == ["wei", None]
+    stopped = seen["stopped"]["newestFirst"]
+    assert [event["data"]["homeTimeline"]["__typename"] for event in stopped] == [
+        "PostAdded",
+        "PostAdded",
+        "Checkpoint",
+    ]
+    assert "cannot be loaded" in seen["failure"]
+    assert seen["retried"] is True
+
+
+async def test_the_playground_keeps_the_events_of_a_subscription(node: str) -> None:
+    """The newest first and at most 100; consecutive checkpoints are one; an error does not replace the events."""
+    seen = await run(node, "live-events.mjs")
+    assert seen["kinds"] == ["error", "Post", "Checkpoint", "Post", "Checkpoint"]
+    assert seen["received"] == 7
+    assert (seen["kept"], seen["newest"], seen["oldest"]) == (100, 149, 50)
+    assert seen["returned"] is True
 
 
 def test_npm_and_the_cdn_have_the_same_versions_of_the_assets() -> None:
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
-    assert {asset.split("/")[0] for asset in ASSETS} == {f"{name}@{version}" for name, version in pinned.items()}
+    assert set(PACKAGES) == {f"{name}@{version}" for name, version in pinned.items()}
 
 
-def test_every_program_in_the_guide_is_tested() -> None:
-    """The guide quotes the programs of this folder unchanged."""
-    guide = (FOLDER.parents[1] / "docs" / "guide.md").read_text("utf-8")
-    shown = re.findall(r"```(?:js|py)\n(.*?)```", guide, re.S)
-    run_here = [path.read_text("utf-8") for path in FOLDER.iterdir() if path.suffix in (".mjs", ".py")]
-    assert len(shown) > 5
-    assert [program for program in shown if not any(program in source for source in run_here)] == []
+async def test_the_recipes_of_the_cookbook(api: Api, node: str, settings: Settings, graph: Graph) -> None:
+    """They publish once, scroll, count, hold posts back and follow; a post that is sent twice arrives once."""
+    token = await issue_token(graph, settings, "alice")
+    seen = await run(node, "cookbook.mjs", f"{api.url}/graphql", token)
+    assert seen["once"]
+    assert seen["refused"] == ["TEXT_EMPTY"]
+    assert seen["read"] == seen["distinct"] > 40
+    assert seen["unread"] == 1
+    assert seen["pill"] == [1, 2, 0]
+    assert seen["optimistic"] == seen["real"] == [seen["before"] + 1, "FOLLOWING"]

@@ -1,8 +1,8 @@
 // A home timeline with urql and nothing else, over server-sent events: node urql-fetch.mjs URL TOKEN
+import { pause } from "@fanline/client";
 import { Client, fetchExchange } from "@urql/core";
 import { onEnd, pipe, subscribe } from "wonka";
 import { LIVE, PAGE, fail, headers, open, take, url } from "./home.mjs";
-import { pause } from "./resuming.mjs";
 
 const client = new Client({ url, fetchOptions: { headers }, fetchSubscriptions: true, exchanges: [fetchExchange] });
 

@@ -11,7 +11,7 @@ from gql import Client, GraphQLRequest
 from gql.transport.exceptions import TransportConnectionFailed
 from gql.transport.websockets import WebsocketsTransport
 
-PAGE = GraphQLRequest("query Page { viewer { homeTimeline { posts(first: 100) { liveCursor nodes { id text } } } } }")
+PAGE = GraphQLRequest("query Page { viewer { homeTimeline { liveCursor posts(first: 100) { nodes { id text } } } } }")
 PING = float(os.environ.get("PING", 10_000)) / 1000  # seconds between pings, and until one is answered
 LIVE = """subscription Live($after: String) {
   homeTimeline(after: $after) { __typename cursor ... on PostAdded { edge { node { id text } } } }
@@ -30,11 +30,11 @@ async def main(url: str, token: str) -> None:
         try:
             async with Client(transport=transport) as session:
                 if after is None:
-                    posts = (await session.execute(PAGE))["viewer"]["homeTimeline"]["posts"]
-                    for post in reversed(posts["nodes"]):
+                    timeline = (await session.execute(PAGE))["viewer"]["homeTimeline"]
+                    for post in reversed(timeline["posts"]["nodes"]):
                         show(post)
-                    held = {post["id"] for post in posts["nodes"]}
-                    after = posts["liveCursor"]
+                    held = {post["id"] for post in timeline["posts"]["nodes"]}
+                    after = timeline["liveCursor"]
                 async for data in session.subscribe(GraphQLRequest(LIVE, variable_values={"after": after})):
                     event, attempts = data["homeTimeline"], 0
                     after = event["cursor"]

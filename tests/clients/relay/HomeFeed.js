@@ -7,7 +7,6 @@ graphql`
   @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
     homeTimeline {
       posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
-        liveCursor
         edges {
           ...HomeFeed_edge
           node {

@@ -1,0 +1,127 @@
+import type { ApolloCache, FieldPolicy, Reference, StoreObject } from "@apollo/client";
+import { indexFor, withItemAt } from "./order.js";
+
+/** An edge as a subscription returns it, with `__typename` and `id` of its node. */
+export interface Edge {
+  cursor: string;
+  node: { __typename?: string; id: string };
+}
+
+/** An event of a home timeline, with what a recipe needs of each type. */
+export interface Event {
+  __typename: string;
+  edge?: Edge;
+  postId?: string;
+  user?: { id: string };
+}
+
+interface StoredEdge extends StoreObject {
+  cursor: string;
+  node: Reference;
+}
+
+interface StoredConnection {
+  edges: readonly StoredEdge[];
+  pageInfo?: { endCursor?: string | null; hasNextPage?: boolean };
+}
+
+/** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
+export const possibleTypes = {
+  Node: ["Post", "Relationship", "Timeline", "User"],
+  StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
+  TimelineEvent: ["AuthorAdded", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
+};
+
+/**
+ * Return the policies of a cache. Pass `relayStylePagination()`, which replaces a list with each first page.
+ *
+ * A next page that arrives after that belongs to the old list and would leave a hole in the new one, so it is ignored.
+ * Each event of a subscription replaces the one before.
+ */
+export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
+  return {
+    Timeline: { fields: { posts: continuing(pagination) } },
+    Subscription: { fields: { homeTimeline: { merge: false }, events: { merge: false } } },
+  };
+}
+
+function continuing<Policy extends FieldPolicy>(pagination: Policy): Policy {
+  const merge = pagination.merge;
+  if (typeof merge !== "function") return pagination;
+  const mergeContinuing: typeof merge = (existing, incoming, options) => {
+    const after: unknown = options.args?.["after"];
+    const list = existing as StoredConnection | undefined;
+    if (typeof after === "string" && list && !continues(list, after)) return list;
+    return merge(existing, incoming, options) as unknown;
+  };
+  return { ...pagination, merge: mergeContinuing };
+}
+
+function continues({ edges, pageInfo }: StoredConnection, after: string): boolean {
+  return pageInfo?.endCursor === after || edges.at(-1)?.cursor === after;
+}
+
+/**
+ * Insert an edge into a timeline where its cursor belongs, unless the timeline has its post or will have it with a next
+ * page. Return true if the list has changed. The post must be in the cache, and all edges must select `cursor`.
+ */
+export function addEdge(cache: ApolloCache, timelineId: string, { cursor, node }: Edge): boolean {
+  const post = cache.identify({ __typename: node.__typename ?? "Post", id: node.id });
+  if (post === undefined) return false;
+  return changeEdges(cache, timelineId, ({ edges, pageInfo }) => {
+    const listed = edges.map((each) => ({ post: each.node.__ref, cursor: each.cursor }));
+    const index = indexFor({ post, cursor }, { ...pageInfo, edges: listed });
+    if (index === undefined) return edges;
+    return withItemAt(edges, index, { __typename: "PostEdge", cursor, node: { __ref: post } });
+  });
+}
+
+/** Remove a post from a timeline and from the cache. Return true if the list has changed. */
+export function removePost(cache: ApolloCache, timelineId: string, postId: string): boolean {
+  const id = cache.identify({ __typename: "Post", id: postId });
+  const hasChanged = changeEdges(cache, timelineId, ({ edges }) => edges.filter((edge) => edge.node.__ref !== id));
+  if (id !== undefined) cache.evict({ id });
+  return hasChanged;
+}
+
+/**
+ * Remove an author's posts from a timeline. Return true if the list has changed.
+ *
+ * The posts must have been fetched with `author { id }`.
+ */
+export function removeAuthor(cache: ApolloCache, timelineId: string, authorId: string): boolean {
+  return changeEdges(cache, timelineId, ({ edges }, authorOf) => edges.filter((edge) => authorOf(edge) !== authorId));
+}
+
+/** Apply an event to a timeline. Return true if the list has changed. */
+export function applyEvent(cache: ApolloCache, timelineId: string, event: Event): boolean {
+  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
+  if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
+  if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
+  return false;
+}
+
+type AuthorOf = (edge: StoredEdge) => string | undefined;
+type Change = (connection: StoredConnection, authorOf: AuthorOf) => readonly StoredEdge[];
+
+function changeEdges(cache: ApolloCache, timelineId: string, change: Change): boolean {
+  const id = cache.identify({ __typename: "Timeline", id: timelineId });
+  if (id === undefined) return false;
+  let hasChanged = false;
+  cache.modify<{ posts: StoredConnection | null }>({
+    id,
+    fields: {
+      posts(existing, { readField }) {
+        const connection = existing as StoredConnection | null;
+        if (!connection) return existing;
+        const authorOf: AuthorOf = (edge) =>
+          readField<string>("id", readField<Reference>("author", edge.node));
+        const edges = change(connection, authorOf);
+        if (edges.length === connection.edges.length) return existing;
+        hasChanged = true;
+        return { ...connection, edges };
+      },
+    },
+  });
+  return hasChanged;
+}

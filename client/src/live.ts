@@ -1,0 +1,155 @@
+import { backoff } from "./pause.js";
+import { failure } from "./problems.js";
+
+/** The fields that `live` needs of each event of a home timeline. */
+export interface LiveEvent {
+  readonly __typename: string;
+  readonly cursor: string;
+}
+
+export interface LiveSink<Event> {
+  next(event: Event): void;
+  error(problem: unknown): void;
+  complete(): void;
+}
+
+export interface LiveOptions<Event extends LiveEvent> {
+  /** The `liveCursor` of the page that the cache holds. Without it, `refetch` is called first. */
+  liveCursor?: string | undefined;
+  /** Fetch the first page from the network, put it into the cache, and return its `liveCursor`. */
+  refetch(): Promise<string>;
+  /** Subscribe from a cursor. Return a function that ends the subscription. */
+  subscribe(after: string, sink: LiveSink<Event>): () => void;
+  /** Apply a `PostAdded`, `PostRemoved` or `AuthorRemoved` to the cache. */
+  apply?(event: Event): void;
+  /** Called when the subscription cannot continue, such as after a log-out. */
+  onEnd?(problem: unknown): void;
+}
+
+const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved"]);
+const FIRST_REPETITION = 1_000;
+const LONGEST_REPETITION = 30_000;
+
+/**
+ * Keep a home timeline in a cache up to date. Return a function that stops.
+ *
+ * Events are applied as they arrive. At `AuthorAdded` and `Gap` the first page is fetched; when it is in the cache, the
+ * subscription ends and another starts from the page's `liveCursor`, which sends again what the page has overwritten.
+ * Types of events that this version does not know are ignored.
+ */
+export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () => void {
+  const timeline = new LiveTimeline(options);
+  timeline.start();
+  return () => timeline.stop();
+}
+
+class LiveTimeline<Event extends LiveEvent> {
+  readonly #options: LiveOptions<Event>;
+  /** How often each event has caused a refetch: the server repeats `AuthorAdded` until timelines have the author. */
+  readonly #causes = new Map<string, number>();
+  #isStopped = false;
+  #isFetching = false;
+  #fetchTimer: ReturnType<typeof setTimeout> | undefined;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  #failures = 0;
+  #fetchFailures = 0;
+  #subscription = 0;
+  #end: (() => void) | undefined;
+  #cursor = "";
+
+  constructor(options: LiveOptions<Event>) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#options.liveCursor === undefined) void this.#refetch();
+    else this.#listen(this.#options.liveCursor);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#subscription++;
+    clearTimeout(this.#fetchTimer);
+    clearTimeout(this.#retryTimer);
+    this.#end?.();
+  }
+
+  /** End the current subscription, if there is one, and start another. */
+  #listen(after: string): void {
+    clearTimeout(this.#retryTimer);
+    const number = ++this.#subscription;
+    this.#end?.();
+    this.#end = undefined;
+    this.#cursor = after;
+    const ifCurrent = (action: () => void): void => {
+      if (number === this.#subscription) action();
+    };
+    const end = this.#options.subscribe(after, {
+      next: (event) => ifCurrent(() => this.#take(event)),
+      error: (problem) => ifCurrent(() => this.#listenLater(problem)),
+      complete: () => ifCurrent(() => this.#listenLater(undefined)),
+    });
+    if (number === this.#subscription) this.#end = end;
+    else end(); // it failed at once
+  }
+
+  #take(event: Event): void {
+    this.#failures = 0;
+    this.#cursor = event.cursor;
+    if (event.__typename === "AuthorAdded" || event.__typename === "Gap") this.#refetchBecauseOf(event.cursor);
+    else if (APPLIED.has(event.__typename)) this.#options.apply?.(event);
+  }
+
+  #listenLater(problem: unknown): void {
+    this.#subscription++; // what the failed subscription still reports does not count
+    this.#end = undefined;
+    const delay = delayAfter(problem, this.#failures++);
+    if (delay === undefined) this.#giveUp(problem);
+    else this.#retryTimer = setTimeout(() => this.#listen(this.#cursor), delay);
+  }
+
+  /** Fetch the page, but neither while it is being fetched nor at once when this event caused it before. */
+  #refetchBecauseOf(cursor: string): void {
+    if (this.#isFetching) return; // the new subscription repeats the event if the page is older
+    const times = this.#causes.get(cursor) ?? 0;
+    if (times > 0 && this.#fetchTimer !== undefined) return;
+    this.#causes.set(cursor, times + 1);
+    if (times === 0) void this.#refetch();
+    else this.#refetchLater(Math.min(LONGEST_REPETITION, FIRST_REPETITION * 2 ** (times - 1)));
+  }
+
+  #refetchLater(delay: number): void {
+    this.#fetchTimer = setTimeout(() => void this.#refetch(), delay);
+  }
+
+  async #refetch(): Promise<void> {
+    clearTimeout(this.#fetchTimer);
+    this.#fetchTimer = undefined;
+    this.#isFetching = true;
+    try {
+      const liveCursor = await this.#options.refetch();
+      this.#isFetching = false;
+      this.#fetchFailures = 0;
+      if (!this.#isStopped) this.#listen(liveCursor);
+    } catch (problem) {
+      this.#isFetching = false;
+      if (this.#isStopped) return;
+      const delay = delayAfter(problem, this.#fetchFailures++);
+      if (delay === undefined) this.#giveUp(problem);
+      else this.#refetchLater(delay);
+    }
+  }
+
+  #giveUp(problem: unknown): void {
+    this.stop();
+    this.#options.onEnd?.(problem);
+  }
+}
+
+/** Return the milliseconds to wait before the next attempt, or undefined if it cannot succeed. */
+function delayAfter(problem: unknown, failures: number): number | undefined {
+  const { retryAfter, canRetry } = failure(problem);
+  if (!canRetry) return undefined;
+  const delay = backoff(failures);
+  return retryAfter === undefined ? delay : Math.max(delay, retryAfter * 1_000 * (1 + Math.random()));
+}

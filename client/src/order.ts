@@ -1,0 +1,35 @@
+/** An edge of a list, as far as its place depends on it. `post` identifies the post in its cache. */
+export interface ListedEdge {
+  readonly post: string;
+  readonly cursor: string | undefined;
+}
+
+/** The loaded part of a list, newest first. `endCursor` and `hasNextPage` are those of its last page. */
+export interface LoadedList {
+  readonly edges: readonly ListedEdge[];
+  readonly endCursor?: string | null | undefined;
+  readonly hasNextPage?: boolean | null | undefined;
+}
+
+/**
+ * Return the index at which a list takes an edge, or undefined if the list has its post, or will have it with a page
+ * that is not loaded.
+ *
+ * Of two cursors of posts, the one that is greater as a string belongs to the newer post. Most new posts are the newest
+ * and have the index 0. Others come late: a subscription starts before the page was read, so it repeats posts of the
+ * page and, after a busy time, posts below the page. An edge without a cursor counts as older.
+ */
+export function indexFor({ post, cursor }: ListedEdge & { cursor: string }, list: LoadedList): number | undefined {
+  if (list.edges.some((each) => each.post === post)) return undefined;
+  const index = list.edges.findIndex((each) => each.cursor === undefined || each.cursor < cursor);
+  if (index >= 0) return index;
+  // The last edges may have been removed since they were loaded, so the end cursor counts more than the last edge.
+  const end = list.endCursor ?? list.edges.at(-1)?.cursor;
+  const isLoaded = list.hasNextPage === false || end === undefined || cursor >= end;
+  return isLoaded ? list.edges.length : undefined;
+}
+
+/** Return a list with an item at an index. */
+export function withItemAt<Item>(items: readonly Item[], index: number, item: Item): Item[] {
+  return [...items.slice(0, index), item, ...items.slice(index)];
+}

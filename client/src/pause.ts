@@ -1,0 +1,12 @@
+const FIRST = 250;
+const LONGEST = 30_000;
+
+/** Wait before the next attempt: twice as long each time, up to 30 seconds, with a random part. */
+export function pause(attempts: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, backoff(attempts)));
+}
+
+/** Return the milliseconds to wait before the next attempt. They are random, so that clients do not return together. */
+export function backoff(attempts: number): number {
+  return Math.min(LONGEST, FIRST * 2 ** attempts) * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,82 @@
+import type { RecordProxy, RecordSourceProxy } from "relay-runtime";
+import { indexFor, withItemAt } from "./order.js";
+
+/**
+ * Insert an edge into a connection where its cursor belongs, unless the connection has its post or will have it with a
+ * next page. Return true if the connection has changed. The edge must select `cursor`.
+ */
+export function addEdge(store: RecordSourceProxy, connectionId: string, edge: RecordProxy | null | undefined): boolean {
+  const connection = store.get(connectionId);
+  const post = edge?.getLinkedRecord("node")?.getDataID();
+  if (!connection || !edge || post === undefined) return false;
+  const edges = connection.getLinkedRecords("edges") ?? [];
+  const pageInfo = connection.getLinkedRecord("pageInfo");
+  const index = indexFor(
+    { post, cursor: String(edge.getValue("cursor")) },
+    {
+      edges: edges.map((each) => ({
+        post: each?.getLinkedRecord("node")?.getDataID() ?? "",
+        cursor: each?.getValue("cursor") as string | undefined,
+      })),
+      endCursor: pageInfo?.getValue("endCursor") as string | null | undefined,
+      hasNextPage: pageInfo?.getValue("hasNextPage") as boolean | null | undefined,
+    },
+  );
+  if (index === undefined) return false;
+  // The next event overwrites the record of its edge, so the connection gets a copy.
+  const id = `${connectionId}:live:${post}`;
+  const copy = store.get(id) ?? store.create(id, edge.getType());
+  copy.copyFieldsFrom(edge);
+  connection.setLinkedRecords(withItemAt(edges, index, copy), "edges");
+  return true;
+}
+
+/** Remove a post from a connection. Return true if the connection has changed. */
+export function removePost(store: RecordSourceProxy, connectionId: string, postId: string): boolean {
+  return keepNodes(store, connectionId, (post) => post.getDataID() !== postId);
+}
+
+/**
+ * Remove an author's posts from a connection. Return true if the connection has changed.
+ *
+ * The posts must have been fetched with `author { id }`.
+ */
+export function removeAuthor(store: RecordSourceProxy, connectionId: string, authorId: string): boolean {
+  return keepNodes(store, connectionId, (post) => post.getLinkedRecord("author")?.getDataID() !== authorId);
+}
+
+/**
+ * Apply an event of a home timeline to a connection. Return true if the connection has changed.
+ *
+ * Call it in the updater of a subscription with the record of its root field. The subscription selects `edge`, `cursor`
+ * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, and `user { id }` in `AuthorRemoved`.
+ */
+export function applyEvent(
+  store: RecordSourceProxy,
+  connectionId: string,
+  event: RecordProxy | null | undefined,
+): boolean {
+  switch (event?.getValue("__typename") ?? event?.getType()) {
+    case "PostAdded":
+      return addEdge(store, connectionId, event?.getLinkedRecord("edge"));
+    case "PostRemoved":
+      return removePost(store, connectionId, String(event?.getValue("postId")));
+    case "AuthorRemoved":
+      return removeAuthor(store, connectionId, String(event?.getLinkedRecord("user")?.getDataID()));
+    default:
+      return false;
+  }
+}
+
+function keepNodes(store: RecordSourceProxy, connectionId: string, keep: (node: RecordProxy) => boolean): boolean {
+  const connection = store.get(connectionId);
+  const edges = connection?.getLinkedRecords("edges");
+  if (!connection || !edges) return false;
+  const kept = edges.filter((edge) => {
+    const node = edge?.getLinkedRecord("node");
+    return node != null && keep(node);
+  });
+  if (kept.length === edges.length) return false;
+  connection.setLinkedRecords(kept, "edges");
+  return true;
+}

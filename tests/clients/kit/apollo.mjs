@@ -1,0 +1,22 @@
+// A timeline in Apollo Client's cache.
+import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
+import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
+import { ApolloProvider } from "@apollo/client/react";
+import { relayStylePagination } from "@apollo/client/utilities";
+import { possibleTypes, typePolicies } from "@fanline/client/apollo";
+import { useHome } from "./apollo-home.mjs";
+import { delayedFetch, drive, headers, socket, url } from "./driver.mjs";
+import { showing } from "./screen.mjs";
+
+const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
+
+const client = new ApolloClient({
+  cache,
+  link: ApolloLink.split(
+    ({ operationType }) => operationType === "subscription",
+    new GraphQLWsLink(socket),
+    new HttpLink({ uri: url, headers, fetch: delayedFetch }),
+  ),
+});
+
+await drive(await showing(useHome, ApolloProvider, { client }));

@@ -1,0 +1,34 @@
+// The operations of the timelines in Apollo Client and urql. docs/client-kit.md shows them.
+const EDGE = `cursor node { __typename id text author { __typename id login } }`;
+
+/** The first page. Only this operation selects `liveCursor`. */
+export const PAGE = `query Page($first: Int!) {
+  viewer {
+    id
+    homeTimeline {
+      id
+      liveCursor
+      posts(first: $first) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
+    }
+  }
+}`;
+
+export const NEXT = `query Next($first: Int!, $after: String!) {
+  viewer {
+    id
+    homeTimeline {
+      id
+      posts(first: $first, after: $after) { edges { ${EDGE} } pageInfo { hasNextPage endCursor } }
+    }
+  }
+}`;
+
+export const LIVE = `subscription Live($after: String) {
+  homeTimeline(after: $after) {
+    __typename
+    cursor
+    ... on PostAdded { edge { ${EDGE} } }
+    ... on PostRemoved { postId }
+    ... on AuthorRemoved { user { id } }
+  }
+}`;

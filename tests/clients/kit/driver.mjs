@@ -1,0 +1,65 @@
+// What the timelines in this folder share: node NAME.mjs URL SOCKET_URL TOKEN [CURSOR]
+// Commands come as lines of standard input; each is answered with the list that the cache holds.
+import { createInterface } from "node:readline";
+import { pause, resuming } from "@fanline/client";
+import { createClient } from "graphql-ws";
+import WebSocket from "ws";
+
+export const [url, socketUrl, token, forged] = process.argv.slice(2);
+export const headers = { authorization: `Bearer ${token}` };
+export const COUNT = 20;
+
+globalThis.WebSocket = WebSocket; // as in a browser: the link of Apollo Client needs it
+
+let delay = 0;
+let nextDelay = 0;
+let refetches = 0;
+
+/** Fetch, and hold pages of the timeline back for their delay. The first page has the cursor CURSOR the first time. */
+export async function delayedFetch(address, options) {
+  const response = await fetch(address, options);
+  const { variables } = JSON.parse(options.body);
+  if (variables?.after) return wait(nextDelay).then(() => response);
+  refetches += 1;
+  const held = delay;
+  const isForged = forged !== undefined && refetches === 1;
+  const body = await response.text();
+  const text = isForged ? body.replace(/"liveCursor":"[^"]*"/, `"liveCursor":"${forged}"`) : body;
+  await wait(held);
+  return new Response(text, { status: response.status, headers: { "content-type": response.headers.get("content-type") } });
+}
+
+export const socket = resuming(
+  createClient({
+    url: socketUrl,
+    connectionParams: headers,
+    retryAttempts: Infinity,
+    retryWait: (attempts) => pause(Math.min(attempts, 2)),
+    shouldRetry: (problem) => problem.code !== 4403,
+  }),
+);
+
+function wait(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Answer commands. `timeline` returns the timeline in the cache, and `next` loads its next page. */
+export async function drive({ timeline, next }) {
+  function answer() {
+    const { edges, pageInfo } = timeline().posts;
+    console.log(JSON.stringify({ texts: edges.map(({ node }) => node.text), hasNext: pageInfo.hasNextPage, refetches }));
+  }
+  answer();
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { command, milliseconds } = JSON.parse(line);
+    if (command === "delay") delay = milliseconds;
+    if (command === "delay next") nextDelay = milliseconds;
+    if (command === "next") await next();
+    answer();
+  }
+}
+
+export function fail(problem) {
+  console.error(problem);
+  process.exit(1);
+}

@@ -1,0 +1,38 @@
+// A timeline in urql's normalised cache.
+import { cacheExchange } from "@urql/exchange-graphcache";
+import { relayPagination } from "@urql/exchange-graphcache/extras";
+import { keys, updates } from "@fanline/client/urql";
+import { getIntrospectionQuery } from "graphql";
+import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
+import { delayedFetch, drive, headers, socket, url } from "./driver.mjs";
+import { showing } from "./screen.mjs";
+import { useHome } from "./urql-home.mjs";
+
+const introspection = await fetch(url, {
+  method: "POST",
+  headers: { ...headers, "content-type": "application/json" },
+  body: JSON.stringify({ query: getIntrospectionQuery() }),
+});
+
+const client = new Client({
+  url,
+  fetchOptions: { headers },
+  fetch: delayedFetch,
+  preferGetMethod: false,
+  exchanges: [
+    cacheExchange({
+      schema: (await introspection.json()).data,
+      keys,
+      resolvers: { Timeline: { posts: relayPagination() } },
+      updates,
+    }),
+    fetchExchange,
+    subscriptionExchange({
+      forwardSubscription: (request) => ({
+        subscribe: (sink) => ({ unsubscribe: socket.subscribe(request, sink) }),
+      }),
+    }),
+  ],
+});
+
+await drive(await showing(useHome, Provider, { value: client }));

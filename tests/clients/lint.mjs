@@ -1,0 +1,45 @@
+// Lints the schema and the operations of a folder with the recommended rules of graphql-eslint.
+// Usage: node lint.mjs SCHEMA FOLDER; prints the number of files and the messages as one JSON object.
+import graphql from "@graphql-eslint/eslint-plugin";
+import { ESLint } from "eslint";
+
+const [schema, folder] = process.argv.slice(2);
+const { configs, parser } = graphql;
+
+// Exceptions, each with its reason.
+const WITHOUT_ID = {
+  suffixes: ["Connection", "Edge", "Payload"], // pages and results of mutations, which are never fetched again
+  types: [
+    ...["AuthorAdded", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
+    ...["PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
+    ...["FollowResult", "Location", "PageInfo", "RateLimit", "Session", "UserError", "UserErrorParam"], // plain values
+  ],
+};
+const schemaRules = {
+  ...configs["flat/schema-recommended"].rules,
+  ...configs["flat/schema-relay"].rules,
+  "@graphql-eslint/strict-id-in-types": ["error", { exceptions: WITHOUT_ID }],
+  // Connections have `nodes` next to `edges`, and payloads have lists of errors and results.
+  "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
+  // The only directive is `@oneOf`, which GraphQL itself describes.
+  "@graphql-eslint/require-description": ["error", { types: true, rootField: true, FieldDefinition: true }],
+};
+
+function config(files, rules) {
+  const parserOptions = { graphQLConfig: { schema, documents: `${folder}/*.graphql` } };
+  return { files, rules, languageOptions: { parser, parserOptions }, plugins: { "@graphql-eslint": graphql } };
+}
+
+const eslint = new ESLint({
+  cwd: "/",
+  overrideConfigFile: true,
+  overrideConfig: [
+    config(["**/schema.graphql"], schemaRules),
+    config([`${folder.slice(1)}/*.graphql`], configs["flat/operations-recommended"].rules),
+  ],
+});
+const results = await eslint.lintFiles([schema, `${folder}/*.graphql`]);
+const messages = results.flatMap(({ filePath, messages }) =>
+  messages.map(({ ruleId, line, message }) => `${filePath.split("/").at(-1)}:${line} ${ruleId}: ${message}`),
+);
+console.log(JSON.stringify({ files: results.length, messages }));

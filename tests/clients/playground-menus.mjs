@@ -1,0 +1,67 @@
+// Uses the menus of the playground in Chromium and lets its files be unavailable. Prints what it saw as one JSON object.
+// Usage: node playground-menus.mjs URL FOLDER-FOR-SCREENSHOTS
+import { choose, example, launch, logIn, open, response, run } from "./browser.mjs";
+
+const [url, folder] = process.argv.slice(2);
+const options = { viewport: { width: 1400, height: 900 } };
+const violations = [];
+const onError = (error) => violations.push(error);
+
+/** Run the operation of the selected tab and return the viewer's login. */
+async function viewer(page) {
+  await run(page);
+  return JSON.parse(await response(page, '"viewer"')).data.viewer?.login ?? null;
+}
+
+/** Wait until the response has this many results, and return it. */
+async function received(page, count) {
+  return JSON.parse(await response(page, `"received": ${count}`));
+}
+
+const browser = await launch();
+try {
+  const seen = { viewers: [] };
+  const page = await open(browser, url, options, onError);
+  await page.locator(".examples summary").click();
+  seen.examples = await page.locator(".examples button").count();
+  await page.screenshot({ path: `${folder}/playground-examples.png` });
+  await page.keyboard.press("Escape");
+  for (const entry of ["@wei", "Nobody"]) {
+    await logIn(page, entry);
+    await example(page, "Viewer");
+    seen.viewers.push(await viewer(page));
+  }
+
+  // Posts of wei, one after the other: the first stays when the second comes, and both stay when the stream ends.
+  await logIn(page, "@wei");
+  await choose(page, "Live");
+  await run(page);
+  await received(page, 1);
+  const other = await open(browser, url, options, onError);
+  await logIn(other, "@wei");
+  await choose(other, "Publish");
+  for (const count of [2, 3]) {
+    await run(other);
+    await received(page, count);
+  }
+  await run(page); // stops the subscription
+  await page.waitForTimeout(300);
+  seen.stopped = await received(page, 3);
+
+  const phone = await open(browser, url, { viewport: { width: 390, height: 844 } }, onError);
+  await phone.screenshot({ path: `${folder}/playground-phone.png` });
+
+  const offline = await browser.newPage({ ...options, colorScheme: "dark" });
+  await offline.route("**/graphiql.min.js", (route) => route.abort());
+  await offline.goto(url);
+  seen.failure = await offline.getByRole("alert").textContent();
+  await offline.screenshot({ path: `${folder}/playground-failure.png` });
+  await offline.unroute("**/graphiql.min.js");
+  await offline.getByRole("button", { name: "Try again" }).click();
+  await offline.waitForSelector(".graphiql-execute-button");
+  seen.retried = true;
+  seen.violations = violations;
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}
