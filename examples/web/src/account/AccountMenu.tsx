@@ -1,0 +1,67 @@
+import { graphql, useFragment, useMutation } from "react-relay";
+import { forgetDraft } from "../home/draft";
+import { sessionChangedEverywhere } from "../session/changes";
+import { Avatar } from "../ui/Avatar";
+import { profilePath } from "../ui/router";
+import { useToast } from "../ui/Toasts";
+import { useMenu } from "./useMenu";
+import type { AccountMenuLogOutMutation } from "./__generated__/AccountMenuLogOutMutation.graphql";
+import type { AccountMenu_viewer$key } from "./__generated__/AccountMenu_viewer.graphql";
+
+export function AccountMenu({ viewer }: { viewer: AccountMenu_viewer$key }) {
+  const user = useFragment(
+    graphql`
+      fragment AccountMenu_viewer on User {
+        id
+        login
+        name
+        ...Avatar_user
+      }
+    `,
+    viewer,
+  );
+  const [logOut, isLoggingOut] = useMutation<AccountMenuLogOutMutation>(graphql`
+    mutation AccountMenuLogOutMutation($input: LogOutInput!) {
+      logOut(input: $input) {
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const toast = useToast();
+  const { close, ...menu } = useMenu();
+
+  function leave(everywhere: boolean) {
+    logOut({
+      variables: { input: { everywhere } },
+      onCompleted() {
+        forgetDraft(user.id);
+        sessionChangedEverywhere();
+      },
+      onError: () => toast("You are still logged in: the server does not answer. Try again."),
+    });
+  }
+
+  return (
+    <details className="menu" {...menu}>
+      <summary aria-label={`Account of ${user.name}`}>
+        <Avatar user={user} />
+      </summary>
+      <div className="menu-items">
+        <a href={profilePath(user.login)} onClick={close}>
+          <strong>
+            <bdi>{user.name}</bdi>
+          </strong>
+          <span>@{user.login}</span>
+        </a>
+        <button disabled={isLoggingOut} onClick={() => leave(false)}>
+          Log out
+        </button>
+        <button disabled={isLoggingOut} onClick={() => leave(true)}>
+          Log out on all devices
+        </button>
+      </div>
+    </details>
+  );
+}

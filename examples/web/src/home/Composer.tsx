@@ -1,0 +1,112 @@
+import { addEdge } from "@fanline/client/relay";
+import type { KeyboardEvent, SubmitEvent } from "react";
+import { graphql, useFragment, useMutation, useRelayEnvironment } from "react-relay";
+import { Avatar } from "../ui/Avatar";
+import { Field } from "../ui/Field";
+import { useToast } from "../ui/Toasts";
+import { useErrors } from "../ui/useErrors";
+import { errorsOf, fieldErrors, outage } from "../ui/userErrors";
+import { postConnections } from "./connections";
+import { Counter } from "./Counter";
+import { useDraft } from "./draft";
+import type { ComposerMutation } from "./__generated__/ComposerMutation.graphql";
+import type { Composer_viewer$key } from "./__generated__/Composer_viewer.graphql";
+
+export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
+  const environment = useRelayEnvironment();
+  const toast = useToast();
+  const user = useFragment(
+    graphql`
+      fragment Composer_viewer on User {
+        id
+        ...Avatar_user
+      }
+    `,
+    viewer,
+  );
+  const [publish, isPublishing] = useMutation<ComposerMutation>(graphql`
+    mutation ComposerMutation($input: PublishPostInput!) {
+      publishPost(input: $input) {
+        postEdge {
+          cursor
+          node {
+            id
+            ...PostCard_post
+            author {
+              id
+              postsCount
+            }
+          }
+        }
+        userErrors {
+          code
+          message
+          field
+          params {
+            name
+            value
+          }
+        }
+      }
+    }
+  `);
+  const [{ text, key }, setText] = useDraft(user.id);
+  const isEmpty = text.trim() === "";
+  const { errors, setErrors, form } = useErrors();
+
+  function submit() {
+    if (isPublishing || isEmpty) return;
+    setErrors([]);
+    publish({
+      variables: { input: { text, platform: "Web", idempotencyKey: key } },
+      updater(store) {
+        // Other posts may have arrived since the server published this one.
+        const edge = store.getRootField("publishPost").getLinkedRecord("postEdge");
+        for (const connection of postConnections(environment, user.id)) addEdge(store, connection, edge);
+      },
+      onCompleted({ publishPost }) {
+        if (publishPost?.postEdge) {
+          setText("");
+          toast("Your post is published.");
+        } else setErrors(fieldErrors(publishPost?.userErrors));
+      },
+      onError: (problem) => setErrors([outage(problem)]),
+    });
+  }
+
+  function submitForm(event: SubmitEvent) {
+    event.preventDefault();
+    submit();
+  }
+
+  function submitWithKeys(event: KeyboardEvent) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+  }
+
+  return (
+    <form className="composer" ref={form} onSubmit={submitForm} aria-label="New post">
+      <Avatar user={user} />
+      <div className="composer-body">
+        <Field
+          label="What is new?"
+          rows={3}
+          dir="auto"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setErrors([]);
+          }}
+          onKeyDown={submitWithKeys}
+          readOnly={isPublishing}
+          errors={[...errorsOf(errors, "text"), ...errorsOf(errors)]}
+        />
+        <div className="composer-end">
+          <Counter text={text} />
+          <button className="button" aria-disabled={isPublishing || isEmpty}>
+            Publish
+          </button>
+        </div>
+      </div>
+    </form>
+  );
+}

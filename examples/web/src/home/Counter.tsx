@@ -1,0 +1,29 @@
+const LIMIT = 1_000;
+const WARNING = 100;
+
+/** Say how much text is left, when it is little. Readers of screens hear it at some steps, not at each letter. */
+export function Counter({ text }: { text: string }) {
+  const left = LIMIT - lengthOf(text);
+  const isTooLong = left < 0;
+  return (
+    <>
+      <span className={isTooLong ? "counter danger" : "counter quiet"} aria-hidden={!isTooLong}>
+        {left <= WARNING && describe(left)}
+      </span>
+      <span className="visually-hidden" aria-live="polite">
+        {left <= WARNING && !isTooLong && `Less than ${describe(Math.ceil((left + 1) / 20) * 20)}`}
+        {isTooLong && "The text is too long."}
+      </span>
+    </>
+  );
+}
+
+/** Count as the server does: Unicode characters, after trimming and normalising. */
+function lengthOf(text: string): number {
+  return Array.from(text.trim().normalize("NFC")).length;
+}
+
+function describe(left: number): string {
+  const count = Math.abs(left);
+  return `${String(count)} ${count === 1 ? "character" : "characters"} ${left < 0 ? "too many" : "left"}`;
+}

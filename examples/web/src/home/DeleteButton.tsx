@@ -1,0 +1,43 @@
+import { graphql, useMutation, useRelayEnvironment } from "react-relay";
+import { useToast } from "../ui/Toasts";
+import { outage } from "../ui/userErrors";
+import { postConnections } from "./connections";
+import type { DeleteButtonMutation } from "./__generated__/DeleteButtonMutation.graphql";
+
+export function DeleteButton({ postId, authorId }: { postId: string; authorId: string }) {
+  const environment = useRelayEnvironment();
+  const toast = useToast();
+  const [remove, isRemoving] = useMutation<DeleteButtonMutation>(graphql`
+    mutation DeleteButtonMutation($input: DeletePostInput!, $connections: [ID!]!) {
+      deletePost(input: $input) {
+        deletedPostId @deleteEdge(connections: $connections)
+        viewer {
+          id
+          postsCount
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+
+  function confirmed() {
+    if (!confirm("Delete this post? It cannot be restored.")) return;
+    remove({
+      variables: { input: { id: postId }, connections: postConnections(environment, authorId) },
+      onCompleted: ({ deletePost }) => {
+        const [error] = deletePost?.userErrors ?? [];
+        toast(error ? error.message : "The post is deleted.");
+        if (!error) document.getElementById("main")?.focus({ preventScroll: true }); // the button is gone
+      },
+      onError: (problem) => toast(outage(problem).text),
+    });
+  }
+
+  return (
+    <button className="link link-quiet" disabled={isRemoving} onClick={confirmed}>
+      Delete
+    </button>
+  );
+}

@@ -1,0 +1,94 @@
+import { useEffect, useRef, useState } from "react";
+import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
+import { useLiveHome } from "../live/useLiveHome";
+import { EndlessList } from "../ui/EndlessList";
+import { NewPosts } from "./NewPosts";
+import { PostCard } from "./PostCard";
+import type { HomeFeedNextQuery } from "./__generated__/HomeFeedNextQuery.graphql";
+import type { HomeFeed_viewer$key } from "./__generated__/HomeFeed_viewer.graphql";
+
+const NEXT_PAGE = 50;
+
+interface Props {
+  viewer: HomeFeed_viewer$key;
+  liveCursor: string;
+  isShown: boolean;
+}
+
+/**
+ * The home timeline. The connection in the store always has all posts. Those that arrive while the user reads are held
+ * back from the screen until the user asks for them, so that nothing moves.
+ */
+export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(
+    graphql`
+      fragment HomeFeed_viewer on User
+      @refetchable(queryName: "HomeFeedNextQuery")
+      @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
+        id
+        homeTimeline {
+          id
+          posts(first: $count, after: $after) @connection(key: "HomeFeed_posts") {
+            edges {
+              cursor
+              node {
+                id
+                ...PostCard_post
+              }
+            }
+          }
+        }
+      }
+    `,
+    viewer,
+  );
+  const timeline = data.homeTimeline?.id ?? "";
+  const edges = data.homeTimeline?.posts?.edges ?? [];
+  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
+  const shown = useRef(new Set<string>());
+  const top = useRef<HTMLDivElement>(null);
+  const visible = edges.filter(({ node }) => !held.has(node.id));
+
+  useEffect(() => {
+    shown.current = new Set(visible.map(({ node }) => node.id));
+  });
+
+  useLiveHome({
+    connection: ConnectionHandler.getConnectionID(timeline, "HomeFeed_posts"),
+    liveCursor,
+    loaded: edges.length,
+    onPost({ node }) {
+      // A new page overwrites live posts, which the subscription repeats; the viewer's own appear at once.
+      if (node.author.id !== data.id && !shown.current.has(node.id)) setHeld((old) => new Set(old).add(node.id));
+    },
+  });
+
+  function showAll() {
+    setHeld(new Set());
+    scrollTo({ top: 0 });
+    top.current?.focus({ preventScroll: true });
+  }
+
+  return (
+    <section aria-label="Home timeline">
+      <div ref={top} tabIndex={-1} />
+      <NewPosts count={edges.length - visible.length} onShow={showAll} />
+      <EndlessList
+        name="posts"
+        hasNext={hasNext && isShown}
+        isLoading={isLoadingNext}
+        loadNext={(onComplete) => loadNext(NEXT_PAGE, { onComplete })}
+        empty={
+          <>
+            <h2>Your timeline is empty</h2>
+            <p>Write your first post, or enter the name of a user above and follow them.</p>
+          </>
+        }
+      >
+        {visible.map(({ node }) => (
+          <PostCard key={node.id} post={node} />
+        ))}
+      </EndlessList>
+    </section>
+  );
+}

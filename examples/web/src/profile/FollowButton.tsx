@@ -1,0 +1,42 @@
+import type { MouseEvent } from "react";
+import { graphql, useFragment } from "react-relay";
+import { useFollow } from "./useFollow";
+import type { FollowButton_user$key } from "./__generated__/FollowButton_user.graphql";
+
+interface Props {
+  user: FollowButton_user$key;
+  viewerId: string;
+}
+
+export function FollowButton({ user, viewerId }: Props) {
+  const { id, name, relationship } = useFragment(
+    graphql`
+      fragment FollowButton_user on User {
+        id
+        name
+        relationship {
+          id
+          state
+          following
+          followedBy
+        }
+      }
+    `,
+    user,
+  );
+  const [change, isChanging] = useFollow(viewerId);
+  if (!relationship || relationship.state === "SELF") return null;
+  const { following, followedBy } = relationship;
+
+  function press(event: MouseEvent) {
+    const isDoubleClick = event.detail > 1; // which counts once
+    if (!isChanging && !isDoubleClick) change(id, !following);
+  }
+
+  const text = following ? "Following" : followedBy ? "Follow back" : "Follow";
+  return (
+    <button className={following ? "button button-quiet" : "button"} aria-label={`${text} ${name}`} onClick={press}>
+      {text}
+    </button>
+  );
+}

@@ -1,0 +1,69 @@
+import { Suspense } from "react";
+import { graphql, useLazyLoadQuery } from "react-relay";
+import { ErrorBoundary, useAttempt } from "../ui/ErrorBoundary";
+import { Loading } from "../ui/Loading";
+import { homePath, profilePath } from "../ui/router";
+import type { Tab } from "../ui/router";
+import { Followers } from "./Followers";
+import { Following } from "./Following";
+import { ProfileHeader } from "./ProfileHeader";
+import { ProfilePosts } from "./ProfilePosts";
+import type { ProfileScreenQuery } from "./__generated__/ProfileScreenQuery.graphql";
+
+const NAMES = { posts: "Posts", followers: "Followers", following: "Followed users" };
+const LISTS = { posts: ProfilePosts, followers: Followers, following: Following };
+
+export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
+  const { viewer, user } = useLazyLoadQuery<ProfileScreenQuery>(
+    graphql`
+      query ProfileScreenQuery($login: String!) {
+        viewer {
+          id
+        }
+        user(by: { login: $login }) {
+          id
+          followersCount
+          followingCount
+          postsCount
+          ...ProfileHeader_user
+        }
+      }
+    `,
+    { login },
+    { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
+  );
+  if (!viewer) return null; // the session has just ended
+  if (!user) {
+    return (
+      <div className="message">
+        <title>User not found · Fanline</title>
+        <h1>There is no user @{login}</h1>
+        <a href={homePath}>Go to your home timeline</a>
+      </div>
+    );
+  }
+  const List = LISTS[tab];
+  const { postsCount, followersCount, followingCount } = user;
+  const tabs: readonly (readonly [Tab, number, string])[] = [
+    ["posts", postsCount, postsCount === 1 ? "post" : "posts"],
+    ["followers", followersCount, followersCount === 1 ? "follower" : "followers"],
+    ["following", followingCount, "following"],
+  ];
+  return (
+    <>
+      <ProfileHeader user={user} viewerId={viewer.id} />
+      <nav className="tabs" aria-label="Profile">
+        {tabs.map(([name, count, word]) => (
+          <a key={name} href={profilePath(login, name)} aria-current={name === tab ? "page" : undefined}>
+            <strong>{count.toLocaleString("en")}</strong> {word}
+          </a>
+        ))}
+      </nav>
+      <ErrorBoundary name={NAMES[tab]} key={tab}>
+        <Suspense fallback={<Loading name={tab} />}>
+          <List userId={user.id} viewerId={viewer.id} />
+        </Suspense>
+      </ErrorBoundary>
+    </>
+  );
+}

@@ -1,0 +1,108 @@
+import { ConnectionHandler, graphql, useMutation, useRelayEnvironment } from "react-relay";
+import type { RecordSourceProxy } from "relay-runtime";
+import { useToast } from "../ui/Toasts";
+import { outage } from "../ui/userErrors";
+import type { useFollowMutation } from "./__generated__/useFollowMutation.graphql";
+import type { useFollowUnfollowMutation } from "./__generated__/useFollowUnfollowMutation.graphql";
+
+type Change = (userId: string, follows: boolean) => void;
+
+/**
+ * Return a function that follows or unfollows a user, and whether it is at work.
+ *
+ * The screen changes at once, and changes back if the server refuses. A user who is unfollowed stays in a list that is
+ * on the screen, since the next user would be under the pointer otherwise.
+ */
+export function useFollow(viewerId: string): [change: Change, isChanging: boolean] {
+  const [follow, isFollowing] = useMutation<useFollowMutation>(graphql`
+    mutation useFollowMutation($input: FollowInput!, $connections: [ID!]!) {
+      follow(input: $input) {
+        results {
+          outcome
+          user {
+            ...FollowButton_user
+            followersCount
+          }
+          followEdge @prependEdge(connections: $connections) {
+            cursor
+            node {
+              id
+              ...UserRow_user
+            }
+          }
+        }
+        viewer {
+          id
+          followingCount
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const [unfollow, isUnfollowing] = useMutation<useFollowUnfollowMutation>(graphql`
+    mutation useFollowUnfollowMutation($input: UnfollowInput!) {
+      unfollow(input: $input) {
+        results {
+          user {
+            ...FollowButton_user
+            followersCount
+          }
+        }
+        viewer {
+          id
+          followingCount
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const environment = useRelayEnvironment();
+  const toast = useToast();
+
+  function change(userId: string, follows: boolean) {
+    const input = { userIds: [userId] };
+    const options = {
+      optimisticUpdater: (store: RecordSourceProxy) => setFollowing(store, userId, follows),
+      onError: (problem: Error) => toast(outage(problem).text),
+    };
+    if (follows) {
+      const list = ConnectionHandler.getConnectionID(viewerId, "Following_following");
+      const connections = environment.getStore().getSource().has(list) ? [list] : [];
+      follow({
+        ...options,
+        variables: { input, connections },
+        onCompleted({ follow: payload }) {
+          const [error] = payload?.userErrors ?? [];
+          if (error) toast(error.message);
+          if (payload?.results[0]?.outcome === "LIMIT_REACHED") toast("You follow too many users already.");
+        },
+      });
+    } else {
+      unfollow({
+        ...options,
+        variables: { input },
+        onCompleted({ unfollow: payload }) {
+          const [error] = payload?.userErrors ?? [];
+          if (error) toast(error.message);
+        },
+      });
+    }
+  }
+
+  return [change, isFollowing || isUnfollowing];
+}
+
+function setFollowing(store: RecordSourceProxy, userId: string, follows: boolean): void {
+  const user = store.get(userId);
+  const relationship = user?.getLinkedRecord("relationship");
+  if (!user || !relationship) return;
+  const followedBy = relationship.getValue("followedBy") === true;
+  relationship.setValue(follows, "following");
+  relationship.setValue(follows ? (followedBy ? "MUTUAL" : "FOLLOWING") : followedBy ? "FOLLOWED_BY" : "NONE", "state");
+  const count: unknown = user.getValue("followersCount");
+  if (typeof count === "number") user.setValue(count + (follows ? 1 : -1), "followersCount");
+}

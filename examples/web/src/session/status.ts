@@ -1,0 +1,18 @@
+/** Whether a connection is lost, and who wants to know. */
+export class Status {
+  readonly #listeners = new Set<() => void>();
+  #isLost = false;
+
+  readonly isLost = (): boolean => this.#isLost;
+
+  readonly set = (isLost: boolean): void => {
+    this.#isLost = isLost;
+    for (const listener of this.#listeners) listener();
+  };
+
+  /** Call a function at each change. Return a function that stops. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+}

@@ -1,0 +1,73 @@
+import { Component, createContext, Fragment, useContext } from "react";
+import type { ReactNode } from "react";
+
+interface Props {
+  /** What is loaded, as the beginning of a sentence. */
+  name: string;
+  /** How much of the page it is: a part below a heading, the screen, or everything. */
+  extent?: "part" | "screen" | "page";
+  children: ReactNode;
+}
+
+interface State {
+  problem: Error | undefined;
+  attempt: number;
+}
+
+const Attempt = createContext(0);
+
+/** Return the number of the attempt to show the content. Queries use it as their `fetchKey`, to be sent again. */
+export function useAttempt(): number {
+  return useContext(Attempt);
+}
+
+/** Counts in all boundaries, since Relay keeps the failure of a query also for those that are rendered later. */
+let failures = 0;
+
+/** Show an error of the content, with a button that renders it again. So does a network that is back. */
+export class ErrorBoundary extends Component<Props, State> {
+  override state: State = { problem: undefined, attempt: failures };
+
+  static getDerivedStateFromError(problem: Error): Partial<State> {
+    return { problem };
+  }
+
+  override componentDidMount(): void {
+    addEventListener("online", this.retry);
+  }
+
+  override componentWillUnmount(): void {
+    removeEventListener("online", this.retry);
+  }
+
+  override componentDidCatch(): void {
+    failures++;
+  }
+
+  readonly retry = (): void => {
+    if (this.state.problem) this.setState({ problem: undefined, attempt: failures });
+  };
+
+  override render(): ReactNode {
+    const { problem, attempt } = this.state;
+    const { name, extent = "part", children } = this.props;
+    if (!problem) {
+      return (
+        <Attempt value={attempt}>
+          <Fragment key={attempt}>{children}</Fragment>
+        </Attempt>
+      );
+    }
+    const Heading = extent === "part" ? "h2" : "h1";
+    const message = (
+      <div className="message" role="alert">
+        <Heading>{name} could not be loaded</Heading>
+        <p>{navigator.onLine ? "The server does not answer, or refused the request." : "You are offline."}</p>
+        <button className="button" onClick={this.retry}>
+          Try again
+        </button>
+      </div>
+    );
+    return extent === "page" ? <main>{message}</main> : message;
+  }
+}

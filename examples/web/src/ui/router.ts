@@ -1,0 +1,41 @@
+import { useSyncExternalStore } from "react";
+
+export type Tab = "posts" | "followers" | "following";
+
+export type Route = { name: "home" } | { name: "profile"; login: string; tab: Tab } | { name: "unknown" };
+
+const PROFILE = /^#\/@([^/]+)(?:\/(followers|following))?$/;
+
+/** Routes are in the fragment of the address, so that any web server can serve the app. */
+export const homePath = "#/";
+
+export function profilePath(login: string, tab: Tab = "posts"): string {
+  return `#/@${encodeURIComponent(login)}${tab === "posts" ? "" : `/${tab}`}`;
+}
+
+export function parse(hash: string): Route {
+  if (hash === "" || hash === "#" || hash === homePath) return { name: "home" };
+  const [, login, tab] = PROFILE.exec(hash) ?? [];
+  return login ? { name: "profile", login: decode(login).toLowerCase(), tab: asTab(tab) } : { name: "unknown" };
+}
+
+function asTab(text: string | undefined): Tab {
+  return text === "followers" || text === "following" ? text : "posts";
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // such as a % that the user has typed
+  }
+}
+
+export function useHash(): string {
+  return useSyncExternalStore(subscribe, () => location.hash);
+}
+
+function subscribe(listener: () => void): () => void {
+  addEventListener("hashchange", listener);
+  return () => removeEventListener("hashchange", listener);
+}

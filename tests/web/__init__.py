@@ -1,0 +1,1 @@
+"""The reference web app, in Chromium."""

@@ -1,0 +1,244 @@
+// Drives pages of the web app in Chromium. Each line of standard input is a command; each is answered with a line.
+import { createInterface } from "node:readline";
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+
+const TIMEOUT = 10_000;
+const PATIENCE = 2_000; // milliseconds until a list that does not grow is complete
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
+});
+const contexts = new Map();
+const pages = new Map();
+const received = new Map();
+const errors = [];
+
+/** Find an element as the user of a screen reader does: by its role and name. */
+const find = (page, { role, name, exact = true }) => page.getByRole(role, { name, exact }).first();
+
+const actions = {
+  /** Open a page. Pages with the same user share their cookies, as tabs do. */
+  async open({ page: name, user, url, width = 1100, height = 800, dark = false }) {
+    if (!contexts.has(user)) {
+      const options = { viewport: { width, height }, colorScheme: dark ? "dark" : "light", hasTouch: width < 600 };
+      contexts.set(user, await browser.newContext(options));
+    }
+    const page = await contexts.get(user).newPage();
+    page.setDefaultTimeout(TIMEOUT);
+    page.on("pageerror", (error) => errors.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !message.text().includes("Failed to load resource")) errors.push(message.text());
+    });
+    page.on("dialog", (dialog) => dialog.accept());
+    const texts = [];
+    received.set(page, texts);
+    page.on("response", (response) => {
+      if (response.url().endsWith("/graphql")) response.text().then((text) => texts.push(text), () => undefined);
+    });
+    page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => texts.push(String(payload))));
+    pages.set(name, page);
+    await page.goto(url);
+  },
+  click: (page, what) => find(page, what).click(),
+  menu: (page) => page.locator(".menu summary").click(),
+  fill: (page, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
+  press: (page, { key }) => page.keyboard.press(key),
+  go: (page, { hash }) => page.evaluate((to) => (location.hash = to), hash),
+  see: (page, what) => find(page, what).waitFor(),
+  read: (page, { text }) => page.getByText(text).first().waitFor(),
+  miss: (page, what) => find(page, what).waitFor({ state: "hidden" }),
+  theme: (page, { dark }) => page.emulateMedia({ colorScheme: dark ? "dark" : "light" }),
+  size: (page, { width, height }) => page.setViewportSize({ width, height }),
+  shot: (page, { path }) => page.screenshot({ path }),
+  /** Return the name of the element that has the focus. */
+  focused: (page) =>
+    page.evaluate(() => {
+      const element = document.activeElement;
+      return element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+    }),
+
+  /** Hold back the responses of an operation, or fail them. */
+  async delay(page, { operation, milliseconds, status }) {
+    await page.route("**/graphql", async (route) => {
+      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+      if (status) return route.fulfill({ status, body: "" });
+      const response = await route.fetch();
+      await new Promise((resolve) => setTimeout(resolve, milliseconds));
+      return route.fulfill({ response });
+    });
+  },
+  /** Replace a text in the responses of an operation. */
+  async forge(page, { operation, field, value }) {
+    await page.route("**/graphql", async (route) => {
+      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+      const response = await route.fetch();
+      const body = (await response.text()).replace(new RegExp(`"${field}":"[^"]*"`), `"${field}":"${value}"`);
+      return route.fulfill({ response, body });
+    });
+  },
+  reload: (page) => page.reload(),
+
+  /** Return what the server has sent to a page, and what its scripts can read. */
+  async readable(page) {
+    const stored = await page.evaluate(async () => {
+      const databases = await indexedDB.databases();
+      const caches = await window.caches.keys();
+      return JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }, databases, caches]);
+    });
+    return [stored, ...received.get(page)];
+  },
+  /** Return the cookies of the browser, also those that scripts cannot read. */
+  cookies: (page) => page.context().cookies(),
+  keep: (page, { cookies }) => page.context().addCookies(cookies),
+
+  /** Send a request from a script of the page. Return the status and the text of the response, or the error. */
+  send: (page, { url, options }) =>
+    page.evaluate(
+      async ([address, init]) => {
+        try {
+          const response = await fetch(address, { credentials: "include", ...init });
+          return [response.status, await response.text()];
+        } catch (error) {
+          return [0, String(error)];
+        }
+      },
+      [url, options],
+    ),
+  /** Send a form, as a page can to any other site: the browser shows the response. */
+  async submit(page, { url, name, value }) {
+    const response = page.waitForResponse(url);
+    await page.evaluate(
+      ([address, field, text]) => {
+        const form = document.createElement("form");
+        Object.assign(form, { action: address, method: "post", enctype: "text/plain" });
+        const input = Object.assign(document.createElement("input"), { name: field, value: text });
+        form.append(input);
+        document.body.append(form);
+        form.submit();
+      },
+      [url, name, value],
+    );
+    return (await response).status();
+  },
+  /** Subscribe over a new WebSocket. Return the first answer, or the code with which the server closes it. */
+  subscribe: (page, { url, query }) =>
+    page.evaluate(
+      ([address, document]) =>
+        new Promise((resolve) => {
+          const socket = new WebSocket(address.replace("http", "ws"), "graphql-transport-ws");
+          const say = (message) => socket.send(JSON.stringify(message));
+          socket.onopen = () => say({ type: "connection_init" });
+          socket.onclose = ({ code }) => resolve(code);
+          socket.onmessage = ({ data }) => {
+            const { type, payload } = JSON.parse(data);
+            if (type === "connection_ack") return say({ id: "1", type: "subscribe", payload: { query: document } });
+            if (type === "ping") return undefined;
+            socket.onclose = null;
+            socket.close();
+            return resolve(payload);
+          };
+        }),
+      [url, query],
+    ),
+  free: (page) => page.unrouteAll({ behavior: "ignoreErrors" }),
+
+  /** Return the posts of the home timeline: show the new ones, and scroll until there are enough or no more come. */
+  async posts(page, { enough }) {
+    const pill = page.locator(".pill");
+    let [count, since] = [-1, Date.now()];
+    for (;;) {
+      if (await pill.count()) await pill.click().catch(() => undefined);
+      const now = await page.locator("main article.post").count();
+      if (now !== count) [count, since] = [now, Date.now()];
+      if (count >= enough || Date.now() - since > PATIENCE) break;
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+      await page.waitForTimeout(50);
+    }
+    return page.locator("main article.post .post-text").allTextContents();
+  },
+  shown: (page) => page.locator("main article.post:visible .post-text").allTextContents(),
+  top: (page) => page.evaluate(() => scrollTo(0, 0)),
+  bottom: (page) => page.evaluate(() => scrollTo(0, document.body.scrollHeight)),
+  /** Return the controls that reach beyond the screen, and the page itself if it scrolls sideways. */
+  overflow: (page) =>
+    page.evaluate(() =>
+      [...document.querySelectorAll("button, a, input, textarea, article")]
+        .filter((each) => each.getBoundingClientRect().right > innerWidth)
+        .concat(document.documentElement.scrollWidth > innerWidth ? document.documentElement : [])
+        .map((each) => each.outerHTML.slice(0, 200)),
+    ),
+
+  /** Return the buttons, links and inputs that have no name. */
+  nameless: (page) =>
+    page.evaluate(() =>
+      [...document.querySelectorAll("button, a, input, textarea, summary")]
+        .filter((each) => !(each.getAttribute("aria-label") || each.textContent.trim() || each.labels?.length))
+        .map((each) => each.outerHTML),
+    ),
+  /** Return the milliseconds of the median frame while the page scrolls: a busy machine delays single frames. */
+  scroll: (page) =>
+    page.evaluate(async () => {
+      const frames = [];
+      scrollTo(0, 0);
+      await new Promise(requestAnimationFrame);
+      let last = performance.now();
+      for (let step = 0; step < 60; step++) {
+        scrollBy(0, step < 30 ? 1500 : -1500);
+        await new Promise(requestAnimationFrame);
+        const now = performance.now();
+        frames.push(now - last);
+        last = now;
+      }
+      return frames.sort((a, b) => a - b)[30];
+    }),
+  errors: () => errors.splice(0),
+};
+
+// For the screens, and for what users do twice or what fails.
+Object.assign(actions, {
+  doubleClick: (page, what) => find(page, what).dblclick(),
+  focus: (page, what) => find(page, what).focus(),
+  value: (page, { label }) => page.getByLabel(label, { exact: true }).inputValue(),
+  offline: (page, { isOffline }) => page.context().setOffline(isOffline),
+  text: (page) => page.locator("body").innerText(),
+  /** Return the violations of the accessibility rules of axe: of all rules, or of those that are named. */
+  async axe(page, { rules }) {
+    if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
+    return page.evaluate(async (runOnly) => {
+      const { violations } = await globalThis.axe.run({ resultTypes: ["violations"], ...(runOnly && { runOnly }) });
+      return violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+      );
+    }, rules);
+  },
+  /** Replace a pattern in the responses of an operation. */
+  async rewrite(page, { operation, pattern, text }) {
+    await page.route("**/graphql", async (route) => {
+      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+      const response = await route.fetch();
+      return route.fulfill({ response, body: (await response.text()).replace(new RegExp(pattern, "g"), text) });
+    });
+  },
+  /** Fail the requests of an operation. Unless `arrives` is false, the server executes them, and the response is lost. */
+  async lose(page, { operation, arrives = true }) {
+    await page.route("**/graphql", async (route) => {
+      if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+      if (arrives) await route.fetch();
+      return route.abort();
+    });
+  },
+});
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { action, page, ...values } = JSON.parse(line);
+  const argument = action === "open" ? [{ page, ...values }] : [pages.get(page), values];
+  let answer;
+  try {
+    answer = { value: (await actions[action](...argument)) ?? null };
+  } catch (error) {
+    answer = { error: [`${action} ${JSON.stringify(values)}: ${String(error)}`, ...errors].join("\n") };
+  }
+  console.log(JSON.stringify(answer));
+}
+await browser.close();

@@ -1,0 +1,31 @@
+"""The fixtures of the web app's tests."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from graph import Graph
+from server.settings import Settings
+from tests.clients.test_clients import node
+from tests.conftest import need
+from tests.server.conftest import settings
+from tests.web.stage import DIST, Stage, staged
+
+__all__ = ["node", "settings"]
+
+
+@pytest.fixture
+def built(node: str) -> None:
+    """Require Chromium and the built app."""
+    chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    need(Path(chromium).exists(), f"Chromium at {chromium}, or elsewhere by CHROMIUM")
+    need((DIST / "index.html").exists(), "`npm install` and `npm run build` in examples/web")
+
+
+@pytest.fixture
+async def stage(graph: Graph, settings: Settings, built: None, tmp_path: Path) -> AsyncIterator[Stage]:
+    """Serve the built app with the settings of production."""
+    async with staged(graph, settings, tmp_path) as stage:
+        yield stage

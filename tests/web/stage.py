@@ -1,0 +1,151 @@
+"""A server with the built web app, and browsers that show it."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graph import Graph
+from server.app import create_app
+from server.setting_values import Env
+from server.settings import Settings
+from server.web_app import WebApp
+from tests.clients.outages import Proxy, proxied
+from tests.clients.test_clients import FOLDER as CLIENTS
+from tests.server.conftest import served
+from tests.support.graph_worlds import PASSWORD, home
+
+FOLDER = Path(__file__).parent
+DIST = FOLDER.parents[1] / "examples" / "web" / "dist"
+TIMEOUT = 20.0
+COMMAND_TIMEOUT = 120.0
+
+
+class BrowserError(Exception):
+    """A command that failed in the browser."""
+
+
+class Browser:
+    """A Chromium whose pages are driven by commands."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._lock = asyncio.Lock()
+
+    async def do(self, action: str, page: str = "", **values: Any) -> Any:
+        """Run a command in a page, and return its value."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        async with self._lock:
+            self._process.stdin.write(json.dumps({"action": action, "page": page, **values}).encode() + b"\n")
+            line = await asyncio.wait_for(self._process.stdout.readline(), COMMAND_TIMEOUT)
+        answer = json.loads(line or '{"error": "the browser has exited"}')
+        if "error" in answer:
+            raise BrowserError(answer["error"])
+        return answer["value"]
+
+
+@asynccontextmanager
+async def launched(folder: Path) -> AsyncIterator[Browser]:
+    """Run a Chromium. Node looks for playwright-core next to the program, so the program is copied into a folder."""
+    (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
+    shutil.copy(FOLDER / "browser.mjs", folder)
+    process = await asyncio.create_subprocess_exec(
+        "node",
+        str(folder / "browser.mjs"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=2**24,
+        env=os.environ,
+    )
+    assert process.stdin is not None
+    try:
+        yield Browser(process)
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+@dataclass
+class Stage:
+    """The server behind a proxy, and the browser."""
+
+    graph: Graph
+    settings: Settings
+    proxy: Proxy
+    browser: Browser
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def url(self) -> str:
+        """The address of the app."""
+        return f"http://127.0.0.1:{self.proxy.port}/"
+
+    async def start(self) -> None:
+        """Start the server, which also has the files of the app, and let the proxy forward to it."""
+        app = create_app(self.settings)
+        app.router.routes.extend(WebApp(DIST).routes())
+        api = await self.stack.enter_async_context(served(app, self.graph))
+        self.proxy.target = int(api.url.rsplit(":", 1)[1])
+
+    async def restart(self) -> None:
+        """End the server, and start another on a port of its own."""
+        await self.stack.aclose()
+        self.stack = AsyncExitStack()
+        await asyncio.sleep(0.3)
+        await self.start()
+
+    async def log_in(self, page: str, login: str, password: str = PASSWORD, **options: Any) -> None:
+        """Open the app in a new page and log in."""
+        await self.browser.do("open", page, user=page, url=self.url, **options)
+        await self.browser.do("fill", page, label="User name", text=login)
+        await self.browser.do("fill", page, label="Password", text=password)
+        await self.browser.do("click", page, role="button", name="Log in")
+        await self.browser.do("see", page, role="button", name="Publish")
+
+    async def check(self, page: str, viewer: int) -> None:
+        """Assert that the page shows each post of the home timeline once, in order, within some seconds."""
+        deadline = asyncio.get_running_loop().time() + TIMEOUT
+        while asyncio.get_running_loop().time() < deadline:
+            if not await self.differs(page, viewer):
+                break
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)  # for what must not arrive any more
+        difference = await self.differs(page, viewer)
+        assert not difference
+
+    async def differs(self, page: str, viewer: int) -> str:
+        """Scroll through the home timeline. Return how it differs from the server's, or nothing."""
+        found = await self.graph.posts.get_many(viewer, await home(self.graph, viewer))
+        expected = [post.text for post in found if post]
+        shown = await self.browser.do("posts", page, enough=len(expected))
+        if shown == expected:
+            return ""
+        first = next((at for at, (one, other) in enumerate(zip(shown, expected, strict=False)) if one != other), "end")
+        return f"{len(shown)} posts instead of {len(expected)}; the first difference is at {first}: {shown[:50]}"
+
+    async def outage(self, seconds: float) -> None:
+        """Reset all connections, also new ones, for a while."""
+        assert self.proxy.cut() > 0
+        for _ in range(int(seconds / 0.05)):
+            await asyncio.sleep(0.05)
+            self.proxy.cut()
+
+
+@asynccontextmanager
+async def staged(graph: Graph, settings: Settings, folder: Path) -> AsyncIterator[Stage]:
+    """Serve the built app as in production, but over HTTP, so its origin must be listed."""
+    async with proxied(0) as proxy, launched(folder) as browser:
+        origins = (*settings.allowed_origins, f"http://127.0.0.1:{proxy.port}")
+        own = settings.model_copy(update={"worker": True, "env": Env.PRODUCTION, "allowed_origins": origins})
+        stage = Stage(graph, own, proxy, browser)
+        await stage.start()
+        try:
+            yield stage
+        finally:
+            await stage.stack.aclose()
