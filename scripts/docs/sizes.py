@@ -1,0 +1,37 @@
+"""The table of fixed limits of the API, from the constants that enforce them."""
+
+from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
+from graph.paging import MAX_PAGE
+from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
+from graph.sessions import MAX_SESSIONS
+from graph.validation import MAX_BIO, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
+from resolvers.mutations import MAX_FOLLOWS
+from resolvers.nodes import MAX_NODES
+from scripts.docs.tables import markdown
+from server.operations.document_size import MAX_ALIAS_LENGTH
+from server.operations.operation_request import MAX_ID
+
+
+def table() -> str:
+    """Return the table."""
+    rows = (
+        ("login", f"{MIN_LOGIN} to {MAX_LOGIN} characters from `a-z`, `0-9` and `_`"),
+        ("password", f"{MIN_PASSWORD} to {MAX_PASSWORD} characters"),
+        ("display name", f"1 to {MAX_NAME} characters"),
+        ("bio", f"up to {MAX_BIO} characters"),
+        ("text of a post", f"1 to {MAX_TEXT:,} characters after trimming white space and normalising to NFC"),
+        ("platform of a post", f"1 to {MAX_PLATFORM} characters"),
+        ("idempotency key", f"1 to {MAX_KEY} printable ASCII characters"),
+        ("page of a connection (`first`, `last`)", f"1 to {MAX_PAGE} entries"),
+        ("ids of `nodes`", f"{MAX_NODES}"),
+        ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
+        ("sessions of a user", f"{MAX_SESSIONS}; further log-ins end the oldest"),
+        ("`users` of an event filter", f"{MAX_USERS:,}"),
+        (
+            "`keywords` of an event filter",
+            f"{MAX_KEYWORDS} entries of {MAX_WORDS} words of {MAX_WORD_LENGTH} characters, {MAX_KEYWORD_TERMS:,} terms",
+        ),
+        ("alias in a document", f"{MAX_ALIAS_LENGTH} characters"),
+        ("id of a persisted document", f"{MAX_ID} characters"),
+    )
+    return markdown(("what", "limit"), rows)

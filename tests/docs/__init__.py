@@ -1,0 +1,1 @@
+"""The documentation: links and tables are correct, and every block of code runs."""
