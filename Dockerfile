@@ -5,14 +5,14 @@ RUN pip install --no-cache-dir uv==0.13.9
 WORKDIR /build
 # The dependencies first: this layer is built again only if their versions change.
 COPY pyproject.toml README.md LICENSE ./
-RUN uv sync --no-dev --no-install-project
+RUN uv sync --no-dev --extra=otel --no-install-project
 COPY executor executor
 COPY graph graph
 COPY resolvers resolvers
 COPY schema schema
 COPY server server
 COPY examples examples
-RUN uv sync --no-dev --no-editable
+RUN uv sync --no-dev --extra=otel --no-editable
 
 FROM python:3.11-slim-bookworm
 RUN groupadd --system --gid 10001 fanline \

@@ -19,6 +19,13 @@ class Env(Enum):
     PRODUCTION = "production"
 
 
+class LogFormat(Enum):
+    """How records of the log are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class TimelineMode(Enum):
     """Whether posts are pushed to followers when published, merged when timelines are read, or both (`hybrid`).
 

@@ -7,7 +7,6 @@ accepts any mapping, so tests need no real environment.
 import difflib
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -23,20 +22,20 @@ from graph import Tuning
 from graph.archive.database import read_url
 from graph.store.urls import check_url
 from server.embedded import Durability
+from server.observability_settings import ObservabilitySettings
 from server.setting_messages import sentences
 from server.setting_values import Count, Duration, Env, LogLimit, Share, TimelineMode, TrustedDocumentsMode, read_list
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
 PREFIX = "FANLINE_"
-TOKEN_CHARACTERS = 16
 
 
 class SettingsError(Exception):
     """A setting is invalid. The message names the setting and its allowed values."""
 
 
-class Settings(BaseSettings):
+class Settings(ObservabilitySettings):
     """The settings of a process. `load` reads them from the environment; tests pass keywords."""
 
     model_config = SettingsConfigDict(
@@ -66,11 +65,6 @@ class Settings(BaseSettings):
     )
     secret_file: Path | None = Field(
         default=None, description="A file with these keys, one per line, instead of FANLINE_SECRET."
-    )
-    metrics_token: str | None = Field(
-        default=None,
-        repr=False,
-        description="The bearer token that `/metrics` requires. If not set, `/metrics` is not served in production.",
     )
     env: Env = Field(default=Env.DEVELOPMENT, description="`production` refuses unsafe settings.")
     timeline_mode: TimelineMode = Field(
@@ -249,15 +243,6 @@ class Settings(BaseSettings):
             raise ValueError(f"each key {found}; create one with `openssl rand -base64 48`")
         return value
 
-    @field_validator("metrics_token", mode="after")
-    @classmethod
-    def _long_token(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(rf"[!-~]{{{TOKEN_CHARACTERS},}}", value):
-            raise ValueError(
-                f"must have {TOKEN_CHARACTERS} ASCII characters or more; create one with `openssl rand -hex 32`"
-            )
-        return value
-
     @field_validator("allowed_origins", mode="after")
     @classmethod
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -268,7 +253,7 @@ class Settings(BaseSettings):
     def _real_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return parse_proxies(value)
 
-    @field_validator("env", "durability", "timeline_mode", "trusted_documents_mode", mode="before")
+    @field_validator("env", "durability", "log_format", "timeline_mode", "trusted_documents_mode", mode="before")
     @classmethod
     def _built(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -326,6 +311,11 @@ class Settings(BaseSettings):
     def shows_playground(self) -> bool:
         """Whether `/playground` is open."""
         return not self.production if self.playground is None else self.playground
+
+    @property
+    def explains(self) -> bool:
+        """Whether clients may ask what their operation costs."""
+        return not self.production if self.explain is None else self.explain
 
     @property
     def limits_rates(self) -> bool:

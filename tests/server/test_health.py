@@ -137,6 +137,14 @@ async def test_a_cluster_without_the_shard_of_the_log_is_degraded(
     assert without_any == (503, {"status": "unavailable", "reason": health.NO_STORE})
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 seconds"), (1.9, "1 second"), (119, "119 seconds"), (120, "2 minutes"), (7_200_000, "120,000 minutes")],
+)
+def test_a_lag_is_told_in_words(seconds: float, words: str) -> None:
+    assert health.duration(seconds) == words
+
+
 async def test_a_store_whose_clock_is_ahead_is_not_ready(api: Api) -> None:
     """Here the log is: it was written with such a clock. Half an hour is no problem."""
     api.graph.log.clock = lambda: datetime.now(UTC) + timedelta(days=30)
@@ -239,7 +247,7 @@ async def test_a_process_far_behind_the_log_is_not_ready(
         await archive_log(graph)
         caught_up = await readiness(api)
     assert status == 503
-    assert behind["reason"].startswith(f"The {who} is 0 minutes behind the log. Check that a worker is running")
+    assert behind["reason"].startswith(f"The {who} is 0 seconds behind the log. Check that a worker is running")
     assert caught_up == (200, {"status": "ready"})
 
 
