@@ -175,7 +175,7 @@ class Consumer:
         self._given_up.update(dict.fromkeys(entries, until))
 
     async def release(self, entries: Sequence[str]) -> None:
-        """Let other workers claim a batch of entries immediately, and do not count this delivery. Two round trips."""
+        """Give up a batch of entries for other workers, without counting this delivery. Two round trips."""
         await self._change(entries, RELEASED_MS, 1)
 
     async def uncount(self, entries: Sequence[str]) -> Collection[str]:

@@ -137,7 +137,7 @@ class Worker:
             await to_the_end(self._stop(readers))
 
     async def _stop(self, readers: Iterable[Store]) -> None:
-        """Let other workers have all entries at once."""
+        """Give up all entries, so that other workers can claim them at once."""
         await self._close()
         await close_all(readers)
         await asyncio.gather(self._events.close(), self._tasks.close())

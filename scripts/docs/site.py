@@ -28,7 +28,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links that leave the site lead to the repository, and rank the page in the search."""
+    """Point links that leave the site to the repository, and rank the page in the search."""
     shown = page.file.src_uri
     page.meta["search"] = {"boost": next((boost for start, boost in BOOSTS.items() if shown.startswith(start)), 1)}
     source = next((top for top, name in TOP.items() if name == shown), f"{DOCS}/{shown}")

@@ -32,7 +32,7 @@ logger = logging.getLogger("fanline.demo")
 
 @asynccontextmanager
 async def activity(graph: Graph) -> AsyncIterator[None]:
-    """Let users of the demo act for the duration of the block."""
+    """Act as users of the demo until the block ends."""
     task = asyncio.create_task(_act(graph, Random()))  # noqa: S311 - nothing secret
     try:
         yield
@@ -79,7 +79,7 @@ class Crowd:
         return cls(graph, {id_: character for id_, (_, character) in ids if id_ is not None}, random)
 
     async def act(self) -> None:
-        """Let one user follow, delete a post or publish. Nothing happens in a world without users."""
+        """Follow, delete a post or publish as one of the users. In a world without users, do nothing."""
         watching = self._graph.feed.home_viewers()
         self._watchers = watching or self._watchers
         actors = [user for user in self._everybody if user not in self._watchers]
@@ -94,7 +94,7 @@ class Crowd:
         await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
-        """Let a user follow somebody who watches. Return False if nothing changes."""
+        """Follow somebody who watches, as another user. Return False if nothing changes."""
         follower, followee = self._random.choice(actors), self._random.choice(self._watchers)
         [outcome] = await self._graph.follows.follow(follower, [followee])
         return outcome is FollowOutcome.FOLLOWED
