@@ -78,7 +78,7 @@ def test_x15_large_filters(limited: Victim, kind: str, token: str | None) -> Non
     source = f"127.24.{len(kind)}.{2 if token else 1}"
 
     @contextlib.contextmanager
-    def filtering() -> Iterator[None]:
+    def filtering(token: str | None) -> Iterator[None]:
         with open_socket(limited, limited.world.tokens[token] if token else None, source=source) as opened:
             with contextlib.suppress(ConnectionClosed):
                 for at in range(FILTERED):
@@ -86,11 +86,10 @@ def test_x15_large_filters(limited: Victim, kind: str, token: str | None) -> Non
             limited.wait_until_idle()
             yield
 
-    if not token:  # all are refused, and a server that has just started still grows
-        with filtering():
-            limited.wait_until_idle()
+    with filtering(None):  # all are refused, and a server that has just started still grows
+        limited.wait_until_idle()
     before = limited.resources(collect=True)
-    with filtering():
+    with filtering(token):
         after = limited.resources(collect=True)
     print(f"{after.streams - before.streams} streams, {(after.rss - before.rss) / MEGABYTE:.1f} MB")
     assert after.streams - before.streams <= (25 if token else 0)
