@@ -6,25 +6,9 @@ from sqlalchemy import delete, update
 
 from graph import Graph, keys
 from graph.archive.tables import EVENTS, STATE
-from graph.archiver.archiver import Archiver
-from graph.archiver.lease import Lease
 from graph.log.events import PostDeleted, PostPublished
 from graph.worker.housekeeping import Housekeeping
-from tests.support.graph_worlds import append_events, archive_log, counted
-
-
-def archiver_of(graph: Graph, batch: int) -> Archiver:
-    """Return an archiver with batches of this size."""
-    return Archiver(
-        graph.store,
-        graph.archive,
-        graph.binding,
-        graph.projections,
-        graph.hot_window,
-        graph.dead_letters,
-        Lease(graph.store),
-        batch=batch,
-    )
+from tests.support.graph_worlds import append_events, archive_log, archiver_of, counted
 
 
 async def publish(graph: Graph, count: int) -> list[int]:

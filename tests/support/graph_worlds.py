@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.archiver.archiver import Archiver
+from graph.archiver.lease import Lease
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import Event, EventBody, PostPublished, UserCreated
 from graph.log.log import IdempotencyKey
@@ -44,6 +46,20 @@ async def archive_log(graph: Graph) -> None:
     """Archive all projected events of the log."""
     await graph.archiver.work()
     await graph.log.watermark()
+
+
+def archiver_of(graph: Graph, batch: int) -> Archiver:
+    """Return an archiver with batches of this size."""
+    return Archiver(
+        graph.store,
+        graph.archive,
+        graph.binding,
+        graph.projections,
+        graph.hot_window,
+        graph.dead_letters,
+        Lease(graph.store),
+        batch=batch,
+    )
 
 
 async def dead_letters(graph: Graph) -> list[dict[str, str]]:
