@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors import Multiprocess, multiprocess
 
 from server.app import create_app
 from server.metrics import FOLDER as METRICS_FOLDER
@@ -64,6 +64,15 @@ def serve_here(app: Starlette, listening: socket.socket, settings: Settings) -> 
         sys.exit(1)
 
 
+class Worker(multiprocess.Process):
+    """A process whose death ends its pipe, so that its supervisor does not wait for an answer of a dead process."""
+
+    def start(self) -> None:
+        """Start the process, and leave its end of the pipe to it alone."""
+        super().start()
+        self.child_conn.close()
+
+
 def serve_many(settings: Settings, listening: socket.socket, processes: int) -> None:
     """Serve in several processes until stopped. A process that ends early is replaced.
 
@@ -79,6 +88,7 @@ def serve_many(settings: Settings, listening: socket.socket, processes: int) -> 
         max_body=settings.max_body,
         log_config=logging_config(settings.log_format),
     )
+    multiprocess.Process = Worker  # type: ignore[misc]  # the supervisor has no parameter for it
     with tempfile.TemporaryDirectory(prefix="fanline-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
         Multiprocess(config, sockets=listeners(listening)).run()

@@ -5,9 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from server.serving import UNHEARD_SECONDS, bind
+from server.serving import UNHEARD_SECONDS, Worker, bind, configure
 from server.settings import SettingsError
 from tests.server.conftest import Api
+from tests.support.graph_worlds import PATIENCE
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux, which gives up on silent peers")
@@ -27,6 +28,20 @@ def test_a_port_in_use_is_said() -> None:
         pytest.raises(SettingsError, match=r"is in use\. Choose another"),
     ):
         bind("127.0.0.1", listening.getsockname()[1])
+
+
+def test_a_supervisor_notices_that_a_worker_dies_before_it_answers() -> None:
+    """Otherwise it would wait for the answer for a minute, in which it hears no signal."""
+    worker = Worker(configure("server.serving:from_environment", factory=True), [])
+    worker.start()
+    worker.process.kill()
+    try:
+        assert worker.parent_conn.poll(PATIENCE)
+        with pytest.raises(EOFError):
+            worker.parent_conn.recv()
+    finally:
+        worker.join()
+        worker.parent_conn.close()
 
 
 async def test_messages_are_not_compressed(api: Api) -> None:
