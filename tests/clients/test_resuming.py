@@ -130,8 +130,17 @@ class Stage:
 
     async def see(self, post: int, names: Sequence[str] = ALL) -> None:
         """Wait until clients have printed a post."""
-        async with asyncio.timeout(TIMEOUT):
-            await asyncio.gather(*(client.see(post) for client in self.clients if client.name in names))
+        watched = [client for client in self.clients if client.name in names]
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                await asyncio.gather(*(client.see(post) for client in watched))
+        except TimeoutError:
+            raise AssertionError({client.name: (post, client.shown[-1:]) for client in watched}) from None
+
+    async def see_live(self) -> None:
+        """Wait until every client has printed a post from its subscription, not only those of its page."""
+        await self.see(self.published)
+        await self.see(self.published + 2)
 
     def check(self) -> None:
         """Assert that every client has printed every post once and in order, from its first one."""
@@ -217,7 +226,7 @@ async def test_every_client_resumes_and_misses_nothing(
     port = stage.server.port if outage is the_server_is_killed else stage.proxy.port
     async with stage.listening(port, *programs):
         async with stage.publishing():
-            await stage.see(stage.published + 2)
+            await stage.see_live()
             await outage(stage)
             await stage.see(stage.published + 2)
         await stage.see(stage.published)
@@ -230,8 +239,7 @@ async def test_a_client_exits_when_its_session_ends(stage: Stage, node: str, pro
     """A log-out closes the socket with 4403, and the program does not reconnect."""
     async with stage.listening(stage.server.port, program):
         async with stage.publishing():
-            await stage.see(stage.published)
-            await stage.see(stage.published + 2)  # from the subscription, not from the page
+            await stage.see_live()
         await stage.graph.sessions.end(stage.viewer)
         assert said in await stage.clients[0].exit()
 
