@@ -6,12 +6,14 @@ from functools import partial
 from typing import TypeAlias
 
 import pytest
+from xdist.remote import Producer
 
 from graph import Graph
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
 from tests.support.cluster import Cluster
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
+from tests.support.schedule import Schedule, sort_by_length
 
 __all__ = ["CHEAP", "SharedStore"]
 
@@ -42,11 +44,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:
+    """Let one process run all tests of a file."""
+    return Schedule(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise the time limits of the long profile. Leave out what only the long profile runs.
+    """Begin with long tests. Raise the time limits of the long profile. Leave out what only the long profile runs.
 
     On a cluster, leave out the tests without the shared store, and skip those that are about a single server.
     """
+    sort_by_length(items)
     if config.getoption("--store") == "cluster":
         left_out = [item for item in items if "running_store" not in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=left_out)

@@ -14,6 +14,8 @@ from tests.properties.journal import Journal
 from tests.support.stores import InterceptedStore
 
 SCAN_COUNT = 1000
+LOADED: set[str] = set()
+"""The servers that have the scripts. They keep them while the tests run."""
 
 
 class DirectStore(InterceptedStore):
@@ -28,7 +30,10 @@ class DirectStore(InterceptedStore):
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(url.removeprefix("unix://"))
         self._parser = hiredis.Reader(encoding="utf-8")
-        self._exchange_now([("HELLO", 3), *load_scripts()])
+        self._exchange_now([("HELLO", 3)])
+        if url not in LOADED:
+            self._exchange_now(load_scripts())
+            LOADED.add(url)
 
     def _exchange_now(self, commands: Sequence[Command]) -> list[Any]:
         packed: list[Any] = list(commands)

@@ -1,0 +1,44 @@
+"""The order of the tests, and which process runs them: long ones first, and those of a file in one process."""
+
+from collections import defaultdict
+from typing import TypeAlias
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+TOGETHER = ("tests/attacks/",)
+"""Folders whose files share servers that take long to start: one process runs them all."""
+
+Rank: TypeAlias = int
+
+
+class Schedule(LoadFileScheduling):
+    """Gives each process that is almost done the next file, or the next folder of `TOGETHER`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def unit_of(nodeid: str) -> str:
+    """Return the file of a test, or the folder whose files stay together."""
+    file = nodeid.partition("::")[0]
+    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def sort_by_length(items: list[pytest.Item]) -> None:
+    """Move long tests to the front, so that at the end no process is busy while others have nothing to do.
+
+    Otherwise the order stays as it is.
+    """
+    ranks: defaultdict[str, Rank] = defaultdict(lambda: 2)
+    for item in items:
+        unit = unit_of(item.nodeid)
+        ranks[unit] = min(ranks[unit], rank(item))
+    items.sort(key=lambda item: ranks[unit_of(item.nodeid)])
+
+
+def rank(item: pytest.Item) -> Rank:
+    """Return 0 for a test with a time limit of its own, which is long, 1 for another slow one, and 2 for a fast one."""
+    if item.get_closest_marker("timeout"):
+        return 0
+    return 1 if item.get_closest_marker("slow") else 2
