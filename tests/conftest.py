@@ -39,8 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--store",
         choices=("server", "cluster"),
         default="server",
-        help="the shared store: one Valkey server, or a cluster of three primaries and three replicas. With `cluster`, "
-        "only the tests that use the shared store run",
+        help="the shared store: one Valkey server, or a cluster of three primaries and three replicas",
     )
 
 
@@ -50,18 +49,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with long tests. Raise the time limits of the long profile. Leave out what only the long profile runs.
-
-    On a cluster, leave out the tests without the shared store, and skip those that are about a single server.
-    """
+    """Begin with long tests. Raise the time limits of the long profile. Leave out what only the long profile runs."""
     sort_by_length(items)
-    if config.getoption("--store") == "cluster":
-        left_out = [item for item in items if "running_store" not in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-        for item in items:
-            if marker := item.get_closest_marker("single_server"):
-                item.add_marker(pytest.mark.skip(reason=f"single server: {marker.args[0]}"))
     if config.getoption("--long"):
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)
@@ -85,24 +74,43 @@ def long_profile(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def running_store(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStore]:
-    """Run a store without persistence; durability has its own tests."""
+    """Run the shared store, a server or a cluster."""
     folder = tmp_path_factory.mktemp("store")
     clustered = pytestconfig.getoption("--store") == "cluster"
     with Cluster(folder, Durability.RELAXED) if clustered else EmbeddedStore(folder, Durability.RELAXED) as store:
-        for server in store.nodes if isinstance(store, Cluster) else [store]:
-            with server.client() as client:
-                client.config_set("appendonly", "no")
-                if clustered:
-                    client.config_set("cluster-node-timeout", PATIENT_MS)
+        without_persistence(store)
         yield store
         remove_archive(store.url)
 
 
+@pytest.fixture(scope="session")
+def single_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
+    """Return the shared store if it is a server. Otherwise, run another one that is."""
+    if request.config.getoption("--store") == "server":
+        yield request.getfixturevalue("running_store")
+        return
+    with EmbeddedStore(tmp_path_factory.mktemp("store"), Durability.RELAXED) as store:
+        without_persistence(store)
+        yield store
+        remove_archive(store.url)
+
+
+def without_persistence(store: SharedStore) -> None:
+    """Write nothing to disk; durability has its own tests."""
+    for server in store.nodes if isinstance(store, Cluster) else [store]:
+        with server.client() as client:
+            client.config_set("appendonly", "no")
+            if isinstance(store, Cluster):
+                client.config_set("cluster-node-timeout", PATIENT_MS)
+
+
 @pytest.fixture
-def store_url(running_store: SharedStore) -> str:
-    """Return the URL of an empty store, with an empty archive beside it."""
-    empty(running_store.url)
-    return running_store.url
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Return the URL of an empty store, with an empty archive beside it. Tests of a single server always have one."""
+    single = request.node.get_closest_marker("single_server")
+    url: str = request.getfixturevalue("single_store" if single else "running_store").url
+    empty(url)
+    return url
 
 
 @pytest.fixture

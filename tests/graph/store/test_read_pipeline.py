@@ -130,8 +130,8 @@ async def test_reads_beyond_the_limit_are_refused_at_once(store: Store, monkeypa
 
 
 @pytest.mark.single_server("a proxy stands before the server")
-async def test_closing_fails_open_and_later_reads(running_store: EmbeddedStore) -> None:
-    async with proxy_to(running_store.socket) as proxy:
+async def test_closing_fails_open_and_later_reads(single_store: EmbeddedStore) -> None:
+    async with proxy_to(single_store.socket) as proxy:
         store = Store(f"valkey://127.0.0.1:{proxy.port}")
         await store.ask([get(1)], only)
         proxy.open.clear()
@@ -215,12 +215,12 @@ async def test_an_unknown_script_fails_only_its_read(store: Store) -> None:
 
 @pytest.mark.single_server("a proxy stands before the server")
 async def test_the_read_pipeline_connects_with_the_settings_of_the_url(
-    store: Store, raw: Redis, running_store: EmbeddedStore
+    store: Store, raw: Redis, single_store: EmbeddedStore
 ) -> None:
     """Over TCP, with user, password and database. A wrong password raises StoreUnavailable."""
     await store.run("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all")
     try:
-        async with proxy_to(running_store.socket) as proxy:
+        async with proxy_to(single_store.socket) as proxy:
             right = Store(f"valkey://reader:secret@127.0.0.1:{proxy.port}/3")
             await right.run("SET", "a", "in 3")
             assert await right.ask([("GET", "a"), ("ACL", "WHOAMI")], tuple) == ("in 3", "reader")
@@ -249,13 +249,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.single_server("a proxy stands before the server")
 async def test_the_read_pipeline_supports_tls(
-    running_store: EmbeddedStore, certificate: tuple[Path, Path], store: Store
+    single_store: EmbeddedStore, certificate: tuple[Path, Path], store: Store
 ) -> None:
     """An unknown certificate is refused."""
     key, public = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(public, key)
-    async with proxy_to(running_store.socket, context) as proxy:
+    async with proxy_to(single_store.socket, context) as proxy:
         trusting = Store(f"valkeys://127.0.0.1:{proxy.port}?ssl_ca_certs={public}")
         for _ in range(3):
             assert await trusting.ask([get(n) for n in range(100)], list) == [f"{{k}}{n}" for n in range(100)]
@@ -268,12 +268,10 @@ async def test_the_read_pipeline_supports_tls(
 
 
 @pytest.mark.single_server("a proxy stands before the server")
-async def test_reads_are_held_back_while_the_connection_is_congested(
-    store: Store, running_store: EmbeddedStore
-) -> None:
+async def test_reads_are_held_back_while_the_connection_is_congested(store: Store, single_store: EmbeddedStore) -> None:
     """They are not buffered in the connection, and are answered afterwards."""
     text = "x" * 10_000
-    async with proxy_to(running_store.socket) as proxy:
+    async with proxy_to(single_store.socket) as proxy:
         slow = Store(f"valkey://127.0.0.1:{proxy.port}")
         assert await slow.ask([get(0)], only) == "{k}0"
         proxy.open.clear()
