@@ -49,7 +49,7 @@ class Proxy:
         transport = httpx.AsyncHTTPTransport(verify=self.trust, local_address=address)
         base_url = f"https://127.0.0.1:{self.ports.https}"
         async with httpx.AsyncClient(
-            transport=_Named(transport), base_url=base_url, headers={"host": HOST}, timeout=3 * PATIENCE
+            transport=_Named(transport), base_url=base_url, headers={"host": HOST}, timeout=PATIENCE
         ) as client:
             yield client
 

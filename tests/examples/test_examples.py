@@ -17,6 +17,7 @@ from resolvers.context import Context, Viewer
 from schema import schema
 from server.demo.world import World
 from server.playground.examples import OPENED, examples
+from tests.support.graph_worlds import PATIENCE
 from tests.support.worlds import settle_small_world
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
@@ -216,7 +217,7 @@ async def test_live(alice: Alice) -> None:
     timeline = (await alice.run("home"))["viewer"]["homeTimeline"]
     await alice.graph.posts.publish(alice.people["bob"], "in between")
     events: list[dict[str, Any]] = []
-    async with asyncio.timeout(10), aclosing(alice.subscribe("live", after=timeline["liveCursor"])) as live:
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("live", after=timeline["liveCursor"])) as live:
         async for event in live:
             events.append(event["homeTimeline"])
             if len(events) == 2:
@@ -232,7 +233,7 @@ async def test_new_followers(alice: Alice) -> None:
     users = [alice.people[login] for login in ("xiaoming", "bob", "alice")]
     received = []
     ids_ = [ids.encode(ids.Kind.USER, users[2])]
-    async with asyncio.timeout(10), aclosing(alice.subscribe("new-followers", userIds=ids_)) as stream:
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("new-followers", userIds=ids_)) as stream:
         async for event in stream:
             received.append(event["events"])
             if len(received) == 1:
@@ -248,7 +249,7 @@ async def test_events(alice: Alice) -> None:
     """Posts with one of the keywords and their deletions match."""
     bob = alice.people["bob"]
     received = []
-    async with asyncio.timeout(10), aclosing(alice.subscribe("events")) as stream:
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("events")) as stream:
         async for event in stream:
             received.append(event["events"])
             if len(received) == 1:

@@ -87,7 +87,7 @@ async def marks(graph: Graph) -> tuple[int, int, int]:
 
 async def caught_up(graph: Graph, last: int) -> None:
     """Wait until every event up to the number `last` is projected and archived."""
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 if min(await marks(graph)) >= last:

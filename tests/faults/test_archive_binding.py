@@ -162,7 +162,7 @@ def test_a_store_that_is_emptied_accepts_nothing(place: Place) -> None:
 
 def wait_for(condition: Any, log: Path | None = None) -> None:
     """Wait until a condition holds."""
-    deadline = time.monotonic() + 3 * PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, log and log.read_text()
         time.sleep(0.05)

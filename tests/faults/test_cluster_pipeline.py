@@ -158,7 +158,7 @@ async def test_reads_survive_the_failure_of_a_primary(tmp_path: Path) -> None:
 
             await check(reads)
 
-            async with asyncio.timeout(3 * PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 while await check(all_of(store)):  # noqa: ASYNC110 - a cluster sends no notification
                     await asyncio.sleep(0.1)
 

@@ -364,7 +364,7 @@ async def test_a_task_does_not_wait_for_a_shard_that_is_known_to_hang(another: O
     pace = Pace()
     pace.meets_outage = True
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(StoreUnavailable):
             await graph.fan_outs.work("1-0", ["post", str(post), "author", str(star)], GROUP)(pace)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from graph import keys
-from tests.support.graph_worlds import Open
+from tests.support.graph_worlds import PATIENCE, Open
 from tests.support.stores import Fault, sends
 
 
@@ -21,7 +21,7 @@ async def test_only_a_reply_answers_a_probe(another: Open) -> None:
     assert answers == []
 
     graph.probe(answers.append)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not answers:  # noqa: ASYNC110 - the probe sends no notification
             await asyncio.sleep(0.01)
     assert answers == [keys.LOG]

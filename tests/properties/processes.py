@@ -20,6 +20,7 @@ from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.properties.model import History, Operation
 from tests.properties.stores import DirectStore, GatedStore
+from tests.support.graph_worlds import PATIENCE
 
 APIS = ("api-0", "api-1")
 ARCHIVERS = ("archiver-0", "archiver-1")
@@ -114,7 +115,7 @@ class Processes:
 
     async def settle(self, graph: Graph) -> None:
         """Project and archive everything in the log."""
-        await asyncio.wait_for(graph.worker(lease=timedelta(0)).drain(), 10)
+        await asyncio.wait_for(graph.worker(lease=timedelta(0)).drain(), PATIENCE)
         await archive_all(graph.archiver)
 
     async def scan(self, graph: Graph) -> None:

@@ -10,6 +10,7 @@ from resolvers import ids
 from resolvers.errors import code_of
 from schema import schema
 from tests.resolvers.conftest import World, post_id, user_id
+from tests.support.graph_worlds import PATIENCE
 
 EVENTS = """subscription ($filter: EventFilter!, $after: String) { events(filter: $filter, after: $after) {
     __typename cursor at
@@ -37,7 +38,7 @@ class Streaming:
 
     async def result(self) -> Any:
         """Return the next result."""
-        return await asyncio.wait_for(anext(self._results), 10)
+        return await asyncio.wait_for(anext(self._results), PATIENCE)
 
     async def next(self) -> dict[str, Any]:
         """Return the next event that is not a checkpoint."""

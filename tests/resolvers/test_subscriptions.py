@@ -12,6 +12,7 @@ from graph.paging import CursorKind, encode_cursor
 from resolvers.errors import code_of
 from schema import schema
 from tests.resolvers.conftest import World, post_id, user_id
+from tests.support.graph_worlds import PATIENCE
 
 LIVE = """subscription ($after: String) { homeTimeline(after: $after) { __typename cursor at
     ... on PostAdded { edge { cursor node { id text author { login postsCount relationship { state } } } } }
@@ -34,7 +35,7 @@ class Live:
 
     async def any(self) -> dict[str, Any]:
         """Return the next event."""
-        result = await asyncio.wait_for(anext(self._results), 5)
+        result = await asyncio.wait_for(anext(self._results), PATIENCE)
         assert result.errors is None, result.errors
         event: dict[str, Any] = result.data["homeTimeline"]
         return event
@@ -140,7 +141,7 @@ async def test_logging_out_ends_the_subscription(world: World) -> None:
     await anext(results)
     assert context.viewer is not None
     await world.graph.sessions.end(alice.id, context.viewer.session)
-    result = await asyncio.wait_for(anext(results), 5)
+    result = await asyncio.wait_for(anext(results), PATIENCE)
     assert [code_of(error.original_error) for error in result.errors] == ["UNAUTHENTICATED"]
 
 

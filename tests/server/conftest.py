@@ -118,7 +118,7 @@ class Api:
         if token:
             sent["authorization"] = f"Bearer {token}"
         async with (
-            httpx.AsyncClient(base_url=self.url, timeout=3 * PATIENCE) as client,
+            httpx.AsyncClient(base_url=self.url, timeout=PATIENCE) as client,
             client.stream("POST", "/graphql", json={"query": query}, headers=sent) as response,
         ):
             yield response

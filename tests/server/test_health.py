@@ -17,7 +17,7 @@ from server.health import warnings_about
 from server.settings import Settings
 from tests.server.conftest import Api, serving
 from tests.support.cluster import PRIMARIES, cluster_in, hanging
-from tests.support.graph_worlds import append_events, archive_log, background, counted
+from tests.support.graph_worlds import PATIENCE, append_events, archive_log, background, counted
 from tests.support.graphs import archive_url_of, open_graph
 from tests.support.raw import open_blocking
 
@@ -255,7 +255,7 @@ async def test_a_stopped_archiver_is_a_warning(api: Api) -> None:
     """With the reason, here an archive that lacks events which the log no longer holds."""
     await publish(api.graph, 2)
     await api.graph.store.run("SET", keys.TRIMMED, await api.graph.log.watermark())
-    async with background(api.graph.archiver.run()), asyncio.timeout(10):
+    async with background(api.graph.archiver.run()), asyncio.timeout(PATIENCE):
         while not (await api.graph.backlog()).alarm:  # noqa: ASYNC110 - the archiver sends no notification
             await asyncio.sleep(0.01)
     _, body = await readiness(api)

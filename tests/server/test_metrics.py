@@ -16,7 +16,7 @@ from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import Api, serving, until
 from tests.server.endpoint.test_endpoint import error_of
-from tests.support.graph_worlds import append_events, background, counted
+from tests.support.graph_worlds import PATIENCE, append_events, background, counted
 from tests.support.graphs import archive_file, archive_url_of
 
 TOKEN = "a-token-of-prometheus"
@@ -57,7 +57,7 @@ async def test_metrics_count_live_streams(api: Api) -> None:
     stream = api.app.state.graph.feed.home(session.user)
     await anext(stream)
     pending = asyncio.ensure_future(anext(stream))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (live := await metrics(api))["fanline_live_streams"] != 1:  # noqa: ASYNC110 - streams have no event to wait for
             await asyncio.sleep(0.01)
     pending.cancel()

@@ -62,7 +62,7 @@ def answers(node: EmbeddedStore) -> bool:
 
 def until(condition: Any) -> None:
     """Wait until a condition holds."""
-    deadline = time.monotonic() + 3 * PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "the condition does not hold"
         time.sleep(0.02)

@@ -10,7 +10,7 @@ from graph.errors import ArchiverStopped, ArchiveUnavailable
 from graph.log.events import Followed, UserCreated
 from graph.log.numbers import number_of
 from tests.graph.archiver.world import ArchiveWorld
-from tests.support.graph_worlds import append_events, background, crowd, posts
+from tests.support.graph_worlds import PATIENCE, append_events, background, crowd, posts
 from tests.support.stores import Fault
 
 
@@ -64,7 +64,7 @@ async def test_a_full_batch_of_damaged_entries_is_passed(world: ArchiveWorld) ->
     [good] = await posts(world.graph, world.bob, "good")
     last = await mark_projected(world)
 
-    await asyncio.wait_for(world.graph.archiver.work(), 5)
+    await asyncio.wait_for(world.graph.archiver.work(), PATIENCE)
 
     assert await world.marks() == [last, last, last]
     assert [row.kind for row in await world.rows() if row.number >= refused] == ["Redacted", "PostPublished"]
@@ -109,7 +109,7 @@ async def test_a_running_archiver_raises_the_alarm_when_it_stops(
     await world.raw.xadd(keys.LOG, {"kind": "Liked", "actor": 1, "body": "{}"})
     await mark_projected(world)
 
-    async with background(world.graph.archiver.run()), asyncio.timeout(5):
+    async with background(world.graph.archiver.run()), asyncio.timeout(PATIENCE):
         while not world.graph.archiver.failures:  # noqa: ASYNC110 - the archiver sends no notification
             await asyncio.sleep(0.01)
 
@@ -121,7 +121,7 @@ async def test_only_one_running_archiver_is_active(world: ArchiveWorld, monkeypa
     """Another one takes over when the lease of the first has expired."""
     monkeypatch.setattr("graph.archiver.archiver.INTERVAL_SECONDS", 0.01)
     await world.raw.set(keys.ARCHIVER, "another")
-    async with background(world.graph.archiver.run()), asyncio.timeout(5):
+    async with background(world.graph.archiver.run()), asyncio.timeout(PATIENCE):
         await asyncio.sleep(0.1)
         assert await world.rows() == []
 
@@ -142,7 +142,7 @@ async def test_an_archiver_that_fails_lets_another_one_try(
     monkeypatch.setattr("graph.archiver.archiver.RETRY_SECONDS", 0.01)
     broken = world.process()
     Fault(broken.store, lambda command: command[0] == "ARCHIVE", failure, times=10_000)
-    async with background(broken.archiver.run()), asyncio.timeout(5):
+    async with background(broken.archiver.run()), asyncio.timeout(PATIENCE):
         while not broken.archiver.failures:  # noqa: ASYNC110 - the archiver sends no notification
             await asyncio.sleep(0.01)
         async with background(world.graph.archiver.run()):

@@ -130,7 +130,7 @@ async def test_a_cursor_ahead_of_the_reader_misses_no_follow(graph: Graph, anoth
             [post] = await posts(graph, bob, "hi")
 
             assert follow.number < post
-            async with asyncio.timeout(20 * CHECKPOINT_SECONDS):
+            async with asyncio.timeout(100 * CHECKPOINT_SECONDS):
                 assert numbers(await watcher.take(1)) == [post]
 
 

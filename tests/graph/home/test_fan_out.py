@@ -12,6 +12,7 @@ from graph.log.events import Followed, PostPublished
 from graph.store.commands import Command
 from graph.worker.consumer import MAX_DELIVERIES, create_groups
 from tests.support.graph_worlds import (
+    PATIENCE,
     Open,
     append_events,
     background,
@@ -119,7 +120,7 @@ async def test_a_stopped_worker_releases_its_lease(another: Open, raw: Redis) ->
     await asyncio.gather(running, return_exceptions=True)
     stop.resume()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await graph.worker(FOREVER).drain() == event.number
     assert await served(raw, fans, event.number) == fans
 

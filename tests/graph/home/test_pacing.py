@@ -16,7 +16,7 @@ from graph.store.store import Store
 from graph.worker.retries import LeasePace
 from tests.graph.home.test_fan_out import served, star_with_fans
 from tests.graph.worker.unprojected import append
-from tests.support.graph_worlds import Open, people
+from tests.support.graph_worlds import PATIENCE, Open, people
 from tests.support.stores import HookedStore, LostShard
 
 QUICK, SLOW = 0.0002, 0.005
@@ -105,7 +105,7 @@ async def test_a_lost_shard_does_not_stop_other_fan_outs(graph: Graph, another: 
     shard = LostShard(partial.store, lambda key: key.startswith("home:"), seconds=seconds)
     pacer = Pacer(partial.store)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         for _ in range(3):
             await pacer.wait([alice] * PACED_CHUNK)
 
@@ -121,12 +121,12 @@ async def test_the_pause_depends_on_the_size_of_a_chunk(graph: Graph, monkeypatc
     pacer.pause = 60.0
     tiny, small = list(range(1, SMALL_CHUNK)), list(range(1, SMALL_CHUNK + 1))
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await pacer.wait(tiny)
     pacer.pause = 1.0
     async with asyncio.timeout(0.5):
         await pacer.wait(small)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await pacer.wait(tiny)
     pacer.done(tiny)
 

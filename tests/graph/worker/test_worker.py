@@ -122,12 +122,12 @@ async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open) -> None:
     await append(graph, Followed(alice, bob))
     stop, renewal = Stop(slow.store, runs("add")), Stop(slow.store, sends("XCLAIM"), after=True)
     renewal.resume()
-    async with background(slow.worker(timedelta(milliseconds=500)).drain()) as work:
+    async with background(slow.worker(timedelta(seconds=2)).drain()) as work:
         await stop.reached.wait()
         await renewal.reached.wait()
 
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(graph.worker(timedelta(milliseconds=500)).drain(), 0.8)
+            await asyncio.wait_for(graph.worker(timedelta(seconds=2)).drain(), 2.5)
         assert list(await graph.follows.followed_by(alice)) == []
 
         stop.resume()

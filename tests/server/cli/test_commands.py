@@ -25,6 +25,7 @@ from server.cli.stores import describe
 from server.embedded import EmbeddedStore
 from server.settings import Settings
 from tests.conftest import CHEAP
+from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import environment_of, open_graph
 
 STRONG_KEY = "a-key-for-tests-that-is-long-enough"
@@ -70,18 +71,22 @@ def serving(
             preexec_fn=preexec_fn,
         )
     try:
-        for _ in range(400):
+        deadline = time.monotonic() + PATIENCE
+        while not is_ready(port):
             assert process.poll() is None, log.read_text()
-            try:
-                if httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=1).status_code == 200:
-                    break
-            except httpx.TransportError:
-                pass
+            assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
         yield process, port
     finally:
         process.kill()
         process.wait()
+
+
+def is_ready(port: int) -> bool:
+    """Return True if a server answers that it is ready."""
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200
+    return False
 
 
 def store_answers(folder: Path) -> bool:
@@ -174,7 +179,7 @@ def test_the_demo_recovers_from_a_crash(tmp_path: Path) -> None:
         assert found["data"]["post"]["text"] == "before the crash"
         assert ask(port, '{ user(by: {login: "alice"}) { login } }')["data"]["user"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert not store_answers(tmp_path)
     assert "Traceback" not in (tmp_path / "log").read_text()
 
@@ -194,7 +199,7 @@ def test_serve_token_and_worker_share_one_store(tmp_path: Path) -> None:
         assert "no dead letters" in fanline("dead-letters", "list", **environment).stderr
         assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "alice"}}
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) in (0, 130)
+        assert process.wait(timeout=PATIENCE) in (0, 130)
     assert not store_answers(tmp_path)
 
 
@@ -305,7 +310,7 @@ def test_several_processes_serve_one_port(tmp_path: Path) -> None:
         for _ in range(8):
             assert ask(port, "{ viewer { login } }", token)["data"] == {"viewer": {"login": "bob"}}
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=15) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert not store_answers(tmp_path)
 
 
@@ -331,7 +336,7 @@ def test_metrics_are_those_of_all_processes(tmp_path: Path) -> None:
         assert after == [20] * 20
 
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert not store_answers(tmp_path)
 
 

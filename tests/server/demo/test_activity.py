@@ -15,6 +15,7 @@ from server.demo.activity import Crowd
 from server.demo.people import SEVEN
 from server.settings import Settings
 from tests.server.conftest import serving
+from tests.support.graph_worlds import PATIENCE
 from tests.support.worlds import settle_small_world
 
 
@@ -37,7 +38,7 @@ async def events(graph: Graph, people: dict[str, int]) -> AsyncIterator[list[obj
                 started.set()
 
     task = asyncio.create_task(listen())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await started.wait()
     yield received
     task.cancel()
@@ -58,7 +59,7 @@ async def test_those_act_whom_a_visitor_follows(graph: Graph, people: dict[str, 
             assert body.author in followed
         if isinstance(body, Followed):
             assert body.followee == people["alice"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len([event for event in events if not isinstance(event, Checkpoint)]) < len(done) // 2:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

@@ -20,7 +20,7 @@ from server.transport.admission import CEILING, INITIAL, Admission
 from tests.server.conftest import KEY, Api, events, serving, until
 from tests.server.transport.conftest import HANDSHAKE, Raw, post, refused
 from tests.support.cluster import cluster_in
-from tests.support.graph_worlds import posts
+from tests.support.graph_worlds import PATIENCE, posts
 from tests.support.graphs import archive_url_of, open_graph
 
 LIVE = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
@@ -315,7 +315,7 @@ async def probe(graph: Graph) -> str:
     """Return the key that a probe has read."""
     answered = asyncio.get_running_loop().create_future()
     graph.probe(answered.set_result)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         return str(await answered)
 
 

@@ -15,7 +15,7 @@ from server.operations.turns import MAX_WAITING, Turns
 from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, events, serving
-from tests.support.graph_worlds import counts_of
+from tests.support.graph_worlds import PATIENCE, counts_of
 
 SMALL = "{ __typename }"
 PUBLISH = 'mutation { publishPost(input: {text: "hello"}) { userErrors { code } } }'
@@ -302,7 +302,7 @@ async def test_the_turn_of_a_cancelled_operation_goes_to_the_next() -> None:
     turns.release("a")
     second.cancel()  # it has its turn already, and does not know yet
     await asyncio.wait([first, second])
-    await asyncio.wait_for(third, 1)
+    await asyncio.wait_for(third, PATIENCE)
     turns.release("a")
     assert not turns._running
 

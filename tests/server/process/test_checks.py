@@ -19,6 +19,7 @@ from server.process.start import make_files_private, set_limits
 from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.server.cli.test_commands import fanline, free_port, serving
+from tests.support.graph_worlds import PATIENCE
 from tests.support.graphs import archive_url_of
 
 KEY = base64.b64encode(bytes(range(100, 148))).decode()
@@ -241,7 +242,7 @@ def test_serve_prints_each_warning_once_however_many_processes_serve(tmp_path: P
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         kept = [Path(f"/proc/{pid}/limits").read_text() for pid in (process.pid, *children)]
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     warnings = [line for line in lines if line.startswith("Warning: ")]
     assert len([line for line in warnings if "FANLINE_PLAYGROUND" in line]) == 1
     assert len([line for line in warnings if "embedded store" in line]) == 1
@@ -293,7 +294,7 @@ def test_everything_that_fanline_creates_is_private(tmp_path: Path) -> None:
         with serving("demo", "--data", str(data), log=tmp_path / "log") as (process, _):
             modes = modes_below(data)
             process.terminate()
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=PATIENCE) == 0
     finally:
         os.umask(before)
     after = modes_below(data)

@@ -53,7 +53,7 @@ class Served:
             self.process = await asyncio.create_subprocess_exec(
                 *self._command, env=self._environment, stderr=log, start_new_session=True
             )
-        async with httpx.AsyncClient() as client, asyncio.timeout(6 * PATIENCE):
+        async with httpx.AsyncClient() as client, asyncio.timeout(PATIENCE):
             while self.process.returncode is None:
                 with suppress(httpx.TransportError):
                     if (await client.get(f"{self.url}/health/ready")).status_code == 200:
@@ -64,7 +64,7 @@ class Served:
     async def end(self, by: signal.Signals) -> int:
         """Send a signal to the server and return its exit code."""
         self.process.send_signal(by)
-        async with asyncio.timeout(6 * PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
 
@@ -137,7 +137,7 @@ class StreamListener(Listener):
         if self.after:
             headers["last-event-id"] = self.after
         async with (
-            httpx.AsyncClient(timeout=3 * PATIENCE) as client,
+            httpx.AsyncClient(timeout=PATIENCE) as client,
             client.stream("POST", self.url, json={"query": LIVE}, headers=headers) as response,
         ):
             names = []
@@ -179,7 +179,7 @@ async def test_clients_miss_nothing_in_a_restart(
 
         await api.start()
         await graph.posts.publish(author, "after")
-        async with asyncio.timeout(3 * PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while not all(len(listener.texts) >= 3 for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert [listener.texts for listener in listeners] == [["before", "meanwhile", "after"]] * 4
@@ -197,11 +197,11 @@ async def test_several_processes_are_replaced_one_by_one(
         await until(lambda: all(listener.after for listener in listeners))
         api.process.send_signal(signal.SIGHUP)
         published: list[str] = []
-        async with asyncio.timeout(6 * PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while not all(listener.cuts for listener in listeners):
                 published.append(f"post {len(published)}")
                 await publish(api, token, published[-1])
-        async with asyncio.timeout(3 * PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while any(listener.texts != published for listener in listeners):  # noqa: ASYNC110 - listeners signal nothing
                 await asyncio.sleep(0.05)
         assert {str(cut) for listener in listeners for cut in listener.cuts} == {"1012", "['next']"}
