@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
 
-const TIMEOUT = 10_000;
+const TIMEOUT = 50_000;
 const PATIENCE = 2_000; // milliseconds until a list that does not grow is complete
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

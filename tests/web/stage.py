@@ -17,12 +17,12 @@ from server.settings import Settings
 from server.web_app import WebApp
 from tests.clients.outages import Proxy, proxied
 from tests.clients.test_clients import FOLDER as CLIENTS
-from tests.server.conftest import served
+from tests.server.conftest import served, until
 from tests.support.graph_worlds import PASSWORD, home
 
 FOLDER = Path(__file__).parent
 DIST = FOLDER.parents[1] / "examples" / "web" / "dist"
-TIMEOUT = 20.0
+TIMEOUT = 50.0
 COMMAND_TIMEOUT = 120.0
 
 
@@ -88,7 +88,7 @@ class Stage:
 
     async def start(self) -> None:
         """Start the server, which also has the files of the app, and let the proxy forward to it."""
-        app = create_app(self.settings)
+        self.app = app = create_app(self.settings)
         app.router.routes.extend(WebApp(DIST).routes())
         api = await self.stack.enter_async_context(served(app, self.graph))
         self.proxy.target = int(api.url.rsplit(":", 1)[1])
@@ -107,6 +107,10 @@ class Stage:
         await self.browser.do("fill", page, label="Password", text=password)
         await self.browser.do("click", page, role="button", name="Log in")
         await self.browser.do("see", page, role="button", name="Publish")
+
+    async def hears(self, pages: int) -> None:
+        """Wait until so many pages hear of new posts and of new followers."""
+        await until(lambda: len(self.app.state.graph.feed) == 2 * pages)
 
     async def check(self, page: str, viewer: int) -> None:
         """Assert that the page shows each post of the home timeline once, in order, within some seconds."""

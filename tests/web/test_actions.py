@@ -83,7 +83,7 @@ async def test_nothing_of_a_user_is_left_for_the_next(stage: Stage) -> None:
     await befriend(stage.graph, alice, bob)
     do = stage.browser.do
     await stage.log_in("a", "alice")
-    await asyncio.sleep(0.5)  # until the page listens
+    await stage.hears(1)
     await befriend(stage.graph, dora, alice)
     await do("read", "a", text="follows you now")
     await do("fill", "a", label="What is new?", text="a secret")

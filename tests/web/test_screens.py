@@ -194,6 +194,7 @@ async def test_a_user_of_the_demo(stage: Stage, tour: Tour) -> None:
 async def home(tour: Tour, alice: int, bob: int, dora: int) -> None:
     """The home timeline with new posts, notices, a text that is too long, and one that is almost."""
     await tour.do("see", role="list", name="posts")
+    await tour.stage.hears(1)
     await tour.shoot("home")
     await posts(tour.stage.graph, bob, "A post that has just arrived")
     await befriend(tour.stage.graph, dora, alice)

@@ -25,6 +25,7 @@ async def test_two_users(stage: Stage) -> None:
     await stage.log_in("a", "alice")
     await stage.log_in("b", "bob")
 
+    await stage.hears(2)
     await do("delay", "a", operation="useLiveHomeQuery", milliseconds=DELAY)
     await do("go", "a", hash="#/@bob")
     await do("click", "a", role="button", name="Follow bob")
