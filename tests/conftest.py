@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 import pytest
+import redis.utils
 from xdist.remote import Producer
 
 from graph import Graph
@@ -22,6 +23,7 @@ PATIENT_MS = 15_000  # without an answer until a failover: a busy machine must n
 SharedStore: TypeAlias = EmbeddedStore | Cluster
 
 pytest_plugins = ["tests.support.databases"]
+redis.utils.get_lib_version = cache(redis.utils.get_lib_version)  # reads a file for each connection of a plain client
 
 
 def need(present: bool, what: str) -> None:

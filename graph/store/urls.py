@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redis import exceptions
+from redis import __version__, exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.driver_info import DriverInfo
 
 SERVER_SECONDS = 5.0
 NODE_SECONDS = 1.0
 BACKOFF = ExponentialWithJitterBackoff(base=0.05, cap=0.5)
+DRIVER = DriverInfo(lib_version=__version__)  # otherwise redis-py reads its metadata for each connection
 SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis": "redis", "rediss": "rediss", "unix": "unix"}
 CLUSTER_SUFFIX = "+cluster"
 CLUSTER_SCHEMES = tuple(f"{scheme}{CLUSTER_SUFFIX}" for scheme in SCHEMES if scheme != "unix")
@@ -86,8 +88,11 @@ def _options_of(url: str, seconds: float) -> tuple[type[AbstractConnection], dic
     if reserved := RESERVED_OPTIONS.intersection(options):
         raise ValueError(f"must not set {' or '.join(sorted(reserved))}")
     connection_class = options.pop("connection_class", Connection)
-    defaults = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "decode_responses": True, "protocol": 3}
     return connection_class, {
-        **defaults,
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "decode_responses": True,
+        "protocol": 3,
+        "driver_info": DRIVER,
         **{name: value for name, value in options.items() if name not in POOL_OPTIONS},
     }
