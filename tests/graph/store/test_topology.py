@@ -43,14 +43,18 @@ def test_the_map_with_the_highest_epoch_counts_unless_its_node_sees_no_majority(
     assert freshest([alone]) is alone
 
 
+@pytest.fixture
+def server(single_store: EmbeddedStore, store_url: str) -> EmbeddedStore:
+    """Return the server, which is empty."""
+    return single_store
+
+
 @pytest.mark.single_server("a proxy stands before the server")
-async def test_a_map_that_cannot_be_read_is_an_outage(
-    single_store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_map_that_cannot_be_read_is_an_outage(server: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked for again at most four times a second."""
     monkeypatch.setattr("graph.store.cluster.ANSWER_SECONDS", 0.6)
     asked = 0
-    async with proxy_to(single_store.socket) as proxy:
+    async with proxy_to(server.socket) as proxy:
         store = Store(f"valkey+cluster://127.0.0.1:{proxy.port}")
 
         async def replace_map(data: bytes, client: asyncio.StreamWriter) -> None:
@@ -85,11 +89,11 @@ def let_own(proxy: TcpProxy, *ports: int) -> None:
 
 @pytest.mark.single_server("proxies stand before the server")
 async def test_the_map_does_not_wait_for_a_node_that_hangs(
-    single_store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graph.store.topology.ASK_SECONDS", 60.0)
     monkeypatch.setattr("graph.store.urls.NODE_SECONDS", 60.0)
-    async with proxy_to(single_store.socket) as well, proxy_to(single_store.socket) as hung:
+    async with proxy_to(server.socket) as well, proxy_to(server.socket) as hung:
         store = Store(f"valkey+cluster://127.0.0.1:{hung.port},127.0.0.1:{well.port}")
         hung.open.clear()
         let_own(well, well.port)
@@ -98,9 +102,9 @@ async def test_the_map_does_not_wait_for_a_node_that_hangs(
 
 
 @pytest.mark.single_server("a proxy stands before the server")
-async def test_nodes_that_have_all_moved_are_found_through_the_url(single_store: EmbeddedStore) -> None:
+async def test_nodes_that_have_all_moved_are_found_through_the_url(server: EmbeddedStore) -> None:
     """The node that owns the slots is gone, and nobody else is known."""
-    async with proxy_to(single_store.socket) as proxy:
+    async with proxy_to(server.socket) as proxy:
         store = Store(f"valkey+cluster://127.0.0.1:{proxy.port}")
         let_own(proxy, 1, proxy.port)
         assert await store.run("EXISTS", "a") == 0
@@ -108,9 +112,9 @@ async def test_nodes_that_have_all_moved_are_found_through_the_url(single_store:
 
 
 @pytest.mark.single_server("proxies stand before the server")
-async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(single_store: EmbeddedStore) -> None:
+async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(server: EmbeddedStore) -> None:
     """Long before its deadline: the map is read again once the node is silent."""
-    async with proxy_to(single_store.socket) as hung, proxy_to(single_store.socket) as successor:
+    async with proxy_to(server.socket) as hung, proxy_to(server.socket) as successor:
         store = Store(f"valkey+cluster://127.0.0.1:{hung.port},127.0.0.1:{successor.port}")
         let_own(hung, hung.port)
         let_own(successor, hung.port)
@@ -122,9 +126,9 @@ async def test_a_read_goes_to_the_successor_of_a_node_that_hangs(single_store: E
 
 
 @pytest.mark.single_server("proxies stand before the server")
-async def test_one_redirection_is_enough_for_all_slots(single_store: EmbeddedStore) -> None:
+async def test_one_redirection_is_enough_for_all_slots(server: EmbeddedStore) -> None:
     """The map is read again in the background."""
-    async with proxy_to(single_store.socket) as old, proxy_to(single_store.socket) as new:
+    async with proxy_to(server.socket) as old, proxy_to(server.socket) as new:
         store = Store(f"valkey+cluster://127.0.0.1:{old.port}")
         let_own(old, old.port, new.port)
         let_own(new, new.port)
