@@ -107,7 +107,7 @@ def test_the_tests_of_the_client_kit(node: str) -> None:
     """`npm install` is part of CI's own preparation."""
     install, test = commands(KIT.text)
     assert (install, test) == ("npm install", "npm test")
-    assert "\ninstall client " in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "\n  install client " in (ROOT / ".ci" / "run").read_text("utf-8")
     assert "fail 0" in sh(test, ROOT / "client", environment())
 
 

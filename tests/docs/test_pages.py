@@ -93,7 +93,7 @@ def test_every_example_is_listed() -> None:
 def test_the_two_commands_are_the_ones_promised() -> None:
     assert "python3 -m pip install -q uv && python3 -m uv run fanline demo " in README
     assert "python3 -m pip install -q uv && python3 -m uv run pytest " in README
-    assert "python3 -m pip install -q uv && python3 -m uv run pytest\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "python3 -m pip install -q uv && python3 -m uv run pytest " in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", sorted({*PAGES, *WITH_BLOCKS}), ids=lambda page: page.relative_to(ROOT).as_posix())
