@@ -1,5 +1,6 @@
 """Shared fixtures: one real store for the whole run, a Valkey server or a cluster, emptied before each test."""
 
+import gc
 import os
 from collections.abc import AsyncIterator, Iterator
 from functools import cache, partial
@@ -66,6 +67,12 @@ def runs_at_length_only(item: pytest.Item) -> bool:
     """Return whether only the long profile runs a test: slow faults of MariaDB, which other databases have too."""
     is_fault = item.path.name.startswith("test_archive_") and item.path.name != "test_archive_refusals.py"
     return is_fault and "mariadb" in item.name and item.get_closest_marker("slow") is not None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector ignore the modules and tests, which it would scan again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
