@@ -27,11 +27,12 @@ READY_SECONDS = 240.0  # the demo seeds its users first, which takes long on a b
 HOME = "{ viewer { login homeTimeline { posts(first: 3) { edges { node { text author { login } } } } } } }"
 
 
-@pytest.fixture
-def wheel(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a source distribution and, from it, the wheel."""
-    uv("build", "--quiet", "--out-dir", str(tmp_path / "dist"), str(ROOT), cwd=tmp_path)
-    [built] = (tmp_path / "dist").glob("*.whl")
+    folder = tmp_path_factory.mktemp("dist")
+    uv("build", "--quiet", "--out-dir", str(folder), str(ROOT), cwd=folder)
+    [built] = folder.glob("*.whl")
     return built
 
 
