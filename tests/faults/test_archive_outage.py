@@ -49,11 +49,13 @@ async def graph(store_url: str, server: Server, long_profile: bool) -> AsyncIter
     """Open a graph whose log keeps little of what is archived, with posts that only the archive holds."""
     limit = LONG_LIMIT if long_profile else LIMIT
     tuning = replace(CHEAP, hot_posts=HOT, hot_slack=SLACK, log_limit=limit, log_retention=RETENTION)
-    graph = Graph(Store(store_url), Archive(server.database(), timeout=1.0), tuning)
-    await graph.store.run("FLUSHALL")
-    await settle(graph)
-    yield graph
-    await graph.close()
+    graph = Graph(Store(store_url), Archive(server.database(), timeout=3.0), tuning)
+    try:
+        await graph.store.run("FLUSHALL")
+        await settle(graph)
+        yield graph
+    finally:
+        await graph.close()
 
 
 async def check_reads(graph: Graph, bob: int) -> None:
