@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,16 +64,12 @@ def place(tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
-SERVE, WORKER = ("serve", "--port", "0"), ("worker",)
-COMMANDS = (SERVE, (*SERVE, "--workers", "2"), WORKER)
-
-
-def check_refused(environment: dict[str, str], sentence: str, commands: Sequence[tuple[str, ...]] = COMMANDS) -> None:
+def check_refused(environment: dict[str, str], sentence: str) -> None:
     """Assert that the processes that work on a store do not start, and say why and what to do."""
     environ = CLEAN | environment | {"COLUMNS": "500"}
     with ExitStack() as stack:
         started = []
-        for command in commands:
+        for command in (("serve", "--port", "0"), ("serve", "--port", "0", "--workers", "2"), ("worker",)):
             process = subprocess.Popen([*FANLINE, *command], env=environ, stderr=subprocess.PIPE, text=True)
             started.append(stack.enter_context(process))
             stack.callback(process.kill)
@@ -86,22 +82,22 @@ def check_refused(environment: dict[str, str], sentence: str, commands: Sequence
 
 
 @pytest.mark.parametrize(
-    ("store", "archive", "other", "sentence", "command"),
+    ("store", "archive", "other", "sentence"),
     [
-        pytest.param(1, 0, None, EMPTY_STORE, SERVE, id="an empty store"),
-        pytest.param(1, 0, (1, 1), OTHER_ARCHIVE, WORKER, id="a store of another archive"),
-        pytest.param(0, 1, None, OTHER_ARCHIVE, WORKER, id="a new archive"),
-        pytest.param(0, 1, (1, 1), OTHER_ARCHIVE, SERVE, id="an archive of another store"),
+        pytest.param(1, 0, None, EMPTY_STORE, id="an empty store"),
+        pytest.param(1, 0, (1, 1), OTHER_ARCHIVE, id="a store of another archive"),
+        pytest.param(0, 1, None, OTHER_ARCHIVE, id="a new archive"),
+        pytest.param(0, 1, (1, 1), OTHER_ARCHIVE, id="an archive of another store"),
     ],
 )
 def test_the_second_start_is_refused(
-    place: Place, store: int, archive: int, other: tuple[int, int] | None, sentence: str, command: tuple[str, ...]
+    place: Place, store: int, archive: int, other: tuple[int, int] | None, sentence: str
 ) -> None:
     """The first two still belong together."""
     if other:
         place.sign_up(*other, "bob")
 
-    check_refused(place.environment(store, archive), sentence, [command])
+    check_refused(place.environment(store, archive), sentence)
 
     assert fanline("worker", "--once", **place.environment(0, 0)).returncode == 0
 

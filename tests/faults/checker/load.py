@@ -14,7 +14,7 @@ from tests.faults.checker.system import System
 
 PEOPLE = 8
 WATCHERS = 2  # users with a live home timeline
-THINKING = 0.15  # seconds at most between the requests of a user
+THINKING = 0.05  # seconds at most between the requests of a user
 PROGRESS_SECONDS = 60.0
 
 
