@@ -149,6 +149,7 @@ const refused = await publish("", "key-2");
 
 const read = [];
 for await (const edges of pages(40)) read.push(...edges.map(({ node }) => node.id));
+const above = await unread(before.cursor); // before the posts of a new followee join the timeline
 
 const pill = new Pill({ edges: [before], pageInfo: {} });
 for (const __typename of ["PostAdded", "PostAdded", "Unknown"]) pill.take({ __typename, edge: first.postEdge });
@@ -176,7 +177,7 @@ console.log(
     refused: refused.userErrors.map(({ code }) => code),
     read: read.length,
     distinct: new Set(read).size,
-    unread: await unread(before.cursor),
+    unread: above,
     pill: [waiting, shown, pill.shown.length],
     before: data.user.followersCount,
     optimistic: [optimistic.followersCount, optimistic.relationship.state],
