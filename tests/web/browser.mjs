@@ -17,6 +17,18 @@ const errors = [];
 /** Find an element as the user of a screen reader does: by its role and name. */
 const find = (page, { role, name, exact = true }) => page.getByRole(role, { name, exact }).first();
 
+/**
+ * Let nothing move or fade any more: a colour that is measured meanwhile is none of the style sheet's.
+ * The media feature ends most animations, also those of what appears later; the others are awaited.
+ */
+async function rest(page) {
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await page.evaluate(async () => {
+    const running = () => document.getAnimations().filter(({ playState }) => playState === "running");
+    while (running().length) await Promise.allSettled(running().map(({ finished }) => finished));
+  });
+}
+
 const actions = {
   /** Open a page. Pages with the same user share their cookies, as tabs do. */
   async open({ page: name, user, url, width = 1100, height = 800, dark = false }) {
@@ -50,7 +62,10 @@ const actions = {
   miss: (page, what) => find(page, what).waitFor({ state: "hidden" }),
   theme: (page, { dark }) => page.emulateMedia({ colorScheme: dark ? "dark" : "light" }),
   size: (page, { width, height }) => page.setViewportSize({ width, height }),
-  shot: (page, { path }) => page.screenshot({ path }),
+  async shot(page, { path }) {
+    await rest(page);
+    await page.screenshot({ path });
+  },
   /** Return the name of the element that has the focus. */
   focused: (page) =>
     page.evaluate(() => {
@@ -204,6 +219,7 @@ Object.assign(actions, {
   text: (page) => page.locator("body").innerText(),
   /** Return the violations of the accessibility rules of axe: of all rules, or of those that are named. */
   async axe(page, { rules }) {
+    await rest(page);
     if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
     return page.evaluate(async (runOnly) => {
       const { violations } = await globalThis.axe.run({ resultTypes: ["violations"], ...(runOnly && { runOnly }) });
