@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +19,7 @@ from server.setting_values import Env, TrustedDocumentsMode
 from server.settings import Settings
 from tests.clients.test_clients import FOLDER, node, run
 from tests.server.conftest import Api, serving, settings
+from tests.support.worlds import TODAY
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def app(tmp_path: Path) -> Path:
 @pytest.fixture
 async def served(settings: Settings, graph: Graph, app: Path) -> Served:
     """Return a function that serves a small world in production with a manifest, and yields a token."""
-    await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
+    await load(graph, demo_source(people=40, posts=200), now=TODAY)
 
     @asynccontextmanager
     async def serve(manifest: str, mode: TrustedDocumentsMode) -> AsyncIterator[tuple[Api, str]]:
