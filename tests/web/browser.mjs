@@ -66,12 +66,13 @@ const actions = {
     await rest(page);
     await page.screenshot({ path });
   },
-  /** Return the name of the element that has the focus. */
-  focused: (page) =>
-    page.evaluate(() => {
+  /** Wait until the element with this name has the focus. */
+  focused: (page, { name }) =>
+    page.waitForFunction((wanted) => {
       const element = document.activeElement;
-      return element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
-    }),
+      const found = element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+      return found === wanted;
+    }, name).then(() => undefined),
 
   /** Hold back the responses of an operation, or fail them. */
   async delay(page, { operation, milliseconds, status }) {
@@ -214,7 +215,11 @@ const actions = {
 Object.assign(actions, {
   doubleClick: (page, what) => find(page, what).dblclick(),
   focus: (page, what) => find(page, what).focus(),
-  value: (page, { label }) => page.getByLabel(label, { exact: true }).inputValue(),
+  /** Wait until a field has this text. */
+  async holds(page, { label, text }) {
+    const field = await page.getByLabel(label, { exact: true }).elementHandle();
+    await page.waitForFunction(([element, wanted]) => element.value === wanted, [field, text]);
+  },
   offline: (page, { isOffline }) => page.context().setOffline(isOffline),
   text: (page) => page.locator("body").innerText(),
   /** Return the violations of the accessibility rules of axe: of all rules, or of those that are named. */
