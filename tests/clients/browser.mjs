@@ -1,6 +1,7 @@
 // Drives the playground in Chromium, for playground.mjs and screenshot.mjs.
 import { chromium } from "playwright-core";
 
+const TIMEOUT = 50_000;
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const args = [
   "--headless",
@@ -20,6 +21,7 @@ export function launch() {
 /** Open the playground in a new page and wait until it is ready. `onError` receives each error of the page. */
 export async function open(browser, url, options, onError) {
   const page = await browser.newPage(options);
+  page.setDefaultTimeout(TIMEOUT);
   page.on("console", (message) => {
     if (message.type() === "error") onError(message.text());
   });
@@ -32,21 +34,32 @@ export async function open(browser, url, options, onError) {
 /** Select a tab by the name of its operation. */
 export async function choose(page, name) {
   await page.locator(".graphiql-tab-button", { hasText: new RegExp(`^${name}$`) }).click();
-  await page.waitForTimeout(300);
+  await edits(page, name);
 }
 
-/** Open an example from the menu. */
+/** Wait until the editor is about to run an operation: GraphiQL reads the name some time after the text. */
+function edits(page, name) {
+  return page.waitForFunction(
+    (wanted) => {
+      const editor = document.querySelector(".graphiql-query-editor .CodeMirror")?.CodeMirror;
+      return editor?.operationName === wanted && editor.getValue().includes(` ${wanted}`);
+    },
+    name,
+  );
+}
+
+/** Open an example from the menu, whose operation has the same name. */
 export async function example(page, title) {
   await page.locator(".examples summary").click();
   await page.locator(".examples button", { has: page.locator("strong", { hasText: new RegExp(`^${title}$`) }) }).click();
-  await page.waitForTimeout(300);
+  await edits(page, title);
 }
 
 /** Log in as a user from the menu, by a part of the entry. */
 export async function logIn(page, entry) {
   await page.locator(".users summary").click();
   await page.locator(".users button", { hasText: entry }).click();
-  await page.waitForTimeout(300);
+  await page.locator('.users button[aria-pressed="true"]', { hasText: entry }).waitFor({ state: "attached" });
 }
 
 export async function run(page) {
@@ -59,7 +72,6 @@ export async function response(page, text) {
   await page.waitForFunction(
     (wanted) => document.querySelector(".graphiql-response .CodeMirror")?.CodeMirror.getValue().includes(wanted),
     text,
-    { timeout: 15000 },
   );
   return pane.evaluate((element) => element.CodeMirror.getValue());
 }

@@ -5,13 +5,13 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from graph import Graph
+from graph.feed.feed import Feed
 from server.cli.token import issue_token
 from server.demo import Demo
 from server.demo.people import SEVEN
@@ -21,6 +21,7 @@ from server.seeding.load import demo_source, load
 from server.settings import Settings
 from tests.conftest import need
 from tests.server.conftest import Api, serving, settings
+from tests.support.worlds import TODAY
 
 pytestmark = pytest.mark.slow
 
@@ -47,9 +48,10 @@ def chromium() -> None:
 
 
 @pytest.fixture
-async def api(settings: Settings, graph: Graph) -> AsyncIterator[Api]:
-    """Serve a small demo world like the demo."""
-    await load(graph, demo_source(people=40, posts=200), now=datetime.now(UTC))
+async def api(settings: Settings, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
+    """Serve a small demo world like the demo, without checkpoints between two slow steps of a browser."""
+    monkeypatch.setitem(cast(dict[str, float], Feed.__init__.__kwdefaults__), "checkpoint_seconds", 3600.0)
+    await load(graph, demo_source(people=40, posts=200), now=TODAY)
     async with serving(settings, graph, demo=Demo(tuple(role.person for role in SEVEN))) as api:
         yield api
 
