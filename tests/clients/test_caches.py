@@ -24,7 +24,7 @@ from tests.clients.outages import Proxy, proxied, restart_store
 from tests.clients.test_clients import FOLDER, node
 from tests.conftest import need
 from tests.server.conftest import KEY, serving, settings
-from tests.support.graph_worlds import append_events, befriend, home, many_posts, people, posts
+from tests.support.graph_worlds import PATIENCE, append_events, befriend, home, many_posts, people, posts
 from tests.support.graphs import archive_url_of, open_graph
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,6 @@ __all__ = ["node", "settings"]
 
 KIT = FOLDER / "kit"
 CACHES = ("relay", "apollo", "urql")
-TIMEOUT = 30.0
 DELAY = 2.5  # seconds that a response is held back
 
 
@@ -50,7 +49,7 @@ class Timeline:
     async def read(self) -> None:
         """Read the list that the program prints next."""
         assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), TIMEOUT)
+        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
         assert line, f"{self.name} has exited: {await self.problem()}"
         answer: dict[str, Any] = json.loads(line)
         self.texts, self.has_next, self.refetches = answer["texts"], answer["hasNext"], answer["refetches"]
@@ -64,7 +63,7 @@ class Timeline:
     async def ended(self) -> None:
         """Wait until the program exits because of the end of the session."""
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(PATIENCE):
                 problem = await self.problem()
         except TimeoutError:
             pytest.fail(f"{self.name} goes on")
@@ -78,7 +77,7 @@ class Timeline:
 
     async def sees(self, text: str) -> None:
         """Wait until a post is at the top of the list."""
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             while self.texts[:1] != [text]:
                 await asyncio.sleep(0.05)
                 await self.send("list")
@@ -86,13 +85,13 @@ class Timeline:
     async def shows(self, texts: list[str]) -> None:
         """Wait until the list begins with these texts, then load all other pages. Assert that they are the same."""
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(PATIENCE):
                 while self.texts[: len(texts)] != texts[: len(self.texts)]:
                     await asyncio.sleep(0.05)
                     await self.send("list")
         except TimeoutError:
             pass  # the comparison shows the difference
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             while self.has_next and len(self.texts) <= len(texts):
                 await self.send("next")
         assert self.texts == texts, self.name
