@@ -13,7 +13,7 @@ from xdist.remote import Producer
 from graph import Graph
 from graph.store.store import Store
 from server.embedded import Durability, EmbeddedStore
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, nodes_of
 from tests.support.graphs import CHEAP, empty, open_graph, remove_archive
 from tests.support.schedule import Schedule, sort_by_length
 
@@ -106,7 +106,7 @@ def single_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 def without_persistence(store: SharedStore) -> None:
     """Write nothing to disk; durability has its own tests."""
-    for server in store.nodes if isinstance(store, Cluster) else [store]:
+    for server in nodes_of(store):
         with server.client() as client:
             client.config_set("appendonly", "no")
             if isinstance(store, Cluster):

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from server.embedded import Durability, EmbeddedStore
 from server.local_cluster import PRIMARIES, SLOTS, ClusterNode, LocalCluster
 from tests.support.graph_worlds import PATIENCE
 
-__all__ = ["PRIMARIES", "SLOTS", "Cluster", "Node", "answers", "cluster_in", "hanging", "kill", "until"]
+__all__ = ["PRIMARIES", "SLOTS", "Cluster", "Node", "answers", "cluster_in", "hanging", "kill", "nodes_of", "until"]
 
 Node = ClusterNode
 
@@ -49,6 +49,11 @@ def hanging(*nodes: EmbeddedStore) -> Iterator[None]:
     finally:
         for node in nodes:
             os.kill(node.pid, signal.SIGCONT)
+
+
+def nodes_of(store: EmbeddedStore | LocalCluster) -> Sequence[EmbeddedStore]:
+    """Return the servers of a store."""
+    return store.nodes if isinstance(store, LocalCluster) else [store]
 
 
 def answers(node: EmbeddedStore) -> bool:

@@ -17,9 +17,10 @@ from server.embedded import EmbeddedStore
 from server.settings import Settings
 from server.transport import admission as transport_admission
 from server.transport.admission import CEILING, INITIAL, Admission
+from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, serving, until
 from tests.server.transport.conftest import HANDSHAKE, Raw, post, refused
-from tests.support.cluster import cluster_in
+from tests.support.cluster import cluster_in, hanging, nodes_of
 from tests.support.graph_worlds import PATIENCE, posts
 from tests.support.graphs import archive_url_of, open_graph
 
@@ -255,16 +256,18 @@ async def test_slow_bodies_do_not_use_up_the_limit(api: Api) -> None:
     assert admission(api).running == CEILING
 
 
-async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(settings: Settings, graph: Graph) -> None:
+async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(
+    settings: Settings, graph: Graph, running_store: SharedStore
+) -> None:
     """A permit is taken again with the turn, and the operation is refused if there is none."""
     alone = settings.model_copy(update={"rate_limits": True, "operations_at_once": 1})
     async with serving(alone, graph) as api:
         token = await api.token("alice")
-        await api.graph.store.run("CLIENT", "PAUSE", 1_000, "ALL")
-        asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
-        await until(lambda: len(api.server.server_state.tasks) == 4)
-        await until(lambda: admission(api).running == 1)
-        admission(api).running += CEILING
+        with hanging(*nodes_of(running_store)):
+            asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
+            await until(lambda: len(api.server.server_state.tasks) == 4)
+            await until(lambda: admission(api).running == 1)
+            admission(api).running += CEILING
         statuses = Counter([response.status_code for response in await asyncio.gather(*asked)])
         assert statuses == {200: 1, 503: 3}
         assert admission(api).running == CEILING
@@ -272,18 +275,18 @@ async def test_operations_that_wait_for_their_turn_do_not_use_up_the_limit(setti
         assert (await api.ask("{ viewer { login } }", token)).status_code == 200
 
 
-async def test_requests_beyond_the_limit_wait(api: Api) -> None:
+async def test_requests_beyond_the_limit_wait(api: Api, running_store: SharedStore) -> None:
     """Up to a number that is always accepted. A client that disconnects meanwhile is forgotten."""
     token = await api.token("alice")
     admission(api).limit = 1.0
-    await api.graph.store.run("CLIENT", "PAUSE", 500, "ALL")
-    asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
-    await until(lambda: admission(api).accepted == 4)
-    gone = await Raw.open(api)
-    await gone.send(post())
-    await until(lambda: admission(api).accepted == 5)
-    gone.close()
-    assert len(api.server.server_state.tasks) == 1
+    with hanging(*nodes_of(running_store)):
+        asked = [asyncio.ensure_future(api.ask("{ viewer { login } }", token)) for _ in range(4)]
+        await until(lambda: admission(api).accepted == 4)
+        gone = await Raw.open(api)
+        await gone.send(post())
+        await until(lambda: admission(api).accepted == 5)
+        gone.close()
+        assert len(api.server.server_state.tasks) == 1
     assert [response.status_code for response in await asyncio.gather(*asked)] == [200] * 4
     await until(lambda: admission(api).accepted == 0)
 
@@ -347,7 +350,9 @@ async def test_a_full_log_asks_clients_to_wait_longer(api: Api) -> None:
     assert overload(response) == 10
 
 
-async def test_a_subscription_that_cannot_start_exceeds_the_deadline(settings: Settings, graph: Graph) -> None:
+async def test_a_subscription_that_cannot_start_exceeds_the_deadline(
+    settings: Settings, graph: Graph, running_store: SharedStore
+) -> None:
     """Over any transport. Later events may come at any time."""
     impatient = settings.model_copy(update={"deadline": timedelta(milliseconds=300)})
     async with serving(impatient, graph) as api:
@@ -355,9 +360,9 @@ async def test_a_subscription_that_cannot_start_exceeds_the_deadline(settings: S
         async with api.stream(LIVE, token) as running:
             streamed = events(running)
             await anext(streamed)
-            await api.graph.store.run("CLIENT", "PAUSE", 3_000, "ALL")
-            async with api.stream(LIVE, token) as response:
-                event = await anext(events(response))
+            with hanging(*nodes_of(running_store)):
+                async with api.stream(LIVE, token) as response:
+                    event = await anext(events(response))
     assert event.data["errors"][0]["extensions"]["code"] == "DEADLINE_EXCEEDED"
 
 

@@ -1,12 +1,14 @@
 """Permits of operations that last, or that never begin."""
 
 from server.auth import Tokens
+from tests.conftest import SharedStore
 from tests.server.conftest import KEY, Api, events, until
 from tests.server.endpoint.test_overload import LIVE, QUERY, admission
 from tests.server.transport.conftest import Raw, post
+from tests.support.cluster import hanging, nodes_of
 
 
-async def test_streams_do_not_use_up_the_limit(api: Api) -> None:
+async def test_streams_do_not_use_up_the_limit(api: Api, running_store: SharedStore) -> None:
     """Those that run, and those whose clients leave before the first event."""
     token = await api.token("alice")
     async with api.socket(token) as socket, api.stream(LIVE, token) as response:
@@ -15,12 +17,12 @@ async def test_streams_do_not_use_up_the_limit(api: Api) -> None:
         received = events(response)
         await anext(received)
         await until(lambda: admission(api).running == 0)
-        await api.graph.store.run("CLIENT", "PAUSE", 300, "ALL")
-        raw = await Raw.open(api)
-        await raw.send(post(LIVE, "accept: text/event-stream", f"authorization: Bearer {token}"))
-        await until(lambda: admission(api).running == 1)
-        raw.close()
-        await until(lambda: admission(api).running == 0)
+        with hanging(*nodes_of(running_store)):
+            raw = await Raw.open(api)
+            await raw.send(post(LIVE, "accept: text/event-stream", f"authorization: Bearer {token}"))
+            await until(lambda: admission(api).running == 1)
+            raw.close()
+            await until(lambda: admission(api).running == 0)
 
 
 async def test_a_stream_of_an_ended_session_gives_its_permit_back(api: Api) -> None:
