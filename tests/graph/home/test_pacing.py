@@ -115,18 +115,16 @@ async def test_a_lost_shard_does_not_stop_other_fan_outs(graph: Graph, another: 
 
 async def test_the_pause_depends_on_the_size_of_a_chunk(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A very small chunk neither pauses nor waits for the one before, and lets no other one overtake that."""
-    monkeypatch.setattr("graph.home.pacing.TURN_SECONDS", 60.0)
+    monkeypatch.setattr("graph.home.pacing.TURN_SECONDS", 2 * PATIENCE)
+    monkeypatch.setattr("graph.home.pacing.PACED_CHUNK", 1000 * SMALL_CHUNK)
     pacer = Pacer(graph.store)
     pacer.note = lambda seconds: None  # type: ignore[method-assign]
-    pacer.pause = 60.0
+    pacer.pause = 2 * PATIENCE
     tiny, small = list(range(1, SMALL_CHUNK)), list(range(1, SMALL_CHUNK + 1))
 
     async with asyncio.timeout(PATIENCE):
         await pacer.wait(tiny)
-    pacer.pause = 1.0
-    async with asyncio.timeout(0.5):
         await pacer.wait(small)
-    async with asyncio.timeout(PATIENCE):
         await pacer.wait(tiny)
     pacer.done(tiny)
 
