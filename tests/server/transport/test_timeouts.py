@@ -12,7 +12,7 @@ from graph.log.events import PostPublished
 from server.auth import Tokens
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, until
-from tests.server.transport.conftest import FAST, HANDSHAKE, Raw, limit_times, post, refused
+from tests.server.transport.conftest import FAST, HANDSHAKE, LONG, Clock, Raw, limit_times, post, refused
 
 PAGE = "viewer { homeTimeline { posts(first: 100) { nodes { text } } } }"
 MUCH = f"{{ {' '.join(f'a{number}: {PAGE}' for number in range(30))} }}"  # 9 MB
@@ -36,30 +36,35 @@ async def test_a_silent_connection_is_closed(api: Api) -> None:
 
 
 @pytest.mark.parametrize("request_", [post(), HANDSHAKE])
-async def test_slow_headers_time_out(api: Api, request_: bytes) -> None:
+async def test_slow_headers_time_out(api: Api, request_: bytes, clock: Clock) -> None:
     """The timeout starts with the request and is not extended by data, for handshakes as well."""
-    limit_times(api, head=FAST)
+    limit_times(api)
     raw = await Raw.open(api)
     sent = 0
     while sent < 100 and not raw.reader._buffer:  # type: ignore[attr-defined]  # no answer yet
         await raw.send(request_[sent : sent + 1])
         sent += 1
+        clock.advance(LONG.head / 15)
         await asyncio.sleep(0.01)
     assert 1 < sent < 100
     assert (await raw.response())[0] == 408
     assert refused(api) == {"header_timeout": 1}
 
 
-async def test_each_request_has_its_own_timeout(api: Api) -> None:
+async def test_each_request_has_its_own_timeout(api: Api, clock: Clock) -> None:
     """Between requests, a longer timeout applies."""
-    limit_times(api, head=FAST)
+    limit_times(api)
     raw = await Raw.open(api)
     await raw.send(post())
     assert (await raw.response())[0] == 200
-    await asyncio.sleep(2 * FAST)
+    clock.advance(2 * LONG.head)
+    await asyncio.sleep(2 * LONG.check)
     await raw.send(post())
     assert (await raw.response())[0] == 200
     await raw.send(b"POST ")
+    [connection] = api.app.state.connections._open
+    await until(lambda: connection.deadline <= clock.now() + LONG.head)
+    clock.advance(LONG.head)
     assert (await raw.response())[0] == 408
 
 
@@ -86,9 +91,11 @@ async def test_a_slow_body_times_out(api: Api) -> None:
 
 async def test_an_incomplete_request_does_not_abort_an_earlier_response(api: Api) -> None:
     """A stream continues although half a request has followed it."""
-    limit_times(api, head=FAST, linger=FAST)
+    limit_times(api)
     token = await api.token("alice")
     raw = await Raw.open(api)
+    await until(lambda: len(api.app.state.connections) == 1)
+    limit_times(api, head=FAST, linger=FAST)  # from now on: the first request may take longer
     query = "subscription { homeTimeline { cursor ... on PostAdded { edge { node { text } } } } }"
     await raw.send(post(query, "Accept: text/event-stream", f"Authorization: Bearer {token}") + b"POST /gra")
     await raw.until(b"event: next")
@@ -121,15 +128,17 @@ async def test_a_client_that_does_not_read_is_aborted(api: Api, connection_heade
         await until(lambda: not api.server.server_state.connections)
 
 
-async def test_a_slow_reader_gets_the_whole_response(api: Api) -> None:
+async def test_a_slow_reader_gets_the_whole_response(api: Api, clock: Clock) -> None:
     """If it makes progress within the timeout."""
-    limit_times(api, write=0.3, idle=FAST)
+    limit_times(api, idle=FAST)
     with closing(sockets.socket()) as connection:
         await ask_for_much(api, connection)
         received = 0
         while more := await asyncio.get_running_loop().sock_recv(connection, 1 << 18):
             received += len(more)
-            await asyncio.sleep(0.01 if received < 400_000 else 0)  # slowly for three times as long as it has
+            if received < 400_000:  # slowly for three times as long as it has
+                clock.advance(3 * LONG.write * len(more) / 400_000)
+                await asyncio.sleep(0.01)
     assert received > 8_000_000
     assert refused(api) == {}
 
