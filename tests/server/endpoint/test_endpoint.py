@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -271,8 +272,9 @@ def doubling(levels: int) -> str:
 )
 async def test_a_large_document_is_refused_quickly(api: Api, document: str, what: str | None) -> None:
     """It is measured in linear time before validation; the message contains the size."""
+    begun = time.process_time()
     response = await api.ask(document)
-    assert response.elapsed.total_seconds() < 1
+    assert time.process_time() - begun < 1
     error = response.json()["errors"][0]
     assert error["extensions"]["code"] == ("COST_LIMIT" if what else "GRAPHQL_VALIDATION_FAILED")
     assert (what or "Cannot spread fragment") in error["message"]
