@@ -28,7 +28,9 @@ from tests.support.graph_worlds import (
     posts,
     reached,
 )
-from tests.support.stores import Crashed, Fault, Killed, Stop, runs, sends
+from tests.support.stores import Crashed, Fault, Killed, Stop, runs
+
+HOUR = timedelta(hours=1)
 
 
 async def test_draining_projects_everything_and_returns_the_watermark(graph: Graph) -> None:
@@ -114,20 +116,29 @@ async def test_several_workers_share_the_log(graph: Graph, another: Open) -> Non
     assert (await counts_of(graph, [star]))[0].followers == 499
 
 
-async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open) -> None:
-    """The worker renews its lease."""
+async def seconds_left(graph: Graph) -> int:
+    """Return how long the oldest lease of an hour is valid, negative if it has expired."""
+    [[_, _, idle, _]] = await graph.store.run("XPENDING", "{log}", GROUP, "-", "+", 1)
+    return (HOUR - timedelta(milliseconds=idle)) // timedelta(seconds=1)
+
+
+async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker renews its lease, here one that has expired."""
+    monkeypatch.setattr("graph.worker.consumer.RENEWALS_PER_LEASE", HOUR / timedelta(seconds=0.1))
     slow = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     await append(graph, Followed(alice, bob))
-    stop, renewal = Stop(slow.store, runs("add")), Stop(slow.store, sends("XCLAIM"), after=True)
-    renewal.resume()
-    async with background(slow.worker(timedelta(seconds=2)).drain()) as work:
+    stop = Stop(slow.store, runs("add"))
+    async with background(slow.worker(HOUR).drain()) as work:
         await stop.reached.wait()
-        await renewal.reached.wait()
+        [[entry, holder, _, _]] = await graph.store.run("XPENDING", "{log}", GROUP, "-", "+", 1)
+        expired = 2 * HOUR // timedelta(milliseconds=1)
+        await graph.store.run("XCLAIM", "{log}", GROUP, holder, 0, entry, "IDLE", expired, "JUSTID")
+        await reached(lambda: seconds_left(graph), 1)
 
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(graph.worker(timedelta(seconds=2)).drain(), 2.5)
+            await asyncio.wait_for(graph.worker(HOUR).drain(), 2.5)
         assert list(await graph.follows.followed_by(alice)) == []
 
         stop.resume()
