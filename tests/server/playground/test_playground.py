@@ -4,8 +4,10 @@ import base64
 import hashlib
 import html
 import json
+import time
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, tzinfo
+from typing import Self
 
 import pytest
 
@@ -152,8 +154,8 @@ async def test_the_demo_renews_its_session_before_it_expires(
 
     class Later(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(days=days)
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls.fromtimestamp(time.time() + timedelta(days=days).total_seconds(), tz)
 
     await graph.users.sign_up("alice", "correct horse")
     brief = settings.model_copy(update={"session_ttl": timedelta(days=10)})
