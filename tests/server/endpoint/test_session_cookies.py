@@ -15,10 +15,12 @@ from graph import Graph, keys
 from graph.errors import StoreFull
 from graph.model import Session
 from server.auth import Tokens
+from server.endpoint.event_stream import EventStream
 from server.endpoint.session_cookies import value_of
 from server.setting_values import Env
 from server.settings import Settings
 from tests.server.conftest import KEY, Api, events, serving
+from tests.support.graph_worlds import PATIENCE
 
 OWN = {"Fanline-Session": "cookie"}
 SIGN_UP = """mutation { signUp(input: {login: "carla", password: "a long password"}) {
@@ -284,14 +286,31 @@ async def test_an_event_stream_extends_the_session(api: Api, token: str) -> None
         assert Tokens([KEY]).verify(cookie_of(response).value).session == viewer.session
 
 
-async def test_an_event_stream_outlives_the_token_of_an_extended_session(api: Api, token: str) -> None:
+async def test_an_event_stream_outlives_the_token_of_an_extended_session(
+    api: Api, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It ends without an error and without `complete`, so that the client reconnects with the extended cookie."""
+    timers: list[asyncio.TimerHandle | None] = []
+    schedule = EventStream._schedule_expiry
+
+    def noted(stream: EventStream) -> asyncio.TimerHandle | None:
+        timers.append(schedule(stream))
+        return timers[-1]
+
+    monkeypatch.setattr(EventStream, "_schedule_expiry", noted)
     viewer = Tokens([KEY]).verify(token)
-    soon = Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(seconds=2))
+    soon = Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
     live = "subscription { homeTimeline { __typename } }"
     async with api.stream(live, cookie=f"fanline_session={Tokens([KEY]).issue(soon)}", **OWN) as response:
         extended = cookie_of(response).value
-        assert [each.name async for each in events(response)] == ["next"]
+        received = events(response)
+        assert (await anext(received)).name == "next"
+        [timer] = timers
+        assert timer
+        left = (soon.expires_at - datetime.now(UTC)).total_seconds()
+        assert timer.when() - asyncio.get_running_loop().time() == pytest.approx(left, abs=PATIENCE)
+        timer._run()  # as at that time
+        assert [each.name async for each in received] == []
     async with api.stream(live, cookie=f"fanline_session={extended}", **OWN) as response:
         assert (await anext(events(response))).name == "next"
 
