@@ -90,7 +90,7 @@ async def test_only_the_api_is_reachable(api: Api, proxy: Proxy) -> None:
     async with proxy.client() as client:
         for path in ("/metrics", "/metrics/", "//metrics", "/graphql/../metrics", "/%6Detrics", "/graphql/", "/", "/x"):
             assert (await client.get(path, headers=token)).status_code in (400, 404), path
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=PATIENCE) as client:
         plain = await client.post(f"http://127.0.0.1:{proxy.ports.http}/graphql", json=VIEWER, headers={"host": HOST})
     assert plain.status_code == 308
     assert plain.headers["location"].startswith(f"https://{HOST}")

@@ -39,7 +39,7 @@ def ready(url: str, log: Path) -> httpx.Response:
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:
-            response = httpx.get(url, timeout=1)
+            response = httpx.get(url, timeout=READY_SECONDS)
             if response.status_code == 200:
                 return response
         except httpx.TransportError:

@@ -140,8 +140,8 @@ def scrape(machine: Machine) -> None:
     token.write_text(values.partition("FANLINE_METRICS_TOKEN=")[2])
     for target in job["static_configs"][0]["targets"]:
         headers = {"authorization": f"Bearer {token.read_text().strip()}"}
-        assert "\nfanline_store_up 1.0\n" in httpx.get(f"http://{target}/metrics", headers=headers).text
-        assert httpx.get(f"http://{target}/metrics").status_code == 401
+        assert "\nfanline_store_up 1.0\n" in httpx.get(f"http://{target}/metrics", headers=headers, timeout=60).text
+        assert httpx.get(f"http://{target}/metrics", timeout=60).status_code == 401
 
 
 def test_an_upgrade(machine: Machine) -> None:

@@ -152,12 +152,13 @@ def test_a_store_that_is_emptied_accepts_nothing(place: Place) -> None:
         refused = ask(port, SIGN_UP % "carol")
         assert [error["extensions"]["code"] for error in refused["errors"]] == ["STORE_UNAVAILABLE"]
         assert store.xlen(keys.LOG) == 0
-        assert httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == 503
+        ready = f"http://127.0.0.1:{port}/health/ready"
+        assert httpx.get(ready, timeout=PATIENCE).status_code == 503
 
         rebuilt = fanline("rebuild", **environment)
         assert rebuilt.returncode == 0, rebuilt.stderr
         assert ask(port, SIGN_UP % "carol")["data"]["signUp"]["session"]
-        wait_for(lambda: httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200)
+        wait_for(lambda: httpx.get(ready, timeout=PATIENCE).status_code == 200)
 
 
 def wait_for(condition: Any, log: Path | None = None) -> None:

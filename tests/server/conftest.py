@@ -151,7 +151,7 @@ class Api:
         """Open a socket without sending `connection_init`."""
         url = self.url.replace("http", "ws", 1) + "/graphql"
         offered: Any = protocols or ("graphql-transport-ws",)
-        async with connect(url, subprotocols=offered, additional_headers=headers) as connection:
+        async with connect(url, subprotocols=offered, additional_headers=headers, open_timeout=PATIENCE) as connection:
             yield Socket(connection)
 
     @asynccontextmanager
@@ -183,7 +183,7 @@ async def served(app: Application, graph: Graph) -> AsyncIterator[Api]:
     await server.on_tick(0)  # as its main loop does, which sets the headers of all responses
     try:
         port = server.servers[0].sockets[0].getsockname()[1]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
             yield Api(server, app, graph, client)
     finally:
         await server.shutdown()

@@ -301,7 +301,10 @@ async def test_a_process_in_production_reveals_no_secret(
     running_store: EmbeddedStore, store_url: str, tmp_path: Path
 ) -> None:
     """From its start without an archive, through all failures and the loss of its store, to its end."""
-    async with production(running_store, tmp_path) as (api, proxy), httpx.AsyncClient(base_url=api.url) as client:
+    async with (
+        production(running_store, tmp_path) as (api, proxy),
+        httpx.AsyncClient(base_url=api.url, timeout=60) as client,
+    ):
         token = await enter(client)
         heard = await provoke(client, token)
         heard += (await client.get("/metrics")).text

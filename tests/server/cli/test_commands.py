@@ -51,7 +51,8 @@ def free_port() -> int:
 def ask(port: int, query: str, token: str = "") -> Any:
     """Return the response of a served API to a query."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    return httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": query}, headers=headers).json()
+    url = f"http://127.0.0.1:{port}/graphql"
+    return httpx.post(url, json={"query": query}, headers=headers, timeout=PATIENCE).json()
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def serving(
 def is_ready(port: int) -> bool:
     """Return True if a server answers that it is ready."""
     with contextlib.suppress(httpx.TransportError):
-        return httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=PATIENCE).status_code == 200
     return False
 
 
