@@ -290,14 +290,8 @@ async def test_an_event_stream_outlives_the_token_of_an_extended_session(
     api: Api, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends without an error and without `complete`, so that the client reconnects with the extended cookie."""
-    timers: list[asyncio.TimerHandle | None] = []
-    schedule = EventStream._schedule_expiry
-
-    def noted(stream: EventStream) -> asyncio.TimerHandle | None:
-        timers.append(schedule(stream))
-        return timers[-1]
-
-    monkeypatch.setattr(EventStream, "_schedule_expiry", noted)
+    timers, schedule = dict[EventStream, Any](), EventStream._schedule_expiry
+    monkeypatch.setattr(EventStream, "_schedule_expiry", lambda self: timers.setdefault(self, schedule(self)))
     viewer = Tokens([KEY]).verify(token)
     soon = Session(viewer.session, viewer.user, datetime.now(UTC) + timedelta(days=2))
     live = "subscription { homeTimeline { __typename } }"
@@ -305,8 +299,7 @@ async def test_an_event_stream_outlives_the_token_of_an_extended_session(
         extended = cookie_of(response).value
         received = events(response)
         assert (await anext(received)).name == "next"
-        [timer] = timers
-        assert timer
+        [timer] = timers.values()
         left = (soon.expires_at - datetime.now(UTC)).total_seconds()
         assert timer.when() - asyncio.get_running_loop().time() == pytest.approx(left, abs=PATIENCE)
         timer._run()  # as at that time
