@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from graph import Graph
+from graph.archive.archive import Archive
 from graph.log.events import Event, PostPublished, UserCreated
 from resolvers import ids
 from resolvers.context import Context, Viewer
@@ -25,7 +26,8 @@ from schema import schema
 from server.seeding.load import load
 from server.seeding.sources import seed_source
 from tests.conftest import CHEAP
-from tests.support.graphs import open_graph
+from tests.support.graph_worlds import PATIENCE
+from tests.support.graphs import archive_url_of, open_graph
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 POSTS = 60_000
@@ -93,7 +95,7 @@ class RealGraph:
 @pytest.fixture
 async def plain(store_url: str) -> AsyncIterator[Graph]:
     """Open a graph in the mode of a single server, where scripts may use keys of several slots."""
-    graph = await open_graph(store_url, CHEAP)
+    graph = await open_graph(store_url, CHEAP, archive=Archive(archive_url_of(store_url), timeout=PATIENCE))
     yield graph
     await graph.close()
 
