@@ -26,7 +26,7 @@ from graph import keys
 
 AUTHORS = Authors(20, 10)
 POST_FIELDS = ("author", "text", "platform", "latitude", "longitude", "deleted")
-USER_FIELDS = ("id", "login", "name", "bio")
+USER_FIELDS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 PAGES_AT_ONCE = 32
 READERS = 64
 KEYS_EACH = 5

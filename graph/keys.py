@@ -36,7 +36,8 @@ key                            type            content
 `attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
 `attempts:{<login>}`           sorted set, TTL newest failed log-ins from all networks → time in seconds
 `networks:{<login>}`           sorted set, TTL networks that the user has logged in from → last time in seconds
-`user:{u}`                     hash            id, login, name, bio; `<field>:at` → number that set the field;
+`user:{u}`                     hash            id, login, name, bio, avatar_url, website_url (empty if removed);
+                                               `<field>:at` → number that set the field;
                                                `may:<permission>` → number that granted it; negative: revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `following:{u}`                versioned set   user followed by u → number of the Followed event

@@ -43,6 +43,8 @@ class User(NamedTuple):
     login: str
     name: str
     bio: str = ""
+    avatar_url: str | None = None
+    website_url: str | None = None
 
 
 class Permission(StrEnum):
@@ -184,7 +186,7 @@ class Session:
     expires_at: datetime
 
 
-new_user: Callable[[tuple[int, str, str, str]], User] = partial(tuple.__new__, User)
+new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = partial(tuple.__new__, User)
 new_post: Callable[[tuple[int, int, str, str | None, Location | None]], Post] = partial(tuple.__new__, Post)
 new_follow: Callable[[tuple[int, int]], Follow] = partial(tuple.__new__, Follow)
 new_relationship: Callable[[tuple[int, int, int | None, int | None]], Relationship] = partial(

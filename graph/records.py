@@ -30,7 +30,7 @@ PUBLISHED: dict[str, Callable[[str], Any]] = {
     "attachments": parse_list,
 }
 """The fields of a record that hold those of its PostPublished event, and how they are converted back."""
-USER_COLUMNS = ("id", "login", "name", "bio")
+USER_COLUMNS = ("id", "login", "name", "bio", "avatar_url", "website_url")
 
 
 def read_post(post: int) -> Command:
@@ -98,6 +98,8 @@ def as_published(record: Mapping[str, str]) -> PostPublished | None:
 def as_users(rows: Sequence[Sequence[str | None]]) -> list[User | None]:
     """Return the users in rows of USER_COLUMNS, None for an empty row."""
     return [
-        None if id_ is None else new_user((int(id_), login or "", name or "", bio or ""))
-        for id_, login, name, bio in rows
+        None
+        if id_ is None
+        else new_user((int(id_), login or "", name or "", bio or "", avatar_url or None, website_url or None))
+        for id_, login, name, bio, avatar_url, website_url in rows
     ]

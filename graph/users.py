@@ -178,21 +178,36 @@ class Users:
         await self._attempts.succeed(attempt)
         return attempt.user
 
-    async def update_profile(self, user: int, *, name: str | None = None, bio: str | None = None) -> User:
+    async def update_profile(
+        self,
+        user: int,
+        *,
+        name: str | None = None,
+        bio: str | None = None,
+        avatar_url: str | None = None,
+        website_url: str | None = None,
+    ) -> User:
         """Change the fields that are not None, and return the user as changed. Three round trips.
 
-        Raises Rejected (INVALID, NOT_FOUND).
+        An empty text removes a bio or URL. Raises Rejected (INVALID, NOT_FOUND).
         """
         check = Check()
-        name = None if name is None else check.name(name)
-        bio = None if bio is None else check.bio(bio)
+        changes = ProfileChanged(
+            user,
+            None if name is None else check.name(name),
+            None if bio is None else check.bio(bio),
+            None if avatar_url is None else check.url(avatar_url, "avatarUrl"),
+            None if website_url is None else check.url(website_url, "websiteUrl"),
+        )
         check.done()
         [found] = await self.get_many([user])
         if found is None:
             raise no_account()
-        if name is not None or bio is not None:
-            await self._commit([ProfileChanged(user, name, bio)])
-        return found._replace(name=found.name if name is None else name, bio=found.bio if bio is None else bio)
+        changed: dict[str, Any] = dict(changes.changes())
+        if changed:
+            await self._commit([changes])
+        changed |= {field: changed[field] or None for field in ("avatar_url", "website_url") if field in changed}
+        return found._replace(**changed)
 
     async def permissions(self, user: int) -> frozenset[Permission]:
         """Return the permissions of a user, none for an unknown id. One round trip."""

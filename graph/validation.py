@@ -13,6 +13,7 @@ import regex
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
+from graph.web_urls import MAX_URL, normal_url
 
 MIN_LOGIN, MAX_LOGIN = 2, 30
 LOGIN = re.compile(rf"[A-Za-z0-9_]{{{MIN_LOGIN},{MAX_LOGIN}}}")
@@ -88,6 +89,24 @@ class Check:
     def bio(self, bio: str) -> str:
         """Check and return a normalised biography: at most 300 characters."""
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
+
+    def url(self, url: str, *path: str) -> str:
+        """Check and return the URL of the field at this path, after trimming; an empty text removes it.
+
+        At most 500 characters, `https` and a domain name: see `graph.web_urls`.
+        """
+        url = url.strip()
+        normal = normal_url(url) if len(url) <= MAX_URL else None
+        if len(url) > MAX_URL:
+            message = f"The URL has {len(url)} characters; the limit is {MAX_URL}."
+            self.fail(ProblemCode.INVALID, message, *path, max=MAX_URL, length=len(url))
+        elif url and normal is None:
+            message = (
+                "The URL must begin with https:// and a domain name, and have no spaces and other special characters. "
+                "Write them with percent-encoding."
+            )
+            self.fail(ProblemCode.INVALID, message, *path)
+        return normal or ""
 
     def text(self, text: str) -> str:
         """Check and return a post's normalised text: 1 to 1000 characters after trimming."""

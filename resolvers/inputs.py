@@ -52,12 +52,25 @@ class LogOutInput:
     )
 
 
-@strawberry.input(description="The input of `updateProfile`. A field that is omitted or null does not change.")
+@strawberry.input(
+    description="The input of `updateProfile`. A field that is omitted does not change; null clears a field."
+)
 class UpdateProfileInput:
-    """The values are not validated yet. None means unchanged."""
+    """The values are not validated yet. UNSET means unchanged, and None that the field is cleared."""
 
-    name: str | None = strawberry.field(description="The display name, 1 to 50 characters.")
-    bio: str | None = strawberry.field(description="The viewer's description of themselves, up to 300 characters.")
+    name: str | None = strawberry.field(
+        description="The display name, 1 to 50 characters. It cannot be cleared.", default=strawberry.UNSET
+    )
+    bio: str | None = strawberry.field(
+        description="The viewer's description of themselves, up to 300 characters.", default=strawberry.UNSET
+    )
+    avatar_url: str | None = strawberry.field(
+        description="The URL of the viewer's picture: `https`, a domain name, and up to 500 characters in all.",
+        default=strawberry.UNSET,
+    )
+    website_url: str | None = strawberry.field(
+        description="The URL of the viewer's website, with the rules of `avatarUrl`.", default=strawberry.UNSET
+    )
 
 
 @strawberry.input(description="The input of `publishPost`.")

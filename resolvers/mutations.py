@@ -173,11 +173,21 @@ async def update_profile(
     *,
     input: Annotated[inputs.UpdateProfileInput, strawberry.argument(description="The fields to change.")],
 ) -> UpdateProfilePayload:
-    """Change the viewer's name or bio."""
+    """Change fields of the viewer's profile."""
     viewer = context.require_viewer()
-    return UpdateProfilePayload(
-        user=await context.graph.users.update_profile(viewer.user, name=input.name, bio=input.bio)
+    user = await context.graph.users.update_profile(
+        viewer.user,
+        name=cleared(input.name),
+        bio=cleared(input.bio),
+        avatar_url=cleared(input.avatar_url),
+        website_url=cleared(input.website_url),
     )
+    return UpdateProfilePayload(user=user)
+
+
+def cleared(value: str | None) -> str | None:
+    """Return the new value of a field that null clears: an empty text for None, and None for UNSET."""
+    return None if value is strawberry.UNSET else value or ""
 
 
 @mutation(PublishPostPayload)

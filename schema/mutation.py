@@ -194,7 +194,7 @@ class Mutation:
         description="End the current session or all of the viewer's sessions. Their tokens stop working immediately.",
     )
     update_profile: UpdateProfilePayload | None = single(
-        mutations.update_profile, description="Update the viewer's name or bio."
+        mutations.update_profile, description="Update the viewer's name, bio, picture or website."
     )
     publish_post: PublishPostPayload | None = single(
         mutations.publish_post, description="Publish a post as the viewer."

@@ -26,6 +26,13 @@ class User(Node):
     bio: str = strawberry.field(
         description="The user's description of themselves, up to 300 characters. It may be empty."
     )
+    avatar_url: str | None = strawberry.field(
+        description="The `https` URL of the user's picture, up to 500 characters, or null. Fanline stores no files: "
+        "the picture is on another server, which sees who loads it."
+    )
+    website_url: str | None = strawberry.field(
+        description="The `https` URL of the user's website, up to 500 characters, or null."
+    )
     joined_at: datetime = batched(
         users.joining_times, needs_only_reference=True, description="When the user signed up."
     )

@@ -44,9 +44,8 @@ def profile_changed(content: Content, number: int, body: ProfileChanged) -> None
     if not content.owns(Part.ACCOUNT, body.user):
         return
     account = content.accounts.setdefault(body.user, Account())
-    for name, value in (("name", body.name), ("bio", body.bio)):
-        if value is not None:
-            account.set_field(name, value, number)
+    for name, value in body.changes():
+        account.set_field(name, value, number)
 
 
 def permission_granted(content: Content, number: int, body: PermissionGranted) -> None:

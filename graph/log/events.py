@@ -5,7 +5,7 @@ are neither actor nor subject. A later version may add fields and kinds: decodin
 unknown kinds, and workers stop at them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -15,6 +15,9 @@ import orjson
 
 from graph.log.numbers import number_of
 from graph.model import time_of
+
+PROFILE_FIELDS = ("name", "bio", "avatar_url", "website_url")
+"""The fields of a profile that its user can change."""
 
 
 class Body:
@@ -42,13 +45,22 @@ class UserCreated(Body):
 
 @dataclass(frozen=True, slots=True)
 class ProfileChanged(Body):
-    """A user changed the fields that are not None."""
+    """A user changed the fields that are not None. An empty text removes a URL."""
 
     ACTOR: ClassVar[str | None] = "user"
 
     user: int
     name: str | None = None
     bio: str | None = None
+    avatar_url: str | None = None
+    website_url: str | None = None
+
+    def changes(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields of the profile that change, with their new values."""
+        for name in PROFILE_FIELDS:
+            value = getattr(self, name)
+            if value is not None:
+                yield name, value
 
 
 @dataclass(frozen=True, slots=True)

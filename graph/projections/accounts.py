@@ -33,13 +33,14 @@ async def create_users(store: Store, events: Sequence[tuple[int, UserCreated]]) 
 
 
 async def change_profiles(store: Store, events: Sequence[tuple[int, ProfileChanged]]) -> None:
-    """Set the names and bios that the events change. One round trip."""
-    changes: list[tuple[int, list[str]]] = []
-    for number, body in events:
-        fields = (("name", body.name), ("bio", body.bio))
-        words = [word for name, value in fields if value is not None for word in (name, value)]
-        changes.append((body.user, [str(number), *words]))
-    await _set_profiles(store, changes)
+    """Set the fields that the events change. One round trip."""
+    await _set_profiles(
+        store,
+        [
+            (body.user, [str(number), *(word for change in body.changes() for word in change)])
+            for number, body in events
+        ],
+    )
 
 
 async def _set_profiles(store: Store, changes: Sequence[tuple[int, list[str]]]) -> None:

@@ -7,11 +7,11 @@ from graph.fold import content
 from graph.fold.content import Account, Content
 from graph.fold.loading import ACCOUNT_KINDS
 from graph.fold.stored import Hash, account_keys
-from graph.log.events import SessionsEnded
+from graph.log.events import PROFILE_FIELDS, SessionsEnded
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Comparison, number, set_fields
 
-PROFILE = ("id", "login", "name", "bio")
+PROFILE = ("id", "login", *PROFILE_FIELDS)
 LOGIN = ("secret", "nonce", "user")
 
 Fields = Mapping[str, str]

@@ -35,7 +35,8 @@ ANONYMOUS = {
     ),
     "followers with everything": (
         "{ nodes(ids: $users100) { ... on User { followers(first: $n) { totalCount edges { cursor followedAt node { "
-        "id login name bio joinedAt followersCount followingCount postsCount relationship { state } } } } } } }"
+        "id login name bio avatarUrl websiteUrl joinedAt "
+        "followersCount followingCount postsCount relationship { state } } } } } } }"
     ),
     "followers of followers": (
         "{ user($loud) { followers(first: 100) { nodes { login followers(first: $n) { nodes { login } } } } } }"

@@ -191,9 +191,10 @@ async def test_nodes(alice: Alice) -> None:
 
 
 async def test_update_profile(alice: Alice) -> None:
-    """The default variables change the bio only."""
+    """The default variables change the bio and the website only."""
     user = (await alice.run("update-profile"))["updateProfile"]["user"]
     assert (user["name"], user["bio"]) == ("Alice", "Trying out the playground. 你好！")
+    assert (user["avatarUrl"], user["websiteUrl"]) == (None, "https://example.org/me")
 
 
 async def test_sign_up(alice: Alice) -> None:

@@ -223,7 +223,7 @@ async def test_a_claimed_login_cannot_log_in(graph: Graph) -> None:
 
 
 async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
-    """Fields that are not given stay. A biography can be emptied."""
+    """Fields that are not given stay. A biography can be emptied, and a URL removed."""
     [alice] = await people(graph, "alice")
 
     changed = [
@@ -240,6 +240,14 @@ async def test_a_profile_changes_field_by_field(graph: Graph) -> None:
         ("爱丽丝", ""),
     ]
     assert await graph.users.get_many([alice]) == [changed[-1]]
+    with_urls = await graph.users.update_profile(
+        alice, avatar_url=" HTTPS://Example.ORG/a.png ", website_url="https://example.org"
+    )
+    assert with_urls == changed[-1]._replace(avatar_url="https://example.org/a.png", website_url="https://example.org")
+    assert await graph.users.update_profile(alice, name="爱") == with_urls._replace(name="爱")
+    removed = await graph.users.update_profile(alice, avatar_url="")
+    assert removed == with_urls._replace(name="爱", avatar_url=None)
+    assert await graph.users.get_many([alice]) == [removed]
 
 
 async def test_a_look_up_that_evicts_a_login_does_not_hide_it_from_another(
@@ -263,9 +271,9 @@ async def test_an_invalid_profile_changes_nothing(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
 
     with pytest.raises(Rejected) as rejected:
-        await graph.users.update_profile(alice, name="x" * 51, bio="fine")
+        await graph.users.update_profile(alice, name="x" * 51, bio="fine", website_url="http://example.org")
 
-    assert [problem.field for problem in rejected.value.problems] == [("name",)]
+    assert [problem.field for problem in rejected.value.problems] == [("name",), ("websiteUrl",)]
     assert (await graph.users.get_many([alice]))[0] == User(alice, "alice", "alice", "")
 
 

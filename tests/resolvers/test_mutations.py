@@ -22,6 +22,8 @@ DELETE = """mutation ($id: ID!) { deletePost(input: {id: $id}) {
 SIGN_UP = """mutation ($login: String!, $password: String!, $name: String) {
     signUp(input: {login: $login, password: $password, name: $name}) {
         session { token expiresAt user { login name } } userErrors { code field } } }"""
+UPDATE = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
+    user { name bio avatarUrl websiteUrl } userErrors { code field } } }"""
 LOG_IN = """mutation ($login: String!, $password: String!) { logIn(input: {login: $login, password: $password}) {
     session { token user { login } } userErrors { code message field } } }"""
 
@@ -123,17 +125,35 @@ async def test_anonymous_requests_write_nothing(world: World, call: str) -> None
 
 
 async def test_update_profile(world: World) -> None:
-    """Fields that are omitted or null do not change."""
+    """Fields that are omitted do not change, and null clears a field."""
     [alice] = await world.users("alice")
-    document = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
-        user { name bio } userErrors { code field } } }"""
-    answer = await world.ask(document, alice, input={"bio": "hi"})
-    assert answer.data["updateProfile"] == {"user": {"name": "Alice", "bio": "hi"}, "userErrors": []}
-    answer = await world.ask(document, alice, input={"name": "Alicia", "bio": None})
-    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "hi"}
-    answer = await world.ask(document, alice, input={"name": "x" * 51, "bio": "y" * 301})
-    assert codes(answer, "updateProfile") == [("INVALID", ["name"]), ("INVALID", ["bio"])]
+    answer = await world.ask(UPDATE, alice, input={"bio": "hi"})
+    user = {"name": "Alice", "bio": "hi", "avatarUrl": None, "websiteUrl": None}
+    assert answer.data["updateProfile"] == {"user": user, "userErrors": []}
+    urls = {"avatarUrl": "https://example.org/a.png", "websiteUrl": "https://例え.example"}
+    answer = await world.ask(UPDATE, alice, input={"name": "Alicia", **urls})
+    assert codes(answer, "updateProfile") == [("INVALID", ["websiteUrl"])]
+    urls["websiteUrl"] = "https://xn--r8jz45g.example/?a=%E3%81%82#b"
+    answer = await world.ask(UPDATE, alice, input={"name": "Alicia", **urls})
+    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "hi", **urls}
+    answer = await world.ask(UPDATE, alice, input={"bio": None, "avatarUrl": None})
+    assert answer.data["updateProfile"]["user"] == {"name": "Alicia", "bio": "", **urls, "avatarUrl": None}
+    assert (await world.ask("{ viewer { websiteUrl avatarUrl } }", alice)).data == {
+        "viewer": {**urls, "avatarUrl": None}
+    }
+
+
+async def test_an_invalid_profile_writes_nothing(world: World) -> None:
+    """All problems are reported together. A name cannot be cleared."""
+    [alice] = await world.users("alice")
+    before = await last_event(world)
+    long = "https://example.org/" + "x" * 500
+    answer = await world.ask(UPDATE, alice, input={"name": "x" * 51, "bio": "y" * 301, "avatarUrl": long})
+    assert codes(answer, "updateProfile") == [("INVALID", ["name"]), ("INVALID", ["bio"]), ("INVALID", ["avatarUrl"])]
     assert answer.data["updateProfile"]["user"] is None
+    answer = await world.ask(UPDATE, alice, input={"name": None, "websiteUrl": "javascript:alert(1)"})
+    assert codes(answer, "updateProfile") == [("INVALID", ["name"]), ("INVALID", ["websiteUrl"])]
+    assert await last_event(world) == before
 
 
 async def test_publish(world: World) -> None:

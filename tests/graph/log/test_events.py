@@ -34,6 +34,10 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
         Encoded("UserCreated", None, None, '{"login":"wei","name":"伟","nonce":"n","bio":"你好"}'),
     ),
     (ProfileChanged(1, None, ""), Encoded("ProfileChanged", 1, None, '{"bio":""}')),
+    (
+        ProfileChanged(1, avatar_url="", website_url="https://example.org"),
+        Encoded("ProfileChanged", 1, None, '{"avatar_url":"","website_url":"https://example.org"}'),
+    ),
     (PermissionGranted(1, "firehose"), Encoded("PermissionGranted", 1, None, '{"permission":"firehose"}')),
     (PermissionRevoked(1, "firehose"), Encoded("PermissionRevoked", 1, None, '{"permission":"firehose"}')),
     (SessionsEnded(1, ["a", "b"]), Encoded("SessionsEnded", 1, None, '{"sessions":["a","b"]}')),

@@ -53,8 +53,19 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case 5:
                 bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
             case _:
-                bodies.append(ProfileChanged(user, *rng.choice([(f"name {number}", None), (None, f"bio {number}")])))
+                bodies.append(rng.choice(profile_changes(user, number)))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
+
+
+def profile_changes(user: int, number: int) -> list[ProfileChanged]:
+    """Return a change of each field, and the removal of a URL."""
+    return [
+        ProfileChanged(user, f"name {number}"),
+        ProfileChanged(user, bio=f"bio {number}"),
+        ProfileChanged(user, avatar_url=f"https://example.org/{number}"),
+        ProfileChanged(user, website_url=f"https://{number}.example.org"),
+        ProfileChanged(user, avatar_url="", website_url=""),
+    ]
 
 
 def expected_home(events: Sequence[Event], viewer: int) -> list[int]:

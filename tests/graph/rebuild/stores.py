@@ -18,6 +18,7 @@ from tests.support.graph_worlds import many_posts, people, posts, state
 from tests.support.graphs import CHEAP
 from tests.support.raw import open_raw
 
+AVATAR = "https://example.org/a.png"
 SMALL = replace(CHEAP, hot_posts=4, hot_slack=0, hot_newest=2, push_limit=2)
 """A few posts fill the hot window, and three followers require pull."""
 
@@ -53,7 +54,7 @@ async def populate(graph: Graph) -> list[int]:
     """Use every kind of event through the API, archive all of them, and return the users' ids."""
     users = await people(graph, "alice", "bob", "carol", "dave", "erin")
     alice, bob, carol, dave, _ = users
-    await graph.users.update_profile(alice, name="Alice the second", bio="é\n")
+    await graph.users.update_profile(alice, name="Alice the second", bio="é\n", avatar_url=AVATAR)
     await graph.users.grant(bob, Permission.FIREHOSE)
     await graph.users.grant(carol, Permission.FIREHOSE)
     await graph.users.revoke(carol, Permission.FIREHOSE)

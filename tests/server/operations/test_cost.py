@@ -17,6 +17,7 @@ from server.operations.preparation import OperationLimits
 from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LISTS, PER_ITEM, Weights
 from tests.server.conftest import Api
 
+URL = "https://example.org/" + "x" * 480
 WEIGHTS = Weights(schema._schema)
 
 
@@ -117,13 +118,14 @@ async def test_no_response_exceeds_its_computed_size(api: Api, graph: Graph) -> 
     token = await api.token("a" * 30)
     viewer = (await graph.users.ids_of_logins(["a" * 30]))[0]
     assert viewer
-    await graph.users.update_profile(viewer, name="\U0001f600" * 50, bio='"' * 300)
+    await graph.users.update_profile(viewer, name="\U0001f600" * 50, bio='"' * 300, avatar_url=URL, website_url=URL)
     for _ in range(3):
         await graph.posts.publish(
             viewer, '"\n"' * 333, platform="\U0001f600" * 30, location=Location(-1.2345678901234567, 1e-7)
         )
         await graph.posts.publish(viewer, "\U0001f600" * 1000)
-    author = "id login name bio joinedAt followersCount followingCount postsCount relationship { id state following }"
+    author = "id login name bio avatarUrl websiteUrl joinedAt "
+    author += "followersCount followingCount postsCount relationship { id state following }"
     post = f"__typename id text createdAt platform location {{ latitude longitude }} author {{ {author} }}"
     ends = "pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
     edges = f"edges {{ cursor node {{ {post} }} }}"

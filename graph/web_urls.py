@@ -1,0 +1,34 @@
+"""URLs of profiles: which texts are links to other sites that every program reads in the same way.
+
+Programs differ in how they read unusual URLs: backslashes, white space, users in front of the host, numbers in other
+notations, and international names. So the grammar is a small part of RFC 3986: `https`, a domain name, and characters
+that need no interpretation. Everything else is refused instead of repaired.
+"""
+
+import re
+
+MAX_URL = 500
+LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+TOP_LEVEL = r"(?:[A-Za-z]{2,63}|[xX][nN]--[A-Za-z0-9-]{0,58}[A-Za-z0-9])"
+CHARACTER = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})"
+URL = re.compile(
+    rf"https://(?P<host>(?:{LABEL}\.)+{TOP_LEVEL})(?::(?P<port>[1-9][0-9]{{0,4}}))?"
+    rf"(?P<rest>(?:/{CHARACTER}*)?(?:\?(?:{CHARACTER}|\?)*)?(?:#(?:{CHARACTER}|\?)*)?)",
+    re.ASCII,
+)
+MAX_HOST = 253
+MAX_PORT = 65_535
+SCHEME = "https://"
+
+
+def normal_url(text: str) -> str | None:
+    """Return a URL with its scheme and host in lower case; None if it is not an `https` URL of a domain name. O(n).
+
+    The caller has checked the length.
+    """
+    scheme, rest = text[: len(SCHEME)].lower(), text[len(SCHEME) :]
+    found = URL.fullmatch(scheme + rest)
+    if found is None or len(found["host"]) > MAX_HOST or int(found["port"] or 0) > MAX_PORT:
+        return None
+    port = "" if found["port"] is None else f":{found['port']}"
+    return f"{SCHEME}{found['host'].lower()}{port}{found['rest']}"
