@@ -66,11 +66,15 @@ class PostPage:
 
 @dataclass(frozen=True, slots=True)
 class FollowPage:
-    """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows."""
+    """A page of the owner's followers if `incoming`, otherwise of the users whom the owner follows.
+
+    `total` is the length of the whole list if it is known with the page, as for `followersYouKnow`.
+    """
 
     owner: int
     incoming: bool
     page: Page[Follow]
+    total: int | None = None
 
     @property
     def edges(self) -> tuple[Follow, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from executor.loader import DataLoader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
+from graph.known_followers import KnownFollowers, known_followers
 from graph.model import Follow, Page, Post, Relationship, User
 from graph.paging import Window
 from resolvers.recording import make_loader
@@ -94,6 +95,14 @@ class Loaders:
         return self._loader("following", partial(pages_by_window, self._graph.follows.following))
 
     @lazy
+    def known_followers(self) -> DataLoader[PageKey, KnownFollowers]:
+        """Pages of followers whom the viewer follows, by user id and window. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Known followers need a viewer, but the request is anonymous. Check for a viewer first.")
+        load = partial(known_followers, self._graph.store, self._viewer)
+        return self._loader("known_followers", partial(pages_by_window, load))
+
+    @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
         return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.posts)))
@@ -129,8 +138,8 @@ def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) ->
 
 
 async def pages_by_window(
-    load: Callable[[Sequence[int], Window], Awaitable[list[Page[V]]]], keys: Sequence[PageKey]
-) -> list[Page[V]]:
+    load: Callable[[Sequence[int], Window], Awaitable[list[V]]], keys: Sequence[PageKey]
+) -> list[V]:
     """Return pages of different windows, calling `load` once for each window."""
     users: dict[Window, list[int]] = {}
     for user, window in keys:

@@ -107,6 +107,33 @@ def following(
     return context.start(follow_pages(context.loaders.following, users, window, incoming=False))
 
 
+def followers_you_know(
+    users: Sequence[Identified],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[FollowPage | None]]:
+    """Return a page of each user's followers whom the viewer follows, newest first; None for anonymous requests.
+
+    Two round trips. Raises BadPaging.
+    """
+    window = Window.of(CursorKind.FOLLOW, first=first, after=after, last=last, before=before)
+    return context.start(known_follower_pages(users, context, window))
+
+
+async def known_follower_pages(
+    users: Sequence[Identified], context: Context, window: Window
+) -> list[FollowPage | None]:
+    """Return a page of each user's followers whom the viewer follows; None for anonymous requests."""
+    if context.viewer is None:
+        return [None] * len(users)
+    known = await context.loaders.known_followers.load_many([(user.id, window) for user in users])
+    return [FollowPage(user.id, True, page, total) for user, (page, total) in zip(users, known, strict=True)]
+
+
 async def follow_pages(
     loader: DataLoader[PageKey, Page[Follow]], users: Sequence[Identified], window: Window, *, incoming: bool
 ) -> list[FollowPage]:
@@ -137,11 +164,12 @@ async def page_users(pages: Sequence[FollowPage], context: Context) -> list[list
 
 
 async def total_counts(pages: Sequence[FollowPage], context: Context) -> list[int]:
-    """Return the lengths of the whole lists. One round trip, shared with the owners' counts."""
+    """Return the lengths of the whole lists. One round trip, shared with the owners' counts, unless they are known."""
     loaders = context.loaders
+    unknown = [page for page in pages if page.total is None]
     counts = await asyncio.gather(
-        loaders.followers_counts.load_many(page.owner for page in pages if page.incoming),
-        loaders.following_counts.load_many(page.owner for page in pages if not page.incoming),
+        loaders.followers_counts.load_many(page.owner for page in unknown if page.incoming),
+        loaders.following_counts.load_many(page.owner for page in unknown if not page.incoming),
     )
     followers, following = map(iter, counts)
-    return [next(followers if page.incoming else following) for page in pages]
+    return [next(followers if page.incoming else following) if page.total is None else page.total for page in pages]

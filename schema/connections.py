@@ -76,7 +76,8 @@ class FollowEdge:
     node: Annotated["User", strawberry.lazy("schema.user")] = batched(
         users.follow_users,
         references=users.follow_references,
-        description="The follower in `User.followers`, or the followed user in `User.following`.",
+        description="The follower in `User.followers` and `User.followersYouKnow`, or the followed user in "
+        "`User.following`.",
     )
     followed_at: datetime = batched(users.following_times, description="When the follow began.")
 

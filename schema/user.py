@@ -60,6 +60,12 @@ class User(Node):
         description="The followed users, most recent follow first. Requires `first` or `last`. Null if the page cannot "
         "be read; `errors` gives the reason.",
     )
+    followers_you_know: FollowConnection | None = batched(
+        users.followers_you_know,
+        needs_only_reference=True,
+        description="The followers that the viewer follows, most recent follow of this user first. Requires `first` or "
+        "`last`. Null for anonymous requests, or if the page cannot be read; `errors` gives the reason.",
+    )
     timeline: Timeline = batched(
         timelines.user_timelines, needs_only_reference=True, description="The user's own posts."
     )

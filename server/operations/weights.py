@@ -40,13 +40,19 @@ EXTRA: dict[str, float] = {
     "User.relationship": 3,
     "User.followers": 10,
     "User.following": 10,
+    "User.followersYouKnow": 3000,
     "Timeline.posts": 15,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
 """Points in addition to those of the objects and values of a field; for a list, per item."""
 
-PER_ITEM: dict[str, float] = {"User.followers": 1, "User.following": 1, "Timeline.posts": 5}
+PER_ITEM: dict[str, float] = {
+    "User.followers": 1,
+    "User.following": 1,
+    "User.followersYouKnow": 1,
+    "Timeline.posts": 5,
+}
 """Points per item of a page, regardless of its selections."""
 
 HOME_PAGE = 150

@@ -10,7 +10,7 @@ from tests.attacks.world import World
 from tests.executor.differential.tapes import Tape
 
 SCHEMA = schema._schema
-PAGED = frozenset({"posts", "followers", "following"})
+PAGED = frozenset({"posts", "followers", "following", "followersYouKnow"})
 ROOTS = ("nodes", "user", "node", "nodes", "viewer")
 KINDS = ("User", "Timeline")
 LEAST, MOST = 1, 100

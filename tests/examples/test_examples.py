@@ -127,6 +127,7 @@ async def test_profile(alice: Alice) -> None:
     assert (user["login"], user["name"], user["relationship"]["state"]) == ("wei", "伟", "MUTUAL")
     assert user["timeline"]["posts"]["edges"]
     assert user["following"]["totalCount"] == user["followingCount"]
+    assert user["followersYouKnow"]["totalCount"] >= len(user["followersYouKnow"]["nodes"]) > 0
 
 
 async def test_whats_new(alice: Alice) -> None:

@@ -147,3 +147,34 @@ async def test_invalid_paging_fails_the_connection_alone(world: World, arguments
     answer = await world.ask(f"{{ viewer {{ login followers{arguments} {{ totalCount }} }} }}", alice)
     assert answer.data == {"viewer": {"login": "alice", "followers": None}}
     assert answer.errors == [(("viewer", "followers"), "BAD_USER_INPUT")]
+
+
+KNOWN = """query ($id: ID!) { user(by: {id: $id}) { followersYouKnow(first: 5) {
+    totalCount nodes { login } edges { cursor followedAt node { login } } pageInfo { hasNextPage endCursor } } } }"""
+
+
+async def test_followers_you_know(world: World) -> None:
+    """The user's followers whom the viewer follows, in four round trips with the session check."""
+    alice, bob, carol, dave = await world.users("alice", "bob", "carol", "dave")
+    await world.follow(alice, carol, bob)
+    await world.follow(carol, bob)
+    await world.follow(dave, bob)
+
+    answer = await world.ask(KNOWN, alice, id=user_id(bob))
+
+    known = answer.data["user"]["followersYouKnow"]
+    assert (logins(known), known["nodes"], known["totalCount"]) == (["carol"], [{"login": "carol"}], 1)
+    assert known["pageInfo"] == {"hasNextPage": False, "endCursor": known["edges"][0]["cursor"]}
+    assert answer.round_trips <= 4
+    anonymous = await world.ask(KNOWN, id=user_id(bob))
+    assert (anonymous.data, anonymous.errors) == ({"user": {"followersYouKnow": None}}, [])
+
+
+async def test_followers_you_know_with_invalid_paging(world: World) -> None:
+    """It is refused for anonymous requests too."""
+    [alice] = await world.users("alice")
+    for viewer in (alice, None):
+        answer = await world.ask(
+            "query ($id: ID!) { user(by: {id: $id}) { followersYouKnow { totalCount } } }", viewer, id=user_id(alice)
+        )
+        assert answer.errors == [(("user", "followersYouKnow"), "BAD_USER_INPUT")]

@@ -1,0 +1,40 @@
+"""The followers of a user whom the viewer follows.
+
+No set holds them: the viewer's list of followed users, which has a limit, is looked up in the user's followers.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graph import keys
+from graph.model import Follow, Page, new_follow
+from graph.paging import Window
+from graph.store.store import Store
+
+
+class KnownFollowers(NamedTuple):
+    """A page of the followers of a user whom the viewer follows, and their total number."""
+
+    page: Page[Follow]
+    total: int
+
+
+async def known_followers(store: Store, viewer: int, users: Sequence[int], window: Window) -> list[KnownFollowers]:
+    """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
+
+    Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users.
+    """
+    [followed] = await store.read([("ZRANGE", keys.following(viewer), 0, -1)])
+    if not followed:
+        return [KnownFollowers(window.page([]), 0) for _ in users]
+    numbers = await store.read([("ZMSCORE", keys.followers(user), *followed) for user in users])
+    return [page_of(followed, of_user, window) for of_user in numbers]
+
+
+def page_of(followed: Sequence[str], numbers: Sequence[float | None], window: Window) -> KnownFollowers:
+    """Return the page of those followed users who have a number, the number of their follow."""
+    follows = [(int(number), int(user)) for user, number in zip(followed, numbers, strict=True) if number is not None]
+    found = sorted((each for each in follows if window.low < each[0] < window.high), reverse=window.forward)
+    return KnownFollowers(
+        window.page([new_follow((user, number)) for number, user in found[: window.count + 1]]), len(follows)
+    )

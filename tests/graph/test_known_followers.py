@@ -1,0 +1,98 @@
+"""The followers of a user whom the viewer follows."""
+
+import random
+
+import pytest
+
+from graph import Graph
+from graph.known_followers import known_followers
+from graph.log.events import EventBody, Followed, Unfollowed
+from graph.model import Follow
+from graph.paging import CursorKind, Window, encode_cursor
+from tests.support.graph_worlds import befriend, counted, crowd, people
+
+
+def window(**arguments: int | str) -> Window:
+    return Window.of(CursorKind.FOLLOW, **arguments)  # type: ignore[arg-type] # names and values go together
+
+
+async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
+    """With the numbers of their own follows, newest first."""
+    alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
+    await befriend(graph, alice, dave, carol, bob)
+    await befriend(graph, carol, bob)
+    await befriend(graph, dave, bob)
+    await befriend(graph, erin, bob)
+
+    [found] = await known_followers(graph.store, alice, [bob], window(first=5))
+
+    [all_followers] = await graph.follows.followers([bob], window(first=5))
+    numbers = {follow.user: follow.number for follow in all_followers.items}
+    assert found.page.items == (Follow(dave, numbers[dave]), Follow(carol, numbers[carol]))
+    assert found.total == 2
+
+
+async def test_own_followers_and_unknown_users(graph: Graph) -> None:
+    """Of the viewer's own followers those whom the viewer follows back; none for an id that is no user."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, alice, bob)
+    await befriend(graph, bob, alice)
+    await befriend(graph, carol, alice)
+
+    own, unknown = await known_followers(graph.store, alice, [alice, 7], window(last=5))
+
+    assert [follow.user for follow in own.page.items] == [bob]
+    assert (unknown.page.items, unknown.total) == ((), 0)
+
+
+async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
+    """And one for a viewer who follows nobody."""
+    alice, *others = await crowd(graph, 21)
+    await graph.commit([Followed(alice, other) for other in others])
+    async with counted(graph) as cost:
+        await known_followers(graph.store, alice, others, window(first=5))
+    assert cost.round_trips == 2
+    async with counted(graph) as cost:
+        assert [known.total for known in await known_followers(graph.store, others[0], others, window(first=5))] == (
+            [0] * 20
+        )
+    assert cost.round_trips == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
+    """In both directions, from any cursor, after random follows and unfollows."""
+    rng = random.Random(seed)  # noqa: S311 - reproducible
+    users = await crowd(graph, 12)
+    bodies: list[EventBody] = []
+    for _ in range(400):
+        follower, followee = rng.sample(users, 2)
+        follows_now = rng.random() < 0.7
+        bodies.append(Followed(follower, followee) if follows_now else Unfollowed(follower, followee))
+    follows: dict[tuple[int, int], int] = {}
+    for event in await graph.commit(bodies):
+        match event.body:
+            case Followed(follower, followee):
+                follows[follower, followee] = event.number
+            case Unfollowed(follower, followee):
+                follows.pop((follower, followee), None)
+    viewer, user = users[:2]
+    expected = sorted(
+        (Follow(each, follows[each, user]) for each in users if (each, user) in follows and (viewer, each) in follows),
+        key=lambda follow: -follow.number,
+    )
+    assert expected
+
+    for size in (1, 2, 20):
+        for cut in (None, *expected):
+            at = {} if cut is None else {"after": encode_cursor(CursorKind.FOLLOW, cut.number)}
+            [down] = await known_followers(graph.store, viewer, [user], window(first=size, **at))
+            rest = expected if cut is None else expected[expected.index(cut) + 1 :]
+            assert list(down.page.items) == rest[:size]
+            assert (down.page.has_next, down.page.has_previous) == (len(rest) > size, cut is not None)
+            at = {} if cut is None else {"before": encode_cursor(CursorKind.FOLLOW, cut.number)}
+            [up] = await known_followers(graph.store, viewer, [user], window(last=size, **at))
+            rest = expected if cut is None else expected[: expected.index(cut)]
+            assert list(up.page.items) == rest[-size:]
+            assert (up.page.has_next, up.page.has_previous) == (cut is not None, len(rest) > size)
+            assert up.total == down.total == len(expected)
