@@ -1,45 +1,20 @@
-"""The resolvers of mutations, and the records behind their payloads.
+"""The resolvers of mutations of posts and follows, and the records behind their payloads."""
 
-Invalid input becomes `user_errors`, and then nothing is written. After each mutation the context forgets all loaded
-values, so that the payload and the later mutations of the document show the new state.
-"""
-
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Annotated
 
 import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
-from graph.model import Follow, FollowOutcome, Location, Post, Session, User
+from graph.model import Follow, FollowOutcome, Location, Post, User
 from resolvers import ids, inputs
 from resolvers.context import Context
-from resolvers.errors import BadInput, RedactedError, code_of
+from resolvers.errors import BadInput
+from resolvers.payloads import Payload, mutation
 
 MAX_FOLLOWS = 100
 FOLLOWING = (FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payload:
-    """The record of a payload. `user_errors` is empty if the mutation succeeded."""
-
-    user_errors: tuple[Problem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPayload(Payload):
-    """The record of `SignUpPayload` and `LogInPayload`."""
-
-    session: Session | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateProfilePayload(Payload):
-    """The record of `UpdateProfilePayload`."""
-
-    user: User | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,117 +52,6 @@ class FollowsPayload(Payload):
 
     results: tuple[FollowResult, ...] = ()
     viewer: int | None = None
-
-
-P = TypeVar("P", bound=Payload)
-Q = ParamSpec("Q")
-Mutation: TypeAlias = Callable[Concatenate[Context, Q], Coroutine[Any, Any, P]]
-
-
-def mutation(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
-    """Return a decorator that turns Rejected into the payload's user errors and clears the context afterwards."""
-
-    def decorate(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
-        @wraps(resolver)
-        async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
-            try:
-                return await resolver(context, *args, **kwargs)
-            except Rejected as rejection:
-                return payload(user_errors=rejection.problems)
-            finally:
-                context.forget()
-
-        return resolve
-
-    return decorate
-
-
-def redact_errors(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
-    """Remove the messages of unexpected errors before they are logged, since they may contain the input's password."""
-
-    @wraps(resolver)
-    async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
-        try:
-            return await resolver(context, *args, **kwargs)
-        except Exception as error:
-            if isinstance(error, Rejected) or code_of(error) is not None:
-                raise
-            raise RedactedError(error).with_traceback(error.__traceback__) from None
-
-    return resolve
-
-
-@mutation(SessionPayload)
-@redact_errors
-async def sign_up(
-    context: Context,
-    *,
-    input: Annotated[
-        inputs.SignUpInput, strawberry.argument(description="The login, password and name of the new user.")
-    ],
-) -> SessionPayload:
-    """Create a user and start a session."""
-    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
-    context.users_created += 1
-    return await start_session(context, user)
-
-
-@mutation(SessionPayload)
-@redact_errors
-async def log_in(
-    context: Context,
-    *,
-    input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and password.")],
-) -> SessionPayload:
-    """Check the password and start a session."""
-    user = await context.graph.users.check_password(input.login, input.password, context.client.network)
-    return await start_session(context, user)
-
-
-async def start_session(context: Context, user: User) -> SessionPayload:
-    """Start a session of a user. One round trip."""
-    session = await context.graph.sessions.start(user.id)
-    context.client.note_session(session)
-    return SessionPayload(session=session)
-
-
-@mutation(Payload)
-async def log_out(
-    context: Context,
-    *,
-    input: Annotated[inputs.LogOutInput, strawberry.argument(description="Which sessions to end.")],
-) -> Payload:
-    """End the viewer's session or all of their sessions.
-
-    Later fields of the document have no viewer, even if this one fails.
-    """
-    viewer = context.end_session()
-    await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
-    context.client.note_session(None)
-    return Payload()
-
-
-@mutation(UpdateProfilePayload)
-async def update_profile(
-    context: Context,
-    *,
-    input: Annotated[inputs.UpdateProfileInput, strawberry.argument(description="The fields to change.")],
-) -> UpdateProfilePayload:
-    """Change fields of the viewer's profile."""
-    viewer = context.require_viewer()
-    user = await context.graph.users.update_profile(
-        viewer.user,
-        name=cleared(input.name),
-        bio=cleared(input.bio),
-        avatar_url=cleared(input.avatar_url),
-        website_url=cleared(input.website_url),
-    )
-    return UpdateProfilePayload(user=user)
-
-
-def cleared(value: str | None) -> str | None:
-    """Return the new value of a field that null clears: an empty text for None, and None for UNSET."""
-    return None if value is strawberry.UNSET else value or ""
 
 
 @mutation(PublishPostPayload)
@@ -324,18 +188,3 @@ async def load_users(context: Context, users: Sequence[int | None]) -> list[User
     known = [user for user in users if user is not None]
     loaded = iter(await context.loaders.users.load_many(known))
     return [None if user is None else next(loaded) for user in users]
-
-
-def access_tokens(sessions: Sequence[Session], context: Context) -> list[str]:
-    """Return the access tokens of sessions."""
-    return [context.issue_token(session) for session in sessions]
-
-
-async def session_users(sessions: Sequence[Session], context: Context) -> list[User | None]:
-    """Return the users of sessions. One round trip."""
-    return await context.loaders.users.load_many(session.user for session in sessions)
-
-
-def error_fields(problems: Sequence[Problem], context: Context) -> list[tuple[str, ...] | None]:
-    """Return the path of each problem inside the input; None if the problem does not concern a single field."""
-    return [problem.field or None for problem in problems]

@@ -1,106 +1,17 @@
-"""The root type of mutations, and the payload types."""
+"""The root type of mutations, and the payload types of posts and follows."""
 
-from datetime import datetime
 from typing import ClassVar
 
 import strawberry
 
 from executor.fields import batched, single
-from graph import model
-from graph.errors import Param, Problem
-from resolvers import mutations
-from resolvers.enums import FollowOutcome, ProblemCode
+from resolvers import accounts, mutations
+from resolvers.enums import FollowOutcome
+from schema.account import LogInPayload, LogOutPayload, SignUpPayload, UpdateProfilePayload
 from schema.connections import FollowEdge, PostEdge
 from schema.post import Post
 from schema.user import User
-
-ERRORS = "The problems with the input. Empty if the mutation succeeded; otherwise nothing was written."
-
-
-@strawberry.type(description="A value in the message of a user error.")
-class UserErrorParam:
-    """Values are `graph.errors.Param`."""
-
-    record: ClassVar[type] = Param
-
-    name: str = strawberry.field(description="The name, such as `max`.")
-    value: str = strawberry.field(description="The value, such as `1000`.")
-
-
-@strawberry.type(
-    description="A problem with the input of a mutation. A mutation that returns one has not written anything."
-)
-class UserError:
-    """Values are `graph.errors.Problem`."""
-
-    record: ClassVar[type] = Problem
-
-    code: ProblemCode = strawberry.field(description="The stable error code, for programs.")
-    message: str = strawberry.field(description="The explanation to show to the user. Its wording may change.")
-    field: list[str] | None = batched(
-        mutations.error_fields,
-        description='The path of the invalid field inside `input`, such as `["location", "latitude"]` or '
-        '`["userIds", "0"]`. Null if the problem does not concern a single field.',
-    )
-
-    params: list[UserErrorParam] = strawberry.field(
-        description="The values in the message, for messages in other languages: `min` and `max`, the limits that the "
-        "field breaks; `length`, that of the value; `retryAfter`, the seconds to wait."
-    )
-
-
-@strawberry.type(description="A login session.")
-class Session:
-    """Values are `graph.model.Session`."""
-
-    record: ClassVar[type] = model.Session
-
-    token: str = batched(
-        mutations.access_tokens,
-        description="The access token. Send it as `Authorization: Bearer <token>`. Empty if the request had the header "
-        "`Fanline-Session: cookie`: then the token is in a cookie.",
-    )
-    expires_at: datetime = strawberry.field(description="When the token expires.")
-    user: User = batched(mutations.session_users, description="The user who is logged in.")
-
-
-@strawberry.type(description="The result of `signUp`.")
-class SignUpPayload:
-    """Values are `resolvers.mutations.SessionPayload`."""
-
-    record: ClassVar[type] = mutations.SessionPayload
-
-    session: Session | None = strawberry.field(description="The first session of the new user. Null on failure.")
-    user_errors: list[UserError] = strawberry.field(description=ERRORS)
-
-
-@strawberry.type(description="The result of `logIn`.")
-class LogInPayload:
-    """Values are `resolvers.mutations.SessionPayload`."""
-
-    record: ClassVar[type] = mutations.SessionPayload
-
-    session: Session | None = strawberry.field(description="The new session. Null on failure.")
-    user_errors: list[UserError] = strawberry.field(description=ERRORS)
-
-
-@strawberry.type(description="The result of `logOut`.")
-class LogOutPayload:
-    """Values are `resolvers.mutations.Payload`."""
-
-    record: ClassVar[type] = mutations.Payload
-
-    user_errors: list[UserError] = strawberry.field(description=ERRORS)
-
-
-@strawberry.type(description="The result of `updateProfile`.")
-class UpdateProfilePayload:
-    """Values are `resolvers.mutations.UpdateProfilePayload`."""
-
-    record: ClassVar[type] = mutations.UpdateProfilePayload
-
-    user: User | None = strawberry.field(description="The viewer after the change. Null on failure.")
-    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+from schema.user_error import ERRORS, UserError
 
 
 @strawberry.type(description="The result of `publishPost`.")
@@ -187,14 +98,14 @@ class UnfollowPayload:
 class Mutation:
     """Has no value of its own."""
 
-    sign_up: SignUpPayload | None = single(mutations.sign_up, description="Create an account and start a session.")
-    log_in: LogInPayload | None = single(mutations.log_in, description="Start a session with a login and password.")
+    sign_up: SignUpPayload | None = single(accounts.sign_up, description="Create an account and start a session.")
+    log_in: LogInPayload | None = single(accounts.log_in, description="Start a session with a login and password.")
     log_out: LogOutPayload | None = single(
-        mutations.log_out,
+        accounts.log_out,
         description="End the current session or all of the viewer's sessions. Their tokens stop working immediately.",
     )
     update_profile: UpdateProfilePayload | None = single(
-        mutations.update_profile, description="Update the viewer's name, bio, picture or website."
+        accounts.update_profile, description="Update the viewer's name, bio, picture or website."
     )
     publish_post: PublishPostPayload | None = single(
         mutations.publish_post, description="Publish a post as the viewer."

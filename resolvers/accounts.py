@@ -1,0 +1,109 @@
+"""The resolvers of mutations of accounts: sign-up, log-in, log-out and the profile."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+
+from graph.model import Session, User
+from resolvers import inputs
+from resolvers.context import Context
+from resolvers.payloads import Payload, mutation, redact_errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPayload(Payload):
+    """The record of `SignUpPayload` and `LogInPayload`."""
+
+    session: Session | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateProfilePayload(Payload):
+    """The record of `UpdateProfilePayload`."""
+
+    user: User | None = None
+
+
+@mutation(SessionPayload)
+@redact_errors
+async def sign_up(
+    context: Context,
+    *,
+    input: Annotated[
+        inputs.SignUpInput, strawberry.argument(description="The login, password and name of the new user.")
+    ],
+) -> SessionPayload:
+    """Create a user and start a session."""
+    user = await context.graph.users.sign_up(input.login, input.password, input.name, context.client.network)
+    context.users_created += 1
+    return await start_session(context, user)
+
+
+@mutation(SessionPayload)
+@redact_errors
+async def log_in(
+    context: Context,
+    *,
+    input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and password.")],
+) -> SessionPayload:
+    """Check the password and start a session."""
+    user = await context.graph.users.check_password(input.login, input.password, context.client.network)
+    return await start_session(context, user)
+
+
+async def start_session(context: Context, user: User) -> SessionPayload:
+    """Start a session of a user. One round trip."""
+    session = await context.graph.sessions.start(user.id)
+    context.client.note_session(session)
+    return SessionPayload(session=session)
+
+
+@mutation(Payload)
+async def log_out(
+    context: Context,
+    *,
+    input: Annotated[inputs.LogOutInput, strawberry.argument(description="Which sessions to end.")],
+) -> Payload:
+    """End the viewer's session or all of their sessions.
+
+    Later fields of the document have no viewer, even if this one fails.
+    """
+    viewer = context.end_session()
+    await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
+    context.client.note_session(None)
+    return Payload()
+
+
+@mutation(UpdateProfilePayload)
+async def update_profile(
+    context: Context,
+    *,
+    input: Annotated[inputs.UpdateProfileInput, strawberry.argument(description="The fields to change.")],
+) -> UpdateProfilePayload:
+    """Change fields of the viewer's profile."""
+    viewer = context.require_viewer()
+    user = await context.graph.users.update_profile(
+        viewer.user,
+        name=cleared(input.name),
+        bio=cleared(input.bio),
+        avatar_url=cleared(input.avatar_url),
+        website_url=cleared(input.website_url),
+    )
+    return UpdateProfilePayload(user=user)
+
+
+def cleared(value: str | None) -> str | None:
+    """Return the new value of a field that null clears: an empty text for None, and None for UNSET."""
+    return None if value is strawberry.UNSET else value or ""
+
+
+def access_tokens(sessions: Sequence[Session], context: Context) -> list[str]:
+    """Return the access tokens of sessions."""
+    return [context.issue_token(session) for session in sessions]
+
+
+async def session_users(sessions: Sequence[Session], context: Context) -> list[User | None]:
+    """Return the users of sessions. One round trip."""
+    return await context.loaders.users.load_many(session.user for session in sessions)

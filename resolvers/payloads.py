@@ -1,0 +1,64 @@
+"""Payloads of mutations: invalid input becomes `user_errors`, and then nothing is written.
+
+After each mutation the context forgets all loaded values, so that the payload and the later mutations of the document
+show the new state.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from graph.errors import Problem, Rejected
+from resolvers.context import Context
+from resolvers.errors import RedactedError, code_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """The record of a payload. `user_errors` is empty if the mutation succeeded."""
+
+    user_errors: tuple[Problem, ...] = ()
+
+
+P = TypeVar("P", bound=Payload)
+Q = ParamSpec("Q")
+Mutation: TypeAlias = Callable[Concatenate[Context, Q], Coroutine[Any, Any, P]]
+
+
+def mutation(payload: type[P]) -> Callable[[Mutation[Q, P]], Mutation[Q, P]]:
+    """Return a decorator that turns Rejected into the payload's user errors and clears the context afterwards."""
+
+    def decorate(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
+        @wraps(resolver)
+        async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
+            try:
+                return await resolver(context, *args, **kwargs)
+            except Rejected as rejection:
+                return payload(user_errors=rejection.problems)
+            finally:
+                context.forget()
+
+        return resolve
+
+    return decorate
+
+
+def redact_errors(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
+    """Remove the messages of unexpected errors before they are logged, since they may contain the input's password."""
+
+    @wraps(resolver)
+    async def resolve(context: Context, /, *args: Q.args, **kwargs: Q.kwargs) -> P:
+        try:
+            return await resolver(context, *args, **kwargs)
+        except Exception as error:
+            if isinstance(error, Rejected) or code_of(error) is not None:
+                raise
+            raise RedactedError(error).with_traceback(error.__traceback__) from None
+
+    return resolve
+
+
+def error_fields(problems: Sequence[Problem], context: Context) -> list[tuple[str, ...] | None]:
+    """Return the path of each problem inside the input; None if the problem does not concern a single field."""
+    return [problem.field or None for problem in problems]

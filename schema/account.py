@@ -1,0 +1,66 @@
+"""Sessions, and the payload types of mutations of accounts."""
+
+from datetime import datetime
+from typing import ClassVar
+
+import strawberry
+
+from executor.fields import batched
+from graph import model
+from resolvers import accounts, payloads
+from schema.user import User
+from schema.user_error import ERRORS, UserError
+
+
+@strawberry.type(description="A login session.")
+class Session:
+    """Values are `graph.model.Session`."""
+
+    record: ClassVar[type] = model.Session
+
+    token: str = batched(
+        accounts.access_tokens,
+        description="The access token. Send it as `Authorization: Bearer <token>`. Empty if the request had the header "
+        "`Fanline-Session: cookie`: then the token is in a cookie.",
+    )
+    expires_at: datetime = strawberry.field(description="When the token expires.")
+    user: User = batched(accounts.session_users, description="The user who is logged in.")
+
+
+@strawberry.type(description="The result of `signUp`.")
+class SignUpPayload:
+    """Values are `resolvers.accounts.SessionPayload`."""
+
+    record: ClassVar[type] = accounts.SessionPayload
+
+    session: Session | None = strawberry.field(description="The first session of the new user. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `logIn`.")
+class LogInPayload:
+    """Values are `resolvers.accounts.SessionPayload`."""
+
+    record: ClassVar[type] = accounts.SessionPayload
+
+    session: Session | None = strawberry.field(description="The new session. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `logOut`.")
+class LogOutPayload:
+    """Values are `resolvers.payloads.Payload`."""
+
+    record: ClassVar[type] = payloads.Payload
+
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `updateProfile`.")
+class UpdateProfilePayload:
+    """Values are `resolvers.accounts.UpdateProfilePayload`."""
+
+    record: ClassVar[type] = accounts.UpdateProfilePayload
+
+    user: User | None = strawberry.field(description="The viewer after the change. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)

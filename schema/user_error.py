@@ -1,0 +1,44 @@
+"""The failures of mutations."""
+
+from typing import ClassVar
+
+import strawberry
+
+from executor.fields import batched
+from graph.errors import Param, Problem
+from resolvers import payloads
+from resolvers.enums import ProblemCode
+
+ERRORS = "The problems with the input. Empty if the mutation succeeded; otherwise nothing was written."
+
+
+@strawberry.type(description="A value in the message of a user error.")
+class UserErrorParam:
+    """Values are `graph.errors.Param`."""
+
+    record: ClassVar[type] = Param
+
+    name: str = strawberry.field(description="The name, such as `max`.")
+    value: str = strawberry.field(description="The value, such as `1000`.")
+
+
+@strawberry.type(
+    description="A problem with the input of a mutation. A mutation that returns one has not written anything."
+)
+class UserError:
+    """Values are `graph.errors.Problem`."""
+
+    record: ClassVar[type] = Problem
+
+    code: ProblemCode = strawberry.field(description="The stable error code, for programs.")
+    message: str = strawberry.field(description="The explanation to show to the user. Its wording may change.")
+    field: list[str] | None = batched(
+        payloads.error_fields,
+        description='The path of the invalid field inside `input`, such as `["location", "latitude"]` or '
+        '`["userIds", "0"]`. Null if the problem does not concern a single field.',
+    )
+
+    params: list[UserErrorParam] = strawberry.field(
+        description="The values in the message, for messages in other languages: `min` and `max`, the limits that the "
+        "field breaks; `length`, that of the value; `retryAfter`, the seconds to wait."
+    )
