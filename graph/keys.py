@@ -46,8 +46,9 @@ key                            type            content
 `cold:{u}`                     string          number of u's live posts in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
                                                `pull:<post>`, or `pull` after a rebuild
-`post:{p}`                     hash            id, author, text, platform, latitude, longitude, reply_to, root,
-                                               repost_of, mentions and attachments (JSON); or `deleted`
+`post:{p}`                     hash            id, author, text, platform, latitude, longitude, details (JSON of the
+                                               event's other fields); or `deleted`. Beside the record of a live post,
+                                               and after it is archived: replies, reposts, likes (counts above 0)
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
                                                during a rebuild; `a<author>` → -1 for pulled authors
 =============================  ==============  ==================================================================
@@ -75,6 +76,8 @@ REBUILD = "{log}:rebuild"
 ARCHIVER = "{log}:archiver"
 ALARM = "{log}:alarm"
 REPLICATED = "{log}:replicated"
+COUNT_FIELDS = ("replies", "reposts", "likes")
+"""The fields of `post:{p}` that hold counts. Scripts compute them from sets in the same slot."""
 HOMES = "home:{"
 """The prefix of all home caches."""
 CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{")

@@ -6,12 +6,12 @@ since 2020 and 12 bits of sequence (`graph.log.numbers`).
 The records that fill pages are named tuples, which are built twice as fast as frozen dataclasses.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -63,13 +63,72 @@ class Location:
 
 
 class Post(NamedTuple):
-    """A post. `author` is the author's id."""
+    """A post. `author` is the author's id.
+
+    `replies`, `reposts` and `likes` are counts, for all viewers alike; quotes count as reposts. The rest is None or
+    empty unless the post is a reply or a quote, mentions users or has attachments:
+
+    reply_to, root: the parent and the first post of the thread.
+    repost_of: the quoted post.
+    mentions: ids of users.
+    attachments: JSON objects.
+    ancestors: the nearest posts above the parent, at most 19, the oldest first.
+    root_author: the author of `root`.
+    listed: False for a reply that appears in its thread and among its author's replies, but in no other timeline.
+    """
 
     id: int
     author: int
     text: str
     platform: str | None = None
     location: Location | None = None
+    replies: int = 0
+    reposts: int = 0
+    likes: int = 0
+    reply_to: int | None = None
+    root: int | None = None
+    repost_of: int | None = None
+    mentions: tuple[int, ...] = ()
+    attachments: tuple[dict[str, Any], ...] = ()
+    ancestors: tuple[int, ...] = ()
+    root_author: int | None = None
+    listed: bool = True
+
+
+class Counts(NamedTuple):
+    """The numbers of replies, reposts and likes of a post."""
+
+    replies: int = 0
+    reposts: int = 0
+    likes: int = 0
+
+
+Details: TypeAlias = tuple[
+    int | None,
+    int | None,
+    int | None,
+    tuple[int, ...],
+    tuple[dict[str, Any], ...],
+    tuple[int, ...],
+    int | None,
+    bool,
+]
+NO_DETAILS: Details = (None, None, None, (), (), (), None, True)
+"""The fields of a Post from `reply_to` on."""
+
+
+def details_of(values: Mapping[str, Any]) -> Details:
+    """Return the fields of a Post from `reply_to` on, from those of its event in JSON."""
+    return (
+        values.get("reply_to"),
+        values.get("root"),
+        values.get("repost_of"),
+        tuple(values.get("mentions", ())),
+        tuple(values.get("attachments", ())),
+        tuple(values.get("ancestors", ())),
+        values.get("root_author"),
+        values.get("listed", True),
+    )
 
 
 class Follow(NamedTuple):
@@ -187,7 +246,8 @@ class Session:
 
 
 new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = partial(tuple.__new__, User)
-new_post: Callable[[tuple[int, int, str, str | None, Location | None]], Post] = partial(tuple.__new__, Post)
+PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, *Details]
+new_post: Callable[[PostFields], Post] = partial(tuple.__new__, Post)
 new_follow: Callable[[tuple[int, int]], Follow] = partial(tuple.__new__, Follow)
 new_relationship: Callable[[tuple[int, int, int | None, int | None]], Relationship] = partial(
     tuple.__new__,

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import cast
 
 from graph import keys
 from graph.archive.rows import POST, REDACTED, Found
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected, StoreUnavailable
-from graph.log.events import PostDeleted, PostPublished
+from graph.log.events import Event, PostDeleted, PostPublished
 from graph.log.log import IdempotencyKey, Log
 from graph.model import Location, Post
-from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts
+from graph.publication import Draft, publication
+from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
 from graph.store.store import Store
 from graph.terms import digest_of
-from graph.validation import Check
 
 
 class Posts:
@@ -44,10 +45,11 @@ class Posts:
         `viewer` is whose view this is: posts hidden from this user will be left out. It is None for anonymous requests
         and for look-ups that are shown to nobody.
 
-        `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone.
+        `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone;
+        the store has the counts of all posts.
         A post that neither the store nor the archive holds, although the archive holds the log beyond it, is deleted.
         """
-        posts, deleted, absent = await self._store.ask_each(
+        posts, deleted, absent, counts = await self._store.ask_each(
             "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
         )
         if absent:
@@ -55,6 +57,7 @@ class Posts:
             missing = [id_ for id_ in absent if id_ not in archived]
             found, watermark = await self._binding.look_up(missing) if missing else Found({}, 0)
             posts.update(found)
+            posts.update((id_, with_counts(posts[id_], held)) for id_, held in counts.items() if id_ in posts)
             deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]
         return posts, deleted
 
@@ -76,29 +79,25 @@ class Posts:
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post of a
         repeated key was deleted. Four round trips, and one more per 1,000 of the first followers.
         """
-        check = Check()
-        text = check.text(text)
-        platform = check.platform(platform)
-        check.location(location)
-        key = check.idempotency_key(idempotency_key)
-        check.done()
-        latitude, longitude = (location.latitude, location.longitude) if location else (None, None)
-        body = PostPublished(author, text, platform, latitude, longitude)
-        [event] = await self._commit([body], IdempotencyKey(author, key) if key is not None else None)
-        if key is not None and await self._is_deleted(event.number):
-            raise Rejected.because(
-                ProblemCode.NOT_FOUND,
-                "The post with this idempotency key was deleted. Use a new key.",
-                "idempotencyKey",
-            )
-        return published_post(event.number, body)
+        draft, key = Draft.checked(author, text, platform=platform, location=location, idempotency_key=idempotency_key)
+        [event] = await self._commit([publication(draft)], key)
+        return await self._committed(event, is_repeatable=key is not None)
 
-    async def _is_deleted(self, post: int) -> bool:
-        """Return True if a committed post was deleted, as far as the store and the archive can tell now."""
-        with suppress(StoreUnavailable, ArchiveUnavailable):
-            _, deleted = await self.hydrate(None, [post], {})
-            return bool(deleted)
-        return False
+    async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
+        """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
+
+        One round trip if the event may be a repetition. Without an answer of the store or the archive, the post has no
+        counts.
+        """
+        if is_repeatable:
+            with suppress(StoreUnavailable, ArchiveUnavailable):
+                posts, deleted = await self.hydrate(None, [event.number], {})
+                if deleted:
+                    message = "The post with this idempotency key was deleted. Use a new key."
+                    raise Rejected.because(ProblemCode.NOT_FOUND, message, "idempotencyKey")
+                if event.number in posts:
+                    return posts[event.number]
+        return published_post(event.number, cast("PostPublished", event.body))
 
     async def delete(self, viewer: int, post: int) -> None:
         """Permanently delete one of the viewer's posts. Deleting it again succeeds and appends nothing.
@@ -120,7 +119,7 @@ class Posts:
         if found.author != viewer:
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
         idempotency_key = IdempotencyKey("-", f"deletion:{post}")
-        await self._commit([PostDeleted(viewer, post, digest_of(found.text))], idempotency_key)
+        await self._commit([deletion_of(found, digest_of(found.text))], idempotency_key)
 
     async def _unprojected(self, post: int) -> Post | None:
         """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""
@@ -139,6 +138,11 @@ class Posts:
         kinds = (REDACTED,) if deletion is None else (REDACTED, POST)
         rows = await (await self._binding.archive()).range(post - 1, post, 1)
         return next((row.actor for row in rows if row.kind in kinds), None)
+
+
+def deletion_of(post: Post, terms: str | None = None) -> PostDeleted:
+    """Return the event that deletes a post."""
+    return PostDeleted(post.author, post.id, terms, post.reply_to, post.root, post.repost_of, post.listed)
 
 
 def not_found() -> Rejected:

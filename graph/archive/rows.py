@@ -6,7 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from graph.errors import GraphError
-from graph.model import Location, Post, new_post
+from graph.model import Location, Post, details_of, new_post
 
 POST = "PostPublished"
 DELETION = "PostDeleted"
@@ -15,7 +15,7 @@ UNFOLLOW = "Unfollowed"
 REDACTED = "Redacted"
 """The kind of a post's row without content: the post was deleted, or the database refused its body."""
 
-KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of")
+KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed")
 
 
 class EventRow(NamedTuple):
@@ -122,11 +122,12 @@ def same_event(held: EventRow, row: EventRow) -> bool:
 
 
 def post_of(row: EventRow) -> Post:
-    """Return the post in a row of kind PostPublished. Raises ValueError if the body is damaged."""
+    """Return the post in a row of kind PostPublished, without counts. Raises ValueError if the body is damaged."""
     try:
         values = orjson.loads(row.body or "")
         latitude, longitude = values.get("latitude"), values.get("longitude")
         location = None if latitude is None or longitude is None else Location(latitude, longitude)
-        return new_post((row.number, row.actor, values["text"], values.get("platform"), location))
-    except (AttributeError, KeyError) as error:
+        fields = (row.number, row.actor, values["text"], values.get("platform"), location, 0, 0, 0)
+        return new_post((*fields, *details_of(values)))
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"The body of post {row.number} is damaged: {error!r}") from None

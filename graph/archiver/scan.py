@@ -17,10 +17,10 @@ from graph.archiver.lease import Lease
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, StoreUnavailable
-from graph.log.events import PostDeleted
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.numbers import before
 from graph.model import EPOCH_MS
+from graph.posts import deletion_of
 from graph.projections.posts import free_posts
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -206,7 +206,7 @@ class Scan:
         for post in (await archive.look_up(shown)).posts.values() if shown else ():
             logger.warning("The archive shows post %d, which was deleted; deleting it again", post.id)
             key = IdempotencyKey("-", f"deletion:{post.id}:again", NONCE_SECONDS)
-            await self._commit([PostDeleted(post.author, post.id)], key)
+            await self._commit([deletion_of(post)], key)
 
     async def _free_records(self, records: dict[int, int]) -> None:
         """Free the records of posts that are below the floor of their timeline and in the archive, or deleted.

@@ -5,7 +5,7 @@ are neither actor nor subject. A later version may add fields and kinds: decodin
 unknown kinds, and workers stop at them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -97,7 +97,10 @@ class SessionsEnded(Body):
 class PostPublished(Body):
     """An author published a post, whose id is the event's number.
 
-    `attachments` are JSON objects, `mentions` are ids of users.
+    `attachments` are JSON objects, `mentions` are ids of users. A reply has a parent, `reply_to`, and a `root`, the
+    first post of its thread. `ancestors` are the nearest posts above the parent, the oldest first. A quote has
+    `repost_of`. `…_author` are the authors of these posts. A reply that is not `listed` is in no timeline but its
+    author's replies.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -112,6 +115,11 @@ class PostPublished(Body):
     repost_of: int | None = None
     mentions: tuple[int, ...] = ()
     attachments: tuple[dict[str, Any], ...] = ()
+    ancestors: tuple[int, ...] = ()
+    reply_to_author: int | None = None
+    root_author: int | None = None
+    repost_of_author: int | None = None
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,8 @@ class PostDeleted(Body):
     """An author deleted a post.
 
     `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in the repeated event
-    of an older deletion: a digest lets a reader test guesses about a deleted text.
+    of an older deletion: a digest lets a reader test guesses about a deleted text. The other fields are those of the
+    post.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -128,6 +137,10 @@ class PostDeleted(Body):
     author: int
     post: int
     terms: str | None = None
+    reply_to: int | None = None
+    root: int | None = None
+    repost_of: int | None = None
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +214,28 @@ class UnknownKind(ValueError):
 
 
 def encode(body: EventBody) -> Encoded:
-    """Return the encoding of an event. Fields that are None or an empty tuple are left out of its body."""
+    """Return the encoding of an event."""
     values = {field.name: getattr(body, field.name) for field in fields(body)}
     actor = None if body.ACTOR is None else values.pop(body.ACTOR)
     subject = None if body.SUBJECT is None else values.pop(body.SUBJECT)
-    rest = {name: value for name, value in values.items() if value is not None and value != ()}
+    rest = without_defaults(type(body).__name__, values)
     return Encoded(type(body).__name__, actor, subject, orjson.dumps(rest).decode())
+
+
+def without_defaults(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of fields that a body holds: not None, an empty tuple, or a boolean that is the default."""
+    flags = flag_defaults(kind)
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value != () and not (name in flags and value is flags[name])
+    }
+
+
+@cache
+def flag_defaults(kind: str) -> dict[str, bool]:
+    """Return the fields of a kind of event that have a boolean default, with the defaults."""
+    return {field.name: field.default for field in fields(KINDS[kind]) if isinstance(field.default, bool)}
 
 
 def decode(number: int, kind: str, actor: int | None, subject: int | None, body: str | None) -> Event:

@@ -35,11 +35,15 @@ LOG_FULL = "Changes are waiting to be archived, and no more can be accepted. Try
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An idempotency key of a user: repeating it with the same events appends once, with others it is rejected."""
+    """An idempotency key of a user: repeating it with the same events appends once, with others it is rejected.
+
+    `request` is a hash of what must be the same instead of the events, if these can differ when a request is repeated.
+    """
 
     user: int | str
     key: str
     seconds: int = KEY_SECONDS
+    request: str | None = None
 
 
 class Log:
@@ -89,13 +93,28 @@ class Log:
         if outcome == "overloaded":
             raise Overloaded(refusal or LOG_FULL, FULL_SECONDS)
         if outcome == "mismatch":
-            message = "This idempotency key was used for another request. Use a new key for each request."
-            raise Rejected.because(ProblemCode.IDEMPOTENCY_MISMATCH, message, "idempotencyKey")
+            raise mismatch()
         if outcome == "ahead":
             raise ClockAhead(ahead(int(numbers[0])))
         events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
         self.seen = max(self.seen, events[-1].number)
+        if outcome == "repeated" and idempotency_key is not None and idempotency_key.request is not None:
+            return [await self.get(event.number) or event for event in events]
         return events
+
+    async def repeated(self, key: IdempotencyKey) -> list[Event] | None:
+        """Return the events that a request with this key has appended, or None if there are none. Two round trips.
+
+        Raises Rejected (IDEMPOTENCY_MISMATCH) if the key was used for another request.
+        """
+        found = await self._store.run("GET", keys.idempotency(key.user, key.key))
+        if found is None:
+            return None
+        digest, *numbers = found.split()
+        if digest != key.request:
+            raise mismatch()
+        events = [await self.get(int(number)) for number in numbers]
+        return [event for event in events if event is not None] if None not in events else None
 
     async def _run_append(
         self,
@@ -108,8 +127,8 @@ class Log:
     ) -> list[str]:
         """Return the reply of the script. On a full store, a second round trip accepts withdrawals and repetitions."""
         encoded = [encode(body) for body in bodies]
-        digest = hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
         key = key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
+        digest = key.request or hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
         names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING]
         highest = min(number_at(self.clock() + MAX_AHEAD), MAX_NUMBER)
         words = ["" if word is None else word for fields in encoded for word in fields]
@@ -234,3 +253,9 @@ def ahead(number: int) -> str:
         f"The next event would have the time {time_of(number):%Y-%m-%d %H:%M} UTC, more than an hour ahead of this "
         "process. Correct the clocks of the store's host and of this one."
     )
+
+
+def mismatch() -> Rejected:
+    """Return the rejection of an idempotency key that was used for another request."""
+    message = "This idempotency key was used for another request. Use a new key for each request."
+    return Rejected.because(ProblemCode.IDEMPOTENCY_MISMATCH, message, "idempotencyKey")

@@ -13,6 +13,7 @@ from graph.fold.loading import ROWS, chunks
 from graph.fold.stored import record
 from graph.log.events import Event, PostDeleted, PostPublished
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
+from graph.posts import deletion_of
 from graph.records import as_published
 from graph.repair.report import Difference, Kind
 from graph.repair.scope import Scope, set_element, set_fields
@@ -59,7 +60,8 @@ def deletion_unknown(scope: Scope, subject: int, author: int, post: int) -> Diff
 
     async def delete_again() -> bool:
         key = IdempotencyKey("-", f"deletion:{post}:again", NONCE_SECONDS)
-        await scope.commit([PostDeleted(author, post)], key)
+        [shown] = await scope.archive.get_many([post])
+        await scope.commit([PostDeleted(author, post) if shown is None else deletion_of(shown)], key)
         return True
 
     return Difference(Kind.DELETION_UNKNOWN, subject, post, f"post {post} by user {author}", delete_again)

@@ -150,8 +150,15 @@ class Scope:
         return {element: state_of(*found[element]) for element in elements}
 
     async def records(self, posts: Sequence[int]) -> dict[int, dict[str, str]]:
-        """Return the records of posts, tombstones included; a missing record is empty. One round trip per 1,000."""
-        return dict(zip(posts, await self.send([("HGETALL", keys.post(post)) for post in posts]), strict=True))
+        """Return the records of posts without counts, tombstones included; a missing record is empty.
+
+        One round trip per 1,000.
+        """
+        rows = await self.send([("HGETALL", keys.post(post)) for post in posts])
+        return {
+            post: {name: value for name, value in row.items() if name not in keys.COUNT_FIELDS}
+            for post, row in zip(posts, rows, strict=True)
+        }
 
 
 class Comparison(ABC):

@@ -1,9 +1,22 @@
 #!lua flags=allow-oom
--- Remove the records of archived posts, but not tombstones.
+-- Remove the records of archived posts, but neither tombstones nor counts.
 -- KEYS: post:{p} for each
 -- Returns the number of removed records.
-local freed = 0
+local freed, names = 0, {'replies', 'reposts', 'likes'}
 for _, key in ipairs(KEYS) do
-  if redis.call('HEXISTS', key, 'deleted') == 0 then freed = freed + redis.call('UNLINK', key) end
+  local deleted, counts = redis.call('HEXISTS', key, 'deleted') == 1, {}
+  if not deleted then
+    for i, count in ipairs(redis.call('HMGET', key, unpack(names))) do
+      if count then
+        counts[#counts + 1] = names[i]
+        counts[#counts + 1] = count
+      end
+    end
+    if redis.call('HLEN', key) > #counts / 2 then
+      redis.call('UNLINK', key)
+      if #counts > 0 then redis.call('HSET', key, unpack(counts)) end
+      freed = freed + 1
+    end
+  end
 end
 return freed

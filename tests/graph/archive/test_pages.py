@@ -83,9 +83,17 @@ async def test_only_live_posts_are_posts(archive: Archive) -> None:
 
 async def test_a_body_may_have_fields_of_another_version(archive: Archive) -> None:
     """Unknown fields are ignored, and a location requires both of its fields."""
-    await append(archive, post(1, text="x", reply_to=None, mentions=[1], unknown={"a": 1}, latitude=1.5))
+    await append(archive, post(1, text="x", reply_to=None, unknown={"a": 1}, latitude=1.5))
 
     assert await archive.get_many([1]) == [Post(1, 1, "x")]
+
+
+async def test_a_reply_keeps_what_it_refers_to(archive: Archive) -> None:
+    await append(archive, post(9, reply_to=7, root=3, ancestors=[3, 5], root_author=2, listed=False, mentions=[4]))
+
+    [reply] = await archive.get_many([9])
+
+    assert reply == Post(9, 1, "text", reply_to=7, root=3, mentions=(4,), ancestors=(3, 5), root_author=2, listed=False)
 
 
 async def test_a_look_up_returns_the_watermark(archive: Archive) -> None:

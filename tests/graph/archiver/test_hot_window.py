@@ -218,7 +218,7 @@ async def test_a_damaged_record_does_not_keep_other_timelines_from_being_cut(wor
     await stop.reached.wait()
     broken = (await world.hot_of(world.bob))[0]
     await world.sql("DELETE FROM events WHERE number = :post", post=broken)
-    await world.raw.hset(keys.post(broken), "mentions", "{")
+    await world.raw.hset(keys.post(broken), "details", "{")
 
     stop.resume()
     await cutting
@@ -226,7 +226,7 @@ async def test_a_damaged_record_does_not_keep_other_timelines_from_being_cut(wor
 
     assert len(await world.hot_of(world.carol)) == HOT
     assert broken in await world.hot_of(world.bob)
-    assert await world.raw.hget(keys.post(broken), "mentions") == "{"
+    assert await world.raw.hget(keys.post(broken), "details") == "{"
 
 
 async def test_many_posts_are_cut_in_steps(world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch) -> None:

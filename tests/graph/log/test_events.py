@@ -56,8 +56,22 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
             '[{"url":"https://example.org/a.png","alt":"è","size":[640,480],"sensitive":false}]}',
         ),
     ),
+    (
+        PostPublished(1, "hi", None, None, None, 4, 2, None, (), (), (2, 3), 5, 6, 7, listed=False),
+        Encoded(
+            "PostPublished",
+            1,
+            None,
+            '{"text":"hi","reply_to":4,"root":2,"ancestors":[2,3],"reply_to_author":5,"root_author":6,'
+            '"repost_of_author":7,"listed":false}',
+        ),
+    ),
     (PostDeleted(1, MAX_NUMBER), Encoded("PostDeleted", 1, MAX_NUMBER, "{}")),
     (PostDeleted(1, MAX_NUMBER, ""), Encoded("PostDeleted", 1, MAX_NUMBER, '{"terms":""}')),
+    (
+        PostDeleted(1, 2, None, 3, 4, 5, listed=False),
+        Encoded("PostDeleted", 1, 2, '{"reply_to":3,"root":4,"repost_of":5,"listed":false}'),
+    ),
     (Followed(1, 2), Encoded("Followed", 1, 2, "{}")),
     (Unfollowed(1, 2), Encoded("Unfollowed", 1, 2, "{}")),
 ]

@@ -1,0 +1,53 @@
+"""What a user publishes: the draft of a post, its checks, and the event that it becomes."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from graph.log.events import PostPublished
+from graph.log.log import IdempotencyKey
+from graph.model import Location
+from graph.validation import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A post as its author wrote it, checked and normalised. Nothing was looked up."""
+
+    author: int
+    text: str
+    platform: str | None = None
+    location: Location | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        author: int,
+        text: str,
+        *,
+        platform: str | None,
+        location: Location | None,
+        idempotency_key: str | None,
+    ) -> tuple["Draft", IdempotencyKey | None]:
+        """Return a draft, and the idempotency key of its publication, which belongs to this draft only.
+
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG and INVALID.
+        """
+        check = Check()
+        text = check.text(text)
+        platform = check.platform(platform)
+        check.location(location)
+        key = check.idempotency_key(idempotency_key)
+        check.done()
+        draft = cls(author, text, platform, location)
+        return draft, None if key is None else IdempotencyKey(author, key, request=draft.digest)
+
+    @property
+    def digest(self) -> str:
+        """A hash of the draft. What the draft refers to may change between two requests, the draft does not."""
+        return sha256(repr(self).encode()).hexdigest()[:32]
+
+
+def publication(draft: Draft) -> PostPublished:
+    """Return the event that publishes a draft."""
+    latitude, longitude = (draft.location.latitude, draft.location.longitude) if draft.location else (None, None)
+    return PostPublished(draft.author, draft.text, draft.platform, latitude, longitude)
