@@ -5,17 +5,17 @@ only one process at a time is past it, and nothing that this module reads can ch
 lock of the whole file before anything was read: a transaction that reads first could fail to become a writer.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from sqlalchemy import Table, insert, select, update
-from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import postgresql, statements
-from graph.archive.database import is_outage, reason_of
-from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows
+from graph.archive import index, statements
+from graph.archive.index import IndexedPost
+from graph.archive.inserts import add_rows, refusals
+from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows, posts_by_id
 from graph.archive.rows import (
     DELETION,
     FOLLOW,
@@ -24,13 +24,14 @@ from graph.archive.rows import (
     ConflictingEvent,
     Credential,
     EventRow,
-    EventsRefused,
     Overtaken,
     redacted,
     same_event,
     stored,
 )
 from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+
+POSTS_AT_ONCE = 50
 
 
 async def advance(connection: AsyncConnection, store: str, watermark: int, upto: int) -> None:
@@ -41,12 +42,28 @@ async def advance(connection: AsyncConnection, store: str, watermark: int, upto:
         raise Overtaken
 
 
-async def append(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> None:
-    """Insert the rows that are missing, and apply deletions and unfollows.
+Codes: TypeAlias = Mapping[int, IndexedPost]
+"""The codes of posts by number."""
+
+
+async def codes_of(rows: Sequence[EventRow]) -> Codes:
+    """Return the codes of the posts among these rows, for the search index. Raises EventsRefused."""
+    posts = [row for row in rows if row.kind == POST and row.body is not None]
+    found: dict[int, IndexedPost] = {}
+    for chunk in chunks(posts, POSTS_AT_ONCE):
+        with refusals():
+            found |= {row.number: index.indexed(row) for row in chunk}
+        if len(found) < len(posts):
+            await asyncio.sleep(0)
+    return found
+
+
+async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, watermark: int) -> None:
+    """Insert the rows that are missing, apply deletions and unfollows, and index the posts that have codes.
 
     `watermark` is the one before this batch: no row is above it. Raises ConflictingEvent and EventsRefused.
     """
-    with _refusals():
+    with refusals():
         rows = [stored(row) for row in rows]
     held: dict[int, EventRow] = {}
     for chunk in chunks([row.number for row in rows if row.number <= watermark], IDS_PER_QUERY):
@@ -55,11 +72,11 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], watermar
     for row in rows:
         if row.number in held and not same_event(held[row.number], row):
             raise ConflictingEvent(row.number)
-    await _insert(connection, [row for row in rows if row.number not in held], watermark)
+    await _insert(connection, [row for row in rows if row.number not in held], codes, watermark)
 
 
-async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], store: str) -> None:
-    """Insert the rows that are missing.
+async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> None:
+    """Insert and index the rows that are missing.
 
     Raises Overtaken for another store, and for a row above the archive watermark, where the archiver inserts all rows.
     """
@@ -72,24 +89,34 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], sto
     held: set[int] = set()
     for chunk in chunks([row.number for row in rows], IDS_PER_QUERY):
         held |= set(await connection.scalars(select(EVENTS.c.number).where(EVENTS.c.number.in_(chunk))))
-    await _insert(connection, [stored(row) for row in rows if row.number not in held], watermark)
+    await _insert(connection, [stored(row) for row in rows if row.number not in held], codes, watermark)
 
 
-async def _insert(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
+async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: Codes, watermark: int) -> None:
     """Insert rows, and apply the deletions and unfollows among them and, to rows that arrive late, those held."""
     later = await _later(connection, [row for row in new if row.number <= watermark])
     deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
     written = [redacted(row) if row.kind == POST and row.number in deleted else row for row in new]
-    await _add(connection, EVENTS, EventRow._fields, written)
+    await add_rows(connection, EVENTS, EventRow._fields, written)
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
-    for chunk in chunks(deletions, statements.MAX_LIST_LENGTH):
-        await connection.execute(statements.redact_posts(chunk))
+    await redact(connection, deletions)
+    live = [codes[row.number] for row in written if row.kind == POST and row.number in codes]
+    await index.add(connection, live, watermark)
     pairs = {(row.actor, row.subject) for row in new if row.kind == FOLLOW}
     ended = [row for row in new if row.kind == UNFOLLOW]
     ended += [row for row in later if row.kind == UNFOLLOW and (row.actor, row.subject) in pairs]
     if ended:
         parameters = [{"unfollow": row.number, "follower": row.actor, "followee": row.subject} for row in ended]
         await connection.execute(statements.end_follows(), parameters)
+
+
+async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
+    """Remove the content of those of these events that are posts, and remove them from the search index."""
+    for chunk in chunks(events, statements.MAX_LIST_LENGTH):
+        posts = await posts_by_id(connection, chunk)
+        if posts:
+            await connection.execute(statements.redact_posts(chunk))
+            await index.remove(connection, map(index.indexed, posts))
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:
@@ -112,28 +139,4 @@ async def add_credentials(connection: AsyncConnection, credentials: Sequence[Cre
     for chunk in chunks(credentials, IDS_PER_QUERY):
         users = CREDENTIALS.c.user
         held = set(await connection.scalars(select(users).where(users.in_([each.user for each in chunk]))))
-        await _add(connection, CREDENTIALS, Credential._fields, [each for each in chunk if each.user not in held])
-
-
-async def _add(
-    connection: AsyncConnection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    if not rows:
-        return
-    with _refusals():
-        if connection.dialect.name == "postgresql":
-            columns = zip(*rows, strict=True)
-            await connection.execute(postgresql.insert_arrays(table, names), dict(zip(names, columns, strict=True)))
-        else:
-            await connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Raise EventsRefused for errors that are due to the values, not for an outage or a damaged schema."""
-    try:
-        yield
-    except (SQLAlchemyError, ArithmeticError, TypeError, ValueError) as error:
-        if isinstance(error, ProgrammingError) or is_outage(error):
-            raise
-        raise EventsRefused(reason_of(error)) from None
+        await add_rows(connection, CREDENTIALS, Credential._fields, [each for each in chunk if each.user not in held])

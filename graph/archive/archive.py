@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import pages, statements
-from graph.archive.append import add_credentials, advance, append, insert_late
+from graph.archive.append import add_credentials, advance, append, codes_of, insert_late
 from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
@@ -85,25 +85,30 @@ class Archive:
         store: str,
         watermark: int,
         upto: int,
+        indexes: bool = True,
         before_commit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Insert events of the log up to the number `upto`, and raise the archive watermark to it.
 
         Events and credentials that the archive holds stay unchanged. A PostDeleted takes the content of its post, and
-        an Unfollowed ends the earlier follows of its pair, whichever arrives first.
+        an Unfollowed ends the earlier follows of its pair, whichever arrives first. Without `indexes`, the posts are
+        not added to the search index: the worker does that later.
 
         One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
         Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
         archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
-        database refuses a value; and ValueError for a number above `upto`. Two statements, one more for deletions, one
-        per unfollow, two for credentials, and three for events up to the watermark.
+        database refuses a value; and ValueError for a number above `upto`. Two statements, one per unfollow, two for
+        credentials, three for events up to the watermark, five or more for deletions, and for posts five and three more
+        per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
             raise ValueError(f"no event of the batch may be above {upto}")
 
+        codes = await codes_of(rows) if indexes else {}
+
         async def work(connection: AsyncConnection) -> None:
             await advance(connection, store, watermark, upto)
-            await append(connection, rows, watermark)
+            await append(connection, rows, codes, watermark)
             await add_credentials(connection, credentials)
             if before_commit is not None:
                 await before_commit()
@@ -116,7 +121,8 @@ class Archive:
         One transaction. Raises Overtaken unless the archive is bound to `store`.
         """
         if rows:
-            await self._transaction(lambda connection: insert_late(connection, rows, store))
+            codes = await codes_of(rows)
+            await self._transaction(lambda connection: insert_late(connection, rows, codes, store))
 
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
         """Return the posts with these ids, in this order, with None for each that is missing or deleted.

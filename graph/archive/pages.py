@@ -45,6 +45,21 @@ async def posts_by_id(connection: AsyncConnection, ids: Collection[int]) -> list
     return found
 
 
+async def post_numbers(connection: AsyncConnection, window: Window) -> list[int]:
+    """Return the numbers of the posts of all authors in a window, in the direction of paging. One index scan."""
+    if connection.dialect.name == "postgresql":
+        query: Select[Any] | TextClause = postgresql.post_numbers(window.forward)
+    else:
+        query = statements.post_numbers(connection.dialect.name, window.forward)
+    parameters = {"low": window.low, "high": window.high, "count": window.count}
+    return list(await connection.scalars(query, parameters))
+
+
+async def has_posts(connection: AsyncConnection, after: int, upto: int) -> bool:
+    """Return True if there is a post with a number in (`after`, `upto`]."""
+    return bool(await post_numbers(connection, Window(1, True, after, upto + 1)))
+
+
 async def merge(connection: AsyncConnection, authors: Collection[int], window: Window) -> list[EventRow]:
     """Return one window of the merged posts of these authors, in the direction of paging."""
     among = sorted(set(authors))

@@ -9,8 +9,22 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Insert, String, Table, TextClause, bindparam, func, insert, select, text
+from sqlalchemy import (
+    BigInteger,
+    Insert,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    TextClause,
+    bindparam,
+    func,
+    insert,
+    select,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import TypeEngine
 
 from graph.archive.rows import POST
 from graph.archive.statements import Scan
@@ -33,10 +47,25 @@ def insert_arrays(table: Table, names: tuple[str, ...]) -> Insert:
     The server needs half the time that it needs for one execution per row. The texts have no limit here: PostgreSQL
     would cut them off silently, instead of refusing the row.
     """
-    types = [NUMBERS if isinstance(table.c[name].type, BigInteger) else TEXTS for name in names]
+    types = [_array_of(table.c[name].type) for name in names]
     arrays = [bindparam(name, type_=type_) for name, type_ in zip(names, types, strict=True)]
     rows = func.unnest(*arrays).table_valued(*names, name="new").render_derived()
     return insert(table).from_select(names, select(*[rows.c[name] for name in names]))
+
+
+def _array_of(type_: TypeEngine[Any]) -> ARRAY[Any]:
+    if isinstance(type_, BigInteger):
+        return NUMBERS
+    return ARRAY(type_) if isinstance(type_, Integer | LargeBinary) else TEXTS
+
+
+@lru_cache(maxsize=2)
+def post_numbers(forward: bool) -> TextClause:
+    """Return the statement for the first `count` posts of all authors between `low` and `high`."""
+    order = "DESC" if forward else "ASC"
+    within = f"(kind, number) > ({POST_KIND}, :low) AND (kind, number) < ({POST_KIND}, :high)"
+    ordered = f"ORDER BY kind {order}, number {order} LIMIT :count"
+    return text(f"SELECT number FROM events WHERE {within} {ordered}")  # noqa: S608 - no part comes from outside
 
 
 @lru_cache(maxsize=8)

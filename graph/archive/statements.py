@@ -64,6 +64,17 @@ def first_events(dialect: str, owner: str, owners: Collection[int], kinds: Seque
     return _rows(within.order_by(page_order(number, forward)).limit(bindparam("count")), forward)
 
 
+def post_numbers(dialect: str, forward: bool) -> Select[Any]:
+    """Return the statement for the first `count` posts of all authors between `low` and `high`, in an index scan.
+
+    For SQLite, MySQL and MariaDB.
+    """
+    number = column("number", NUMBER)
+    source = text(f"events {FORCED_INDEX[dialect].format('events_by_kind')}")
+    within = select(number).select_from(source).where(column("kind", String()) == POST_KIND, _between(number))
+    return within.order_by(page_order(number, forward)).limit(bindparam("count"))
+
+
 def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[int]:
     """Return the sort order for the direction of paging."""
     return numbers.desc() if forward else numbers.asc()

@@ -1,10 +1,11 @@
 """The archive's tables. The migrations create them."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.dialects import mysql
 
 metadata = MetaData()
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+BINARY = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
 
 EVENTS = Table(
     "events",
@@ -37,4 +38,25 @@ STATE = Table(
     Column("store", String(64)),
     Column("watermark", NUMBER, nullable=False),
     Column("note", Text()),
+)
+SEGMENTS = Table(
+    "search_segments",
+    metadata,
+    Column("first", NUMBER, primary_key=True, autoincrement=False),
+    Column("last", NUMBER, nullable=False),
+    Column("posts", BINARY, nullable=False),
+)
+GAPS = Table(
+    "search_gaps",
+    metadata,
+    Column("first", NUMBER, primary_key=True, autoincrement=False),
+    Column("last", NUMBER, nullable=False),
+)
+TERMS = Table(
+    "search_terms",
+    metadata,
+    Column("code", Integer(), primary_key=True, autoincrement=False),
+    Column("segment", NUMBER, primary_key=True, autoincrement=False),
+    Column("places", BINARY, nullable=False),
+    sqlite_with_rowid=False,
 )

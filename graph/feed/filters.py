@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
 from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
 from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
@@ -22,7 +23,7 @@ MAX_WORD_LENGTH = 60
 MAX_ENTRY = DECOMPOSED * MAX_WORDS * (MAX_WORD_LENGTH + 2)
 """The limit of a keyword's characters before folding: the most and longest words, decomposed, each with `#` and a
 space."""
-BOX_TERMS = 16  # a box covers at most so many grid cells
+BOX_TERMS = MAX_CELLS
 MAX_QUOTED = 40
 SHARE_BITS = 53  # a float holds so many bits exactly
 

@@ -184,6 +184,7 @@ async def write(
                     store=reservation.store_id,
                     watermark=watermark,
                     upto=upto,
+                    indexes=False,
                 )
                 watermark = upto
             done += len(batch.rows)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive.archive import Archive
 from graph.archive.rows import EventRow
-from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+from graph.archive.tables import STATE, metadata
 from graph.errors import ArchiveUnavailable
 from tests.properties.gate import Gate, Outage
 from tests.properties.journal import Journal
@@ -23,7 +23,7 @@ from tests.support.graphs import STORE_ID, bound_archive
 
 T = TypeVar("T")
 
-TABLES = (EVENTS, CREDENTIALS, STATE)
+TABLES = tuple(metadata.tables.values())
 
 
 class Step(Protocol):
@@ -129,8 +129,9 @@ def open_database(file: Path) -> tuple[Engine, str]:
 def empty(engine: Engine) -> None:
     """Make the archive unused."""
     with engine.begin() as connection:
-        connection.execute(delete(EVENTS))
-        connection.execute(delete(CREDENTIALS))
+        for table in TABLES:
+            if table is not STATE:
+                connection.execute(delete(table))
         connection.execute(update(STATE).values(watermark=0, note=None, store=STORE_ID))
 
 

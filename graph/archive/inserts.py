@@ -1,0 +1,38 @@
+"""Inserts rows into tables of the archive, and tells values that the database refuses from outages."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Table, insert
+from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import postgresql
+from graph.archive.database import is_outage, reason_of
+from graph.archive.rows import EventsRefused
+
+
+async def add_rows(
+    connection: AsyncConnection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows with these columns. One statement. Raises EventsRefused."""
+    if not rows:
+        return
+    with refusals():
+        if connection.dialect.name == "postgresql":
+            columns = zip(*rows, strict=True)
+            await connection.execute(postgresql.insert_arrays(table, names), dict(zip(names, columns, strict=True)))
+        else:
+            await connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise EventsRefused for errors that are due to the values, not for an outage or a damaged schema."""
+    try:
+        yield
+    except (SQLAlchemyError, ArithmeticError, TypeError, ValueError) as error:
+        if isinstance(error, ProgrammingError) or is_outage(error):
+            raise
+        raise EventsRefused(reason_of(error)) from None
