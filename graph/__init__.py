@@ -38,6 +38,7 @@ from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
 from graph.tuning import Tuning
 from graph.users import Users
+from graph.visibility import Visibility
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
 from graph.worker.redelivery import Redelivery
@@ -74,6 +75,7 @@ class Graph:
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
+        self.visibility = Visibility(store)
         self.posts = Posts(store, self.log, self.commit, self.binding)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)

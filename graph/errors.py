@@ -28,6 +28,7 @@ class ProblemCode(Enum):
     TOO_MANY = "TOO_MANY"
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     IDEMPOTENCY_MISMATCH = "IDEMPOTENCY_MISMATCH"
+    BLOCKED = "BLOCKED"
 
 
 class Param(NamedTuple):

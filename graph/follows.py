@@ -6,17 +6,18 @@ would otherwise undo the answer to the next request.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from graph import keys
 from graph.commit import Commit
 from graph.log.events import Followed, Unfollowed
 from graph.log.log import Log
-from graph.model import MAX_NUMBER, Follow, FollowOutcome, Page, new_follow
+from graph.model import MAX_NUMBER, Follow, FollowOutcome, Page
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
+from graph.user_lists import user_pages
+from graph.visibility import View
 
 READ_BATCH = 500
 MOST_UNPROJECTED = 5_000  # events that a request searches for the follows that it concerns
@@ -117,23 +118,10 @@ class Follows:
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
 
-    def followers(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
-        """Return a page of the followers of each user, newest first. One round trip."""
-        return self._pages(keys.followers, users, window)
+    async def followers(self, view: View, users: Sequence[int], window: Window) -> list[Page[Follow]]:
+        """Return a page of the followers of each user, newest first. One round trip; see `user_pages`."""
+        return await user_pages(self._store, view, keys.followers, users, window)
 
-    def following(self, users: Sequence[int], window: Window) -> "asyncio.Future[list[Page[Follow]]]":
-        """Return a page of the users that each user follows, newest first. One round trip."""
-        return self._pages(keys.following, users, window)
-
-    def _pages(
-        self, key: Callable[[int], str], users: Sequence[int], window: Window
-    ) -> "asyncio.Future[list[Page[Follow]]]":
-        low, high = f"({window.low}", f"({window.high}"
-        bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
-        limit = ("LIMIT", 0, window.count + 1, "WITHSCORES")
-        return self._store.ask([("ZRANGE", key(user), *bounds, *limit) for user in users], partial(as_pages, window))
-
-
-def as_pages(window: Window, replies: Sequence[Sequence[tuple[str, float]]]) -> list[Page[Follow]]:
-    """Return the pages of a window from replies of users and numbers."""
-    return [window.page([new_follow((int(user), int(score))) for user, score in rows]) for rows in replies]
+    async def following(self, view: View, users: Sequence[int], window: Window) -> list[Page[Follow]]:
+        """Return a page of the users that each user follows, newest first. One round trip; see `user_pages`."""
+        return await user_pages(self._store, view, keys.following, users, window)

@@ -42,6 +42,9 @@ key                            type            content
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `following:{u}`                versioned set   user followed by u → number of the Followed event
 `followers:{u}`                versioned set   follower of u → number of the Followed event
+`blocking:{u}`                 versioned set   user blocked by u → number of the Blocked event
+`blockers:{u}`                 versioned set   user who blocks u → number of the Blocked event
+`muting:{u}`                   versioned set   user muted by u → number of the Muted event
 `posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
 `cold:{u}`                     string          number of u's live posts in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
@@ -144,6 +147,21 @@ def following(user: int) -> str:
 def followers(user: int) -> str:
     """Return the key of the versioned set of a user's followers."""
     return f"followers:{{{user}}}"
+
+
+def blocking(user: int) -> str:
+    """Return the key of the versioned set of users whom a user blocks."""
+    return f"blocking:{{{user}}}"
+
+
+def blockers(user: int) -> str:
+    """Return the key of the versioned set of users who block a user."""
+    return f"blockers:{{{user}}}"
+
+
+def muting(user: int) -> str:
+    """Return the key of the versioned set of users whom a user mutes."""
+    return f"muting:{{{user}}}"
 
 
 def posts(author: int) -> str:

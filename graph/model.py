@@ -171,13 +171,17 @@ STATES = {
 class Relationship(NamedTuple):
     """The relationship between two users, `viewer` and `subject`, read from the viewer's sets.
 
-    The two numbers are those of the Followed events, or None if there is no follow.
+    The two numbers are those of the Followed events, or None if there is no follow. `muting`, `blocking` and
+    `blocked_by` tell whether the viewer mutes or blocks the subject, and whether the subject blocks the viewer.
     """
 
     viewer: int
     subject: int
     following_number: int | None = None
     followed_by_number: int | None = None
+    muting: bool = False
+    blocking: bool = False
+    blocked_by: bool = False
 
     @property
     def state(self) -> RelationshipState:
@@ -229,11 +233,16 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Consecutive entries of a list, newest first, and whether there are more at either end."""
+    """Consecutive entries of a list, newest first, and whether there are more at either end.
+
+    `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
+    looked at many hidden entries ends there, and may be short.
+    """
 
     items: tuple[T, ...]
     has_next: bool
     has_previous: bool
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +258,7 @@ new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = 
 PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, *Details]
 new_post: Callable[[PostFields], Post] = partial(tuple.__new__, Post)
 new_follow: Callable[[tuple[int, int]], Follow] = partial(tuple.__new__, Follow)
-new_relationship: Callable[[tuple[int, int, int | None, int | None]], Relationship] = partial(
+new_relationship: Callable[[tuple[int, int, int | None, int | None, bool, bool, bool]], Relationship] = partial(
     tuple.__new__,
     Relationship,
 )

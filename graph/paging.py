@@ -105,12 +105,15 @@ class Window:
         """Whether a cursor bounds the page at its oldest end."""
         return self.low > 0
 
-    def page(self, found: Sequence[T]) -> Page[T]:
+    def page(self, found: Sequence[T], reached: int | None = None) -> Page[T]:
         """Return the page of up to `count + 1` entries, given in the direction of paging.
 
-        The last entry only shows that there are more.
+        The last entry only shows that there are more. `reached` is the number of the last entry that was looked at, if
+        the page is short although there may be more.
         """
         items, more = tuple(found[: self.count]), len(found) > self.count
+        reached = None if more else reached
+        more = more or reached is not None
         if self.forward:
-            return Page(items, has_next=more, has_previous=self.bounded_above)
-        return Page(items[::-1], has_next=self.bounded_below, has_previous=more)
+            return Page(items, has_next=more, has_previous=self.bounded_above, reached=reached)
+        return Page(items[::-1], has_next=self.bounded_below, has_previous=more, reached=reached)

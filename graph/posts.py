@@ -17,6 +17,7 @@ from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
 from graph.store.store import Store
 from graph.terms import digest_of
+from graph.visibility import SYSTEM, View, Visibility
 
 
 class Posts:
@@ -28,27 +29,27 @@ class Posts:
         self._commit = commit
         self._binding = binding
 
-    async def get_many(self, viewer: int | None, ids: Sequence[int]) -> list[Post | None]:
-        """Return posts by id, None for deleted and unknown posts.
+    async def get_many(self, view: View, ids: Sequence[int]) -> list[Post | None]:
+        """Return posts by id, None for posts that are deleted, unknown or hidden from the view.
 
-        `viewer` is whose view this is, as in `hydrate`. One round trip. Ids that the store does not know take a query
+        One round trip. Ids that the store does not know take a query
         of the archive. Raises ArchiveUnavailable.
         """
-        posts, _ = await self.hydrate(viewer, ids, {})
+        posts, _ = await self.hydrate(view, ids, {})
         return [posts.get(id_) for id_ in ids]
 
     async def hydrate(
-        self, viewer: int | None, ids: Sequence[int], archived: Mapping[int, Post]
+        self, view: View, ids: Sequence[int], archived: Mapping[int, Post]
     ) -> tuple[dict[int, Post], list[int]]:
         """Return live posts by id, and the ids of deleted posts. Costs as much as `get_many`.
 
-        `viewer` is whose view this is: posts hidden from this user will be left out. It is None for anonymous requests
-        and for look-ups that are shown to nobody.
+        Posts hidden from the view are left out of both. The view begins in the same round trip.
 
         `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone;
         the store has the counts of all posts.
         A post that neither the store nor the archive holds, although the archive holds the log beyond it, is deleted.
         """
+        view.begin()
         posts, deleted, absent, counts = await self._store.ask_each(
             "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
         )
@@ -59,6 +60,8 @@ class Posts:
             posts.update(found)
             posts.update((id_, with_counts(posts[id_], held)) for id_, held in counts.items() if id_ in posts)
             deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]
+        if hidden := await view.hidden({post.author for post in posts.values()}):
+            posts = {id_: post for id_, post in posts.items() if post.author not in hidden}
         return posts, deleted
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
@@ -91,7 +94,7 @@ class Posts:
         """
         if is_repeatable:
             with suppress(StoreUnavailable, ArchiveUnavailable):
-                posts, deleted = await self.hydrate(None, [event.number], {})
+                posts, deleted = await self.hydrate(SYSTEM, [event.number], {})
                 if deleted:
                     message = "The post with this idempotency key was deleted. Use a new key."
                     raise Rejected.because(ProblemCode.NOT_FOUND, message, "idempotencyKey")
@@ -111,12 +114,14 @@ class Posts:
         deletion = row[POST_COLUMNS.index("deleted")]
         found = None
         if deletion is None:
-            found = as_post(post, row) or (await self.get_many(None, [post]))[0] or await self._unprojected(post)
+            found = as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post)
         if found is None:
             if await self._author_of_deleted(post, deletion) != viewer:
                 raise not_found()
             return
         if found.author != viewer:
+            if await Visibility(self._store).of(viewer).hidden([found.author]):
+                raise not_found()
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
         idempotency_key = IdempotencyKey("-", f"deletion:{post}")
         await self._commit([deletion_of(found, digest_of(found.text))], idempotency_key)

@@ -1,12 +1,11 @@
-"""Relationships between a viewer and other users, derived from the viewer's followers and following sets."""
+"""Relationships between a viewer and other users, derived from the viewer's sets of follows, blocks and mutes."""
 
-import asyncio
 from collections.abc import Sequence
-from functools import partial
 
 from graph import keys
 from graph.model import Relationship, new_relationship
 from graph.store.store import Store
+from graph.visibility import Marks, View, Visibility
 
 
 class Relationships:
@@ -15,23 +14,39 @@ class Relationships:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def between(self, viewer: int, subjects: Sequence[int]) -> "asyncio.Future[list[Relationship]]":
+    async def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> list[Relationship]:
         """Return the relationship between the viewer and each subject. One round trip of two commands.
 
-        Only keys of the viewer are read, so the cost does not depend on the subjects' followers.
+        `view` is the viewer's view, which a request shares between its reads; it takes one command more, in the same
+        round trip, if it has not begun. Only keys of the viewer are read, so the cost does not depend on the subjects'
+        followers.
         """
-        key_pair = (keys.following(viewer), keys.followers(viewer)) if subjects else ()
-        return self._store.ask(
-            [("ZMSCORE", key, *subjects) for key in key_pair], partial(as_relationships, viewer, subjects)
+        if not subjects:
+            return []
+        view = view or Visibility(self._store).of(viewer)
+        view.begin(subjects)
+        scores = await self._store.read(
+            [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]
         )
+        return as_relationships(viewer, subjects, scores, await view.marks(subjects))
 
 
-def as_relationships(viewer: int, subjects: Sequence[int], scores: Sequence[list[float | None]]) -> list[Relationship]:
+def as_relationships(
+    viewer: int, subjects: Sequence[int], scores: Sequence[list[float | None]], marks: Marks
+) -> list[Relationship]:
     """Return relationships from the subjects' scores in the viewer's following and followers sets."""
-    if not subjects:
-        return []
     following, followers = scores
     return [
-        new_relationship((viewer, subject, None if forth is None else int(forth), None if back is None else int(back)))
+        new_relationship(
+            (
+                viewer,
+                subject,
+                None if forth is None else int(forth),
+                None if back is None else int(back),
+                subject in marks.muting,
+                subject in marks.blocking,
+                subject in marks.blockers,
+            )
+        )
         for subject, forth, back in zip(subjects, following, followers, strict=True)
     ]

@@ -29,6 +29,7 @@ from graph.posts import Posts
 from graph.recording import RECORDING
 from graph.store.store import Store
 from graph.tasks import end
+from graph.visibility import View, Visibility
 
 MAX_WINDOW = 500
 FROM_CACHE = ("cache",)
@@ -61,20 +62,24 @@ class Timelines:
         self._cache = cache
         self._rebuilds: dict[int, asyncio.Task[bool]] = {}
 
-    async def home(self, viewer: int, window: Window) -> Page[Post]:
+    async def home(self, viewer: int, window: Window, view: View | None = None) -> Page[Post]:
         """Return a page of the viewer's home timeline: posts by the viewer and by all followed users.
 
         Two round trips with a cache, three if authors are merged, and more if posts were deleted. Without a cache,
         merge all authors and rebuild the cache in the background. One query of the archive if the page reaches archived
         posts. Raises ArchiveUnavailable if the archive does not answer.
+
+        `view` is the viewer's view, which a request shares between its reads.
         """
+        view = view or Visibility(self._store).of(viewer)
+        view.begin()
         recording = RECORDING.get()
         page = recording.page(TimelineKind.HOME, viewer) if recording is not None else None
         found: list[Post] = []
         rest, batch = Window(window.count + 1, window.forward, window.low, window.high), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
-            posts, deleted = await self._posts.hydrate(viewer, some.ids, some.archived)
+            posts, deleted = await self._posts.hydrate(view, some.ids, some.archived)
             kept = [posts[post] for post in some.ids if post in posts]
             found += kept
             if page is not None:
@@ -112,14 +117,13 @@ class Timelines:
         sources = FROM_CACHE_AND_AUTHORS if cached.state == "ready" else FROM_AUTHORS
         return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
-    async def user(self, viewer: int | None, authors: Sequence[int], window: Window) -> list[Page[Post]]:
-        """Return a page of each author's own timeline.
-
-        `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
+    async def user(self, view: View, authors: Sequence[int], window: Window) -> list[Page[Post]]:
+        """Return a page of each author's own timeline, empty if the author is hidden from the view.
 
         Two round trips for all authors, and more if posts were deleted. One query of the archive for all authors if a
         page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
         """
+        view.begin(authors)
         pending = dict.fromkeys(authors, replace(window, count=window.count + 1))
         found: dict[int, list[Post]] = {author: [] for author in pending}
         recording = RECORDING.get()
@@ -127,9 +131,10 @@ class Timelines:
         batch = 1
         while pending:
             some = await self._user_ids(pending)
+            hidden = await view.hidden(pending)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
             wanted = [post for each in some.values() for post in each.ids]
-            posts, _ = await self._posts.hydrate(viewer, wanted, archived)
+            posts, _ = await self._posts.hydrate(view, wanted, archived)
             rest: dict[int, Window] = {}
             for author, read in pending.items():
                 ids = some[author].ids
@@ -137,7 +142,7 @@ class Timelines:
                 found[author] += kept
                 if pages:
                     pages[author].add(some[author].sources, 1, len(ids), len(ids) - len(kept))
-                if len(found[author]) <= window.count and len(ids) == read.count:
+                if len(found[author]) <= window.count and len(ids) == read.count and author not in hidden:
                     rest[author] = next_window(ids, read, max(window.count + 1 - len(found[author]), batch))
             pending = rest
             batch *= 2

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from graph.model import Follow, Page, Post
-from graph.paging import CursorKind, encode_cursors
+from graph.paging import CursorKind, encode_cursor, encode_cursors
 from resolvers.context import Context
 
 First: TypeAlias = Annotated[
@@ -92,6 +92,9 @@ def page_ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequen
     """Return the ends of a page from the numbers of its first and last entries, which are empty for an empty page."""
     cursors = encode_cursors(kind, numbers)
     start, end = cursors if cursors else (None, None)
+    if page.reached is not None:
+        reached = encode_cursor(kind, page.reached)
+        start, end = (start, reached) if page.has_next else (reached, end)
     return PageEnds(page.has_next, page.has_previous, start, end)
 
 

@@ -72,6 +72,7 @@ describe(
         ProblemCode.TOO_MANY: "The input has too many ids.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
+        ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",
     },
     name="UserErrorCode",
 )

@@ -15,6 +15,7 @@ from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
 from graph.model import Follow, Page, Post, Relationship, User
 from graph.paging import Window
+from graph.visibility import View
 from resolvers.recording import make_loader
 
 K = TypeVar("K")
@@ -38,11 +39,15 @@ class lazy(Generic[V]):  # noqa: N801 - used like a property
 
 
 class Loaders:
-    """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous."""
+    """One dataloader for each kind of look-up, created on first use. `viewer` is the viewer's id, None if anonymous.
+
+    `view` is the viewer's view of users and posts, which all look-ups share.
+    """
 
     def __init__(self, graph: Graph, viewer: int | None) -> None:
         self._graph = graph
         self._viewer = viewer
+        self.view = graph.visibility.of(viewer)
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
         return make_loader(name, get_many, self._graph.store.running_loop())
@@ -75,59 +80,60 @@ class Loaders:
     @lazy
     def posts(self) -> DataLoader[int, Post | None]:
         """Undeleted posts by id; None if there is none."""
-        return self._loader("posts", IsolatedFailures(partial(self._graph.posts.get_many, self._viewer)))
+        return self._loader("posts", IsolatedFailures(partial(self._graph.posts.get_many, self.view)))
 
     @lazy
     def relationships(self) -> DataLoader[int, Relationship]:
         """Relationships between the viewer and other users, by the other user's id. Raises ValueError if anonymous."""
         if self._viewer is None:
             raise ValueError("Relationships need a viewer, but the request is anonymous. Check for a viewer first.")
-        return self._loader("relationships", partial(self._graph.relationships.between, self._viewer))
+        between = self._graph.relationships.between
+        return self._loader("relationships", partial(between, self._viewer, view=self.view))
 
     @lazy
     def followers(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followers by user id and window."""
-        return self._loader("followers", partial(pages_by_window, self._graph.follows.followers))
+        return self._loader("followers", partial(pages_by_window, partial(self._graph.follows.followers, self.view)))
 
     @lazy
     def following(self) -> DataLoader[PageKey, Page[Follow]]:
         """Pages of followed users by user id and window."""
-        return self._loader("following", partial(pages_by_window, self._graph.follows.following))
+        return self._loader("following", partial(pages_by_window, partial(self._graph.follows.following, self.view)))
 
     @lazy
     def known_followers(self) -> DataLoader[PageKey, KnownFollowers]:
         """Pages of followers whom the viewer follows, by user id and window. Raises ValueError if anonymous."""
         if self._viewer is None:
             raise ValueError("Known followers need a viewer, but the request is anonymous. Check for a viewer first.")
-        load = partial(known_followers, self._graph.store, self._viewer)
+        load = partial(known_followers, self._graph.store, self._viewer, view=self.view)
         return self._loader("known_followers", partial(pages_by_window, load))
 
     @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
-        return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.posts)))
+        return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.view, self.posts)))
 
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
-        return self._loader(
-            "user_timelines", IsolatedFailures(partial(user_pages, self._graph, self._viewer, self.posts))
-        )
+        return self._loader("user_timelines", IsolatedFailures(partial(user_pages, self._graph, self.view, self.posts)))
 
 
-async def home_pages(graph: Graph, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]) -> list[Page[Post]]:
+async def home_pages(
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+) -> list[Page[Post]]:
     """Return pages of home timelines and prime their posts."""
-    read = graph.timelines.home
+    read = partial(graph.timelines.home, view=view)
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
     return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
 
 
 async def user_pages(
-    graph: Graph, viewer: int | None, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
     """Return pages of users' own posts and prime the posts."""
-    return prime_posts(posts, await pages_by_window(partial(graph.timelines.user, viewer), keys))
+    return prime_posts(posts, await pages_by_window(partial(graph.timelines.user, view), keys))
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:

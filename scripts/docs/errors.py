@@ -119,6 +119,10 @@ USER = {
         "the idempotency key was already used with a different input",
         "use a new key for each new post",
     ),
+    "BLOCKED": (
+        "the viewer blocks the user whom the action is about, or that user blocks the viewer",
+        "show the message",
+    ),
 }
 
 CLOSE = {

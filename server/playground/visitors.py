@@ -60,11 +60,12 @@ class Visitors:
         visitor, followed = await self.graph.users.ids_of_logins([login, FOLLOWED])
         if visitor is None or followed is None:
             return {}
-        [followers] = await self.graph.follows.followers([followed], PAGE)
-        relations = await self.graph.relationships.between(visitor, [follow.user for follow in followers.items])
+        view = self.graph.visibility.of(visitor)
+        [followers] = await self.graph.follows.followers(view, [followed], PAGE)
+        relations = await self.graph.relationships.between(visitor, [each.user for each in followers.items], view)
         strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
-        [following] = await self.graph.follows.following([visitor], PAGE)
-        own, read = await self.graph.timelines.user(visitor, [visitor, followed], PAGE)
+        [following] = await self.graph.follows.following(view, [visitor], PAGE)
+        own, read = await self.graph.timelines.user(view, [visitor, followed], PAGE)
         user = ids.encode(ids.Kind.USER, followed)
         posts = [ids.encode(ids.Kind.POST, post.id) for post in read.items[:1]]
         values: dict[str, dict[str, object]] = {

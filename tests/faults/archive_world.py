@@ -15,6 +15,7 @@ from graph.archiver.batch import row_of
 from graph.errors import StoreUnavailable
 from graph.model import MAX_NUMBER
 from graph.store.store import Store
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import PATIENCE, befriend, counts_of, home, own, people, posts
 
@@ -125,4 +126,4 @@ async def agree(graph: Graph) -> None:
         [counts] = await counts_of(graph, [user])
         followers = sum(followee == user for _, followee in follows)
         assert counts == (followers, len(followed), len(written[user])), "counts are wrong"
-    assert await graph.posts.get_many(None, sorted(filter(None, deleted))) == [None] * len(deleted)
+    assert await graph.posts.get_many(SYSTEM, sorted(filter(None, deleted))) == [None] * len(deleted)

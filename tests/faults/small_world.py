@@ -7,6 +7,7 @@ from typing import Any
 from graph import Graph, Tuning
 from graph.errors import Rejected
 from graph.paging import Window
+from graph.visibility import SYSTEM
 from resolvers import ids
 from resolvers.context import Context, Viewer
 from schema import schema
@@ -80,7 +81,7 @@ async def post_id(graph: Graph, author: int, text: str) -> int:
     """Return the id of a post by its author and text, also if it was deleted meanwhile."""
     known = await graph.store.run("GET", f"test:{{{author}}}:{text}")
     if known is None:
-        [page] = await graph.timelines.user(None, [author], EVERYTHING)
+        [page] = await graph.timelines.user(SYSTEM, [author], EVERYTHING)
         known = next(post.id for post in page.items if post.text == text)
         await graph.store.run("SET", f"test:{{{author}}}:{text}", known)
     return int(known)
@@ -98,9 +99,9 @@ async def reading(graph: Graph) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     for login, user in users.items():
         [profile] = await graph.users.get_many([user])
-        [followers] = await graph.follows.followers([user], EVERYTHING)
-        [following] = await graph.follows.following([user], EVERYTHING)
-        [own] = await graph.timelines.user(None, [user], EVERYTHING)
+        [followers] = await graph.follows.followers(SYSTEM, [user], EVERYTHING)
+        [following] = await graph.follows.following(SYSTEM, [user], EVERYTHING)
+        [own] = await graph.timelines.user(SYSTEM, [user], EVERYTHING)
         home = await graph.timelines.home(user, EVERYTHING)
         [counts] = await counts_of(graph, [user])
         seen[login] = {

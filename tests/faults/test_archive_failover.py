@@ -12,6 +12,7 @@ from graph import Graph, keys
 from graph.errors import StoreUnavailable
 from graph.feed.updates import Gap
 from graph.model import MAX_NUMBER
+from graph.visibility import SYSTEM
 from tests.faults.archive_world import agree, archive_all, caught_up, marks, opened, rows_of, settle, working
 from tests.graph.feed.watching import feed_of, watching
 from tests.support.cluster import PRIMARIES, Cluster, Node, cluster_in, kill, until
@@ -72,7 +73,7 @@ async def change(graph: Graph) -> tuple[int, int]:
 async def check_changes(graph: Graph, post: int, dave: int) -> None:
     """Assert that what `change` did is still there."""
     assert (await graph.users.check_password("dave", PASSWORD)).id == dave
-    [found] = await graph.posts.get_many(None, [post])
+    [found] = await graph.posts.get_many(SYSTEM, [post])
     assert found is not None
     assert found.text == "lost"
     [robert] = await graph.users.get_many([found.author])

@@ -13,6 +13,7 @@ from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable
 from graph.store.store import Store
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.faults.archive_load import Load
 from tests.faults.archive_world import HOT, SLACK, agree, caught_up, rows_of, settle, working
@@ -60,10 +61,10 @@ async def graph(store_url: str, server: Server, long_profile: bool) -> AsyncIter
 
 async def check_reads(graph: Graph, bob: int) -> None:
     """Assert that the newest posts are shown, and that older ones are said to be unavailable."""
-    [page] = await graph.timelines.user(None, [bob], newest(HOT - 1))
+    [page] = await graph.timelines.user(SYSTEM, [bob], newest(HOT - 1))
     assert len(page.items) == HOT - 1
     with pytest.raises(ArchiveUnavailable):
-        await graph.timelines.user(None, [bob], newest(100))
+        await graph.timelines.user(SYSTEM, [bob], newest(100))
 
 
 @pytest.mark.parametrize("down", [Server.frozen, killed], ids=["frozen", "killed"])
@@ -122,7 +123,7 @@ async def test_a_full_log_still_takes_deletions_and_recovers(graph: Graph, serve
             async with background(load.run()):
                 await reached(lambda: asyncio.sleep(0, load.refused), 20)
             assert await graph.store.run("XLEN", keys.LOG) <= 100
-            [page] = await graph.timelines.user(None, [bob], newest(1))
+            [page] = await graph.timelines.user(SYSTEM, [bob], newest(1))
             await small.posts.delete(bob, page.items[0].id)
         await caught_up(graph, await graph.log.last())
         await trimmed(graph, 50)

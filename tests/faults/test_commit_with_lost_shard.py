@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from graph import Graph
 from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Followed
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import PASSWORD, PATIENCE, Open, befriend, cached, codes, home, own, people
 from tests.support.stores import Fault, LostShard, of_users, runs
 
@@ -87,7 +88,7 @@ async def test_a_post_whose_record_cannot_be_written_can_be_deleted(graph: Graph
 
     await graph.worker().drain()
     assert await own(graph, bob) == []
-    assert await graph.posts.get_many(None, [post.id]) == [None]
+    assert await graph.posts.get_many(SYSTEM, [post.id]) == [None]
 
 
 async def test_a_profile_that_cannot_be_written_is_returned_as_changed(graph: Graph, another: Open) -> None:

@@ -9,6 +9,7 @@ import pytest
 from graph import Graph
 from graph.log.events import Followed, Unfollowed
 from graph.model import MAX_NUMBER
+from graph.visibility import SYSTEM
 from tests.faults.small_world import EVERYTHING, PASSWORD
 
 pytestmark = pytest.mark.slow
@@ -28,8 +29,8 @@ async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Gr
     last = [event for event in events if isinstance(event.body, Followed | Unfollowed)][-1]
     expected = [last.number] if isinstance(last.body, Followed) else []
     for _ in range(2):
-        [following] = await graph.follows.following([alice], EVERYTHING)
-        [followers] = await graph.follows.followers([bob], EVERYTHING)
+        [following] = await graph.follows.following(SYSTEM, [alice], EVERYTHING)
+        [followers] = await graph.follows.followers(SYSTEM, [bob], EVERYTHING)
         assert [follow.number for follow in following.items] == expected
         assert [follow.number for follow in followers.items] == expected
         await graph.worker().drain()

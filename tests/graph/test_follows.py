@@ -13,6 +13,7 @@ from graph.model import MAX_NUMBER
 from graph.model import FollowOutcome as Outcome
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, befriend, counted, crowd, home, people, posts
 from tests.support.stores import Stop, sends
 
@@ -23,10 +24,8 @@ def window(**arguments: int | str) -> Window:
 
 async def sides(graph: Graph, follower: int, followee: int) -> tuple[list[int], list[int]]:
     """Return the numbers of a follow in the lists of both sides."""
-    [following], [followers] = (
-        await graph.follows.following([follower], window(first=100)),
-        await graph.follows.followers([followee], window(first=100)),
-    )
+    [following] = await graph.follows.following(SYSTEM, [follower], window(first=100))
+    [followers] = await graph.follows.followers(SYSTEM, [followee], window(first=100))
     return (
         [follow.number for follow in following.items if follow.user == followee],
         [follow.number for follow in followers.items if follow.user == follower],
@@ -142,14 +141,14 @@ async def test_the_lists_are_newest_first_and_paged_both_ways(graph: Graph) -> N
         found: list[int] = []
         bound: dict[str, str] = {}
         for more in (True, True, False):
-            [page] = await read([hub], window(first=3, **bound))
+            [page] = await read(SYSTEM, [hub], window(first=3, **bound))
             assert (page.has_next, page.has_previous) == (more, bool(bound))
             found += [follow.user for follow in page.items]
             bound = {"after": encode_cursor(CursorKind.FOLLOW, page.items[-1].number)}
         assert found == fans[::-1]
         found, bound = [], {}
         for more in (True, True, False):
-            [page] = await read([hub], window(last=3, **bound))
+            [page] = await read(SYSTEM, [hub], window(last=3, **bound))
             assert (page.has_previous, page.has_next) == (more, bool(bound))
             found = [follow.user for follow in page.items] + found
             bound = {"before": encode_cursor(CursorKind.FOLLOW, page.items[0].number)}
@@ -161,11 +160,11 @@ async def test_a_page_between_two_cursors(graph: Graph) -> None:
     hub, *fans = await crowd(graph, 6)
     for fan in fans:
         await befriend(graph, fan, hub)
-    [whole] = await graph.follows.followers([hub], window(first=5))
+    [whole] = await graph.follows.followers(SYSTEM, [hub], window(first=5))
     newest, *_, eldest = (encode_cursor(CursorKind.FOLLOW, follow.number) for follow in whole.items)
 
     pages = [
-        (await graph.follows.followers([hub], window(after=newest, before=eldest, **size)))[0]
+        (await graph.follows.followers(SYSTEM, [hub], window(after=newest, before=eldest, **size)))[0]
         for size in ({"first": 2}, {"first": 3}, {"last": 2}, {"last": 3})
     ]
 
@@ -189,7 +188,7 @@ async def test_several_lists_are_one_round_trip(graph: Graph) -> None:
     await befriend(graph, bob, carol)
 
     async with counted(graph) as cost:
-        pages = await graph.follows.followers([alice, carol, 7, carol], window(first=1))
+        pages = await graph.follows.followers(SYSTEM, [alice, carol, 7, carol], window(first=1))
 
     assert [[follow.user for follow in page.items] for page in pages] == [[], [bob], [], [bob]]
     assert [page.has_next for page in pages] == [False, True, False, True]

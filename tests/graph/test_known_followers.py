@@ -9,6 +9,7 @@ from graph.known_followers import known_followers
 from graph.log.events import EventBody, Followed, Unfollowed
 from graph.model import Follow
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import befriend, counted, crowd, people
 
 
@@ -26,7 +27,7 @@ async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
 
     [found] = await known_followers(graph.store, alice, [bob], window(first=5))
 
-    [all_followers] = await graph.follows.followers([bob], window(first=5))
+    [all_followers] = await graph.follows.followers(SYSTEM, [bob], window(first=5))
     numbers = {follow.user: follow.number for follow in all_followers.items}
     assert found.page.items == (Follow(dave, numbers[dave]), Follow(carol, numbers[carol]))
     assert found.total == 2

@@ -12,6 +12,7 @@ from graph.errors import ProblemCode, Rejected
 from graph.log.events import PostDeleted
 from graph.model import Location
 from graph.terms import digest_of
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import (
     Counts,
@@ -45,7 +46,7 @@ async def test_a_published_post_is_found(graph: Graph) -> None:
     post = await graph.posts.publish(alice, " cafe\u0301 你好 ", platform="web", location=Location(-0.5, 1e-7))
 
     assert (post.author, post.text, post.platform, post.location) == (alice, "café 你好", "web", Location(-0.5, 1e-7))
-    assert await graph.posts.get_many(None, [post.id]) == [post]
+    assert await graph.posts.get_many(SYSTEM, [post.id]) == [post]
 
 
 async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
@@ -54,12 +55,12 @@ async def test_posts_are_looked_up_in_order(graph: Graph) -> None:
     one, two = await posts(graph, alice, "one", "two")
 
     async with counted(graph) as cost:
-        found = await graph.posts.get_many(None, [two, one, two])
+        found = await graph.posts.get_many(SYSTEM, [two, one, two])
 
     assert [post and post.text for post in found] == ["two", "one", "two"]
     assert cost.round_trips == 1
     async with counted(graph) as cost:
-        found = await graph.posts.get_many(None, [7, one])
+        found = await graph.posts.get_many(SYSTEM, [7, one])
 
     assert [post and post.text for post in found] == [None, "one"]
     assert cost.round_trips == 2
@@ -150,7 +151,7 @@ async def test_a_key_of_a_deleted_post_is_not_found(graph: Graph) -> None:
         await graph.posts.publish(alice, "hi", idempotency_key="k")
 
     assert codes(rejected.value) == [ProblemCode.NOT_FOUND]
-    assert await graph.posts.get_many(None, [post.id]) == [None]
+    assert await graph.posts.get_many(SYSTEM, [post.id]) == [None]
     assert await home(graph, alice) == []
 
 
@@ -164,9 +165,9 @@ async def test_a_deleted_post_is_gone_at_once(graph: Graph, another: Open) -> No
 
     await graph.posts.delete(alice, gone)
 
-    assert await other.posts.get_many(None, [gone]) == [None]
+    assert await other.posts.get_many(SYSTEM, [gone]) == [None]
     assert await home(other, bob) == [kept]
-    assert [p.id for p in (await other.timelines.user(None, [alice], newest(10)))[0].items] == [kept]
+    assert [p.id for p in (await other.timelines.user(SYSTEM, [alice], newest(10)))[0].items] == [kept]
     assert await counts_of(other, [alice]) == [Counts(1, 0, 1)]
     assert await other.posts.are_deleted([kept, gone, 7]) == [False, True, False]
 
@@ -221,7 +222,7 @@ async def test_deleting_again_appends_nothing_while_the_deletion_is_not_projecte
     await graph.posts.delete(alice, post)
 
     assert await graph.log.last() == last
-    assert await graph.posts.get_many(None, [post]) == [None]
+    assert await graph.posts.get_many(SYSTEM, [post]) == [None]
 
 
 async def test_deleting_again_succeeds_if_a_failover_has_lost_the_deletion(graph: Graph, raw: Redis) -> None:
@@ -269,7 +270,7 @@ async def test_a_deletion_during_the_publication_holds(graph: Graph, another: Op
         assert await home(graph, alice) == []
         assert await counts_of(graph, [alice]) == [Counts(0, 0, 0)]
         await graph.worker().drain()
-        assert await graph.posts.get_many(None, [post]) == [None]
+        assert await graph.posts.get_many(SYSTEM, [post]) == [None]
         assert await home(graph, alice) == []
 
 

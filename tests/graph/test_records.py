@@ -10,6 +10,7 @@ from graph.model import MAX_NUMBER, Counts, Post
 from graph.projections.mode import Mode
 from graph.records import as_post, as_published, published_post, split_posts
 from graph.store.commands import script
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import append_events
 
 
@@ -61,7 +62,7 @@ async def test_the_store_the_archive_and_the_log_give_the_same_post(graph: Graph
         await graph.projections.project([event], Mode.REQUEST)
 
         post = published_post(event.number, body)
-        assert await graph.posts.get_many(None, [event.number]) == [post]
+        assert await graph.posts.get_many(SYSTEM, [event.number]) == [post]
         assert post_of(event_row(event)) == post
 
 

@@ -18,6 +18,7 @@ from graph.log.events import decode
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
+from graph.visibility import SYSTEM
 from tests.properties.archives import rows_of
 from tests.properties.journal import Journal, Row
 from tests.properties.model import World
@@ -185,10 +186,10 @@ class Rest:
     async def _check_lists(self) -> None:
         """Check user timelines in both directions, both sides of all follows, and all counts."""
         everything = Window(100, forward=True)
-        own = await self.graph.timelines.user(None, self.users, everything)
-        upwards = await self.graph.timelines.user(None, self.users, replace(everything, forward=False))
-        followers = await self.graph.follows.followers(self.users, everything)
-        following = await self.graph.follows.following(self.users, everything)
+        own = await self.graph.timelines.user(SYSTEM, self.users, everything)
+        upwards = await self.graph.timelines.user(SYSTEM, self.users, replace(everything, forward=False))
+        followers = await self.graph.follows.followers(SYSTEM, self.users, everything)
+        following = await self.graph.follows.following(SYSTEM, self.users, everything)
         counts = await counts_of(self.graph, self.users)
         for i, user in enumerate(self.users):
             assert [post.id for post in own[i].items] == self.world.own(user)

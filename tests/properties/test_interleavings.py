@@ -31,6 +31,7 @@ from graph.archive.tables import STATE
 from graph.home.pacing import Pace
 from graph.log.events import PostPublished, ProfileChanged
 from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
 from tests.properties.disasters import Disaster, Disasters
 from tests.properties.gate import Outage
@@ -133,7 +134,7 @@ class Interleavings(Disasters):
             await publish_many(graph, self.users[0], [f"before {number}" for number in range(before)])
         await graph.worker().drain()
         world = World.of(self.journal.events())
-        posts = await graph.posts.get_many(None, list(world.posts))
+        posts = await graph.posts.get_many(SYSTEM, list(world.posts))
         self.history.begin_anew(world, [post for post in posts if post is not None])
         await graph.close()
 
@@ -305,7 +306,7 @@ class Interleavings(Disasters):
     async def _check_history(self, graph: Graph, world: World) -> None:
         """Check that operations that returned are among the events once, and that certain follows exist."""
         if self.history.after_disaster:
-            posts = await graph.posts.get_many(None, list(world.posts))
+            posts = await graph.posts.get_many(SYSTEM, list(world.posts))
             self.history.begin_anew(world, [post for post in posts if post is not None])
             return
         events = self.journal.events()

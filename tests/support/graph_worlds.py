@@ -16,6 +16,7 @@ from graph.log.events import Event, EventBody, PostPublished, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Post
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.visibility import SYSTEM
 
 PASSWORD = "correct horse"
 PATIENCE = 50.0  # seconds that a test waits for what must happen; less than the minute for which tests let others hang
@@ -135,7 +136,7 @@ async def own(graph: Graph, author: int, size: int = 100, *, forward: bool = Tru
     while True:
         edge = (found[-1] if forward else found[0]) if found else None
         [page] = await graph.timelines.user(
-            None, [author], newest(size, after=edge) if forward else oldest(size, before=edge)
+            SYSTEM, [author], newest(size, after=edge) if forward else oldest(size, before=edge)
         )
         found = found + ids(page.items) if forward else ids(page.items) + found
         if not (page.has_next if forward else page.has_previous):

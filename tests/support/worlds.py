@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from graph import Graph
 from graph.model import Relationship, User
 from graph.paging import CursorKind, Window, encode_cursor
+from graph.visibility import SYSTEM
 from server.demo.people import demo_world
 from server.demo.world import World
 from server.seeding.load import demo_source, load
@@ -94,7 +95,7 @@ async def all_follows(graph: Graph, user: int, *, mine: bool) -> list[tuple[int,
     after = None
     while True:
         window = Window.of(CursorKind.FOLLOW, first=100, after=after)
-        [page] = await (graph.follows.following if mine else graph.follows.followers)([user], window)
+        [page] = await (graph.follows.following if mine else graph.follows.followers)(SYSTEM, [user], window)
         entries += [(follow.user, follow.number) for follow in page.items]
         if not page.has_next:
             return entries

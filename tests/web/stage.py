@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graph import Graph
+from graph.visibility import SYSTEM
 from server.app import create_app
 from server.setting_values import Env
 from server.settings import Settings
@@ -125,7 +126,7 @@ class Stage:
 
     async def differs(self, page: str, viewer: int) -> str:
         """Scroll through the home timeline. Return how it differs from the server's, or nothing."""
-        found = await self.graph.posts.get_many(viewer, await home(self.graph, viewer))
+        found = await self.graph.posts.get_many(SYSTEM, await home(self.graph, viewer))
         expected = [post.text for post in found if post]
         shown = await self.browser.do("posts", page, enough=len(expected))
         if shown == expected:

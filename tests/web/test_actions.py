@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import PATIENCE, befriend, home, people
 from tests.web.stage import Stage
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.slow
 async def texts(stage: Stage, viewer: int) -> list[str]:
     """Return the texts of the home timeline on the server, newest first."""
     await stage.graph.worker().drain()
-    found = await stage.graph.posts.get_many(viewer, await home(stage.graph, viewer))
+    found = await stage.graph.posts.get_many(SYSTEM, await home(stage.graph, viewer))
     return [post.text for post in found if post]
 
 

@@ -13,6 +13,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, WrongArchive
 from graph.log.events import Followed, PostPublished
 from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
 from resolvers.loaders import Loaders
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import counts_of, crowd, home, many_posts, newest, own
@@ -61,7 +62,7 @@ async def test_a_wrong_archive_is_not_read(archived_in: Opened, raw: Redis) -> N
     with pytest.raises(ArchiveUnavailable):
         await own(wrong, author)
     with pytest.raises(ArchiveUnavailable):
-        await wrong.posts.get_many(None, ids)
+        await wrong.posts.get_many(SYSTEM, ids)
     with pytest.raises(WrongArchive):
         await wrong.binding.check()
     assert await raw.zrange(f"home:{{{viewer}}}", 0, -1) == before
@@ -101,7 +102,7 @@ async def test_skipping_many_deleted_posts_takes_few_round_trips(archived_in: Op
         await graph.posts.delete(author, post)
     trips = graph.store.round_trips
 
-    [page] = await graph.timelines.user(None, [author], newest(1))
+    [page] = await graph.timelines.user(SYSTEM, [author], newest(1))
 
     assert [post.id for post in page.items] == [ids[49]]
     assert page.has_next

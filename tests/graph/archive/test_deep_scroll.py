@@ -11,6 +11,7 @@ from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable
 from graph.log.events import Followed, PostPublished
 from graph.paging import Window
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import append_events, counts_of, crowd
 from tests.support.graphs import open_graph
@@ -51,7 +52,7 @@ async def read_all(graph: Graph, owner: int, size: int, *, home: bool, forward: 
         page = (
             await graph.timelines.home(owner, window)
             if home
-            else (await graph.timelines.user(None, [owner], window))[0]
+            else (await graph.timelines.user(SYSTEM, [owner], window))[0]
         )
         found = [post.id for post in page.items]
         ids += found if forward else found[::-1]
@@ -106,7 +107,7 @@ async def test_a_page_that_needs_an_unavailable_archive_fails(store_url: str, gr
     await graph.commit([Followed(viewer, author)])
     ids = await publish_and_archive(graph, [author] * 1000)
     cut_off = await open_graph(store_url, graph.tuning)
-    [hot] = await cut_off.timelines.user(None, [author], Window(90, forward=True))
+    [hot] = await cut_off.timelines.user(SYSTEM, [author], Window(90, forward=True))
     assert [post.id for post in hot.items] == ids[:-91:-1]
     assert hot.has_next
 

@@ -10,6 +10,7 @@ import pytest
 from graph import Graph, keys
 from graph.log.events import PostDeleted, PostPublished
 from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, queries_of
 from tests.support.graph_worlds import (
     append_events,
@@ -263,7 +264,7 @@ async def test_old_posts_are_cut_except_the_newest_of_each_author(
     for author in (world.bob, world.carol):
         assert await world.hot_of(author) == world.posts[author][-2:]
         with queries_of(graph) as queries:
-            [page] = await graph.timelines.user(None, [author], newest(1))
+            [page] = await graph.timelines.user(SYSTEM, [author], newest(1))
         assert (ids(page.items), page.has_next, queries) == (world.posts[author][:-2:-1], True, [])
     await world.check()
 

@@ -7,6 +7,7 @@ import pytest
 
 from graph import Graph, keys
 from graph.errors import ArchiveUnavailable, Overloaded
+from graph.visibility import SYSTEM
 from tests.graph.archiver.world import FULL, ArchiveWorld
 from tests.support.graph_worlds import PATIENCE, background, ids, newest, oldest, posts
 from tests.support.stores import Fault, sends
@@ -73,14 +74,14 @@ async def test_only_pages_that_need_the_archive_fail(world: ArchiveWorld) -> Non
         with pytest.raises(ArchiveUnavailable):
             await graph.timelines.home(world.alice, newest(5, after=hot[-1]))
         await world.raw.delete(keys.home(world.alice))
-    [page] = await graph.timelines.user(None, [world.bob], newest(2))
+    [page] = await graph.timelines.user(SYSTEM, [world.bob], newest(2))
     assert (ids(page.items), page.has_next) == (hot[:2], True)
-    [page] = await graph.timelines.user(None, [world.carol], newest(10))
+    [page] = await graph.timelines.user(SYSTEM, [world.carol], newest(10))
     assert ids(page.items) == world.posts[world.carol][::-1], "carol has no archived posts"
     with pytest.raises(ArchiveUnavailable):
-        await graph.timelines.user(None, [world.bob], newest(3))
+        await graph.timelines.user(SYSTEM, [world.bob], newest(3))
     with pytest.raises(ArchiveUnavailable):
-        await graph.timelines.user(None, [world.bob], oldest(1))
+        await graph.timelines.user(SYSTEM, [world.bob], oldest(1))
 
     await graph.timelines.wait_for_rebuilds()
     fault.left = 0
@@ -143,6 +144,6 @@ async def test_a_process_that_starts_during_an_outage_writes_and_reads_hot_posts
     [post] = await posts(graph, world.bob, "hi")
 
     world.posts[world.bob].append(post)
-    [page] = await graph.timelines.user(None, [world.bob], newest(1))
+    [page] = await graph.timelines.user(SYSTEM, [world.bob], newest(1))
     assert ids(page.items) == [post]
     await world.check()

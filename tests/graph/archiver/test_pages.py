@@ -6,6 +6,7 @@ import pytest
 
 from graph import keys
 from graph.errors import ArchiveUnavailable
+from graph.visibility import SYSTEM
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, queries_of
 from tests.support.graph_worlds import (
     counts_of,
@@ -56,7 +57,7 @@ async def test_a_users_timeline_misses_no_post_that_is_cut_meanwhile(world: Arch
     for call in count():
         reader = await world.restore()
         meanwhile = Meanwhile(reader, call, world.archive)
-        assert [post and post.id for post in await reader.posts.get_many(None, written)] == written
+        assert [post and post.id for post in await reader.posts.get_many(SYSTEM, written)] == written
         if not meanwhile.happened:
             break
 
@@ -120,7 +121,7 @@ async def test_hot_posts_need_no_archive(world: ArchiveWorld) -> None:
         home(down, world.alice),
         home_upwards(down, world.alice),
         own(down, world.bob, 3),
-        down.posts.get_many(None, world.posts[world.bob][:1]),
+        down.posts.get_many(SYSTEM, world.posts[world.bob][:1]),
     ):
         with pytest.raises(ArchiveUnavailable):
             await read
@@ -129,7 +130,7 @@ async def test_hot_posts_need_no_archive(world: ArchiveWorld) -> None:
     await world.publish(world.bob, FULL, drain=True)
     await world.delete(world.bob, -1, drain=True)
     assert ids((await down.timelines.home(world.alice, newest(3))).items) == world.home()[:3]
-    assert None not in await down.posts.get_many(None, world.posts[world.bob][-2:])
+    assert None not in await down.posts.get_many(SYSTEM, world.posts[world.bob][-2:])
     assert [counts.posts for counts in await counts_of(down, [world.bob])] == [len(world.posts[world.bob])]
     with pytest.raises(ArchiveUnavailable):
         await down.archiver.work()

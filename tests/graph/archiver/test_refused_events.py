@@ -12,6 +12,7 @@ from graph.archive.rows import REDACTED, Credential, EventRow
 from graph.log.events import PostPublished
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import crowd, dead_letters, many_posts, newest
 from tests.support.graphs import open_graph
@@ -87,7 +88,7 @@ async def test_the_author_of_a_refused_post_can_be_cut(graph: Graph) -> None:
     await archive_all(graph)
     await graph.scan.run_pass()
 
-    [page] = await graph.timelines.user(None, [author], newest(50))
+    [page] = await graph.timelines.user(SYSTEM, [author], newest(50))
     assert [post.id for post in page.items] == good[::-1]
     assert await graph.users.posts_counts([author]) == [10]
 

@@ -21,6 +21,7 @@ from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.projections.mode import Mode
 from graph.store.store import Store
+from graph.visibility import SYSTEM
 from tests.conftest import CHEAP
 from tests.support.graph_worlds import befriend, cached, counts_of, home, home_upwards, own, people, posts
 from tests.support.graphs import bound_archive
@@ -246,8 +247,8 @@ class ArchiveWorld:
         for author, written in self.posts.items():
             assert await own(graph, author, 3) == written[::-1]
             assert await own(graph, author, 3, forward=False) == written[::-1]
-            assert [post and post.id for post in await graph.posts.get_many(None, written)] == written
-        assert await graph.posts.get_many(None, sorted(self.deleted)) == [None] * len(self.deleted)
+            assert [post and post.id for post in await graph.posts.get_many(SYSTEM, written)] == written
+        assert await graph.posts.get_many(SYSTEM, sorted(self.deleted)) == [None] * len(self.deleted)
 
     async def check(self) -> None:
         """Archive everything, then check that the archive holds the whole log and that the hot windows are right.

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Event, Followed, Unfollowed
 from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, archive_log, people, posts
 
 
@@ -138,5 +139,5 @@ async def test_a_late_projection_of_a_deleted_post_leaves_no_record(trimming: Gr
 
     await trimming.projections.project([published], Mode.REQUEST)
 
-    assert await trimming.posts.get_many(None, [post]) == [None]
+    assert await trimming.posts.get_many(SYSTEM, [post]) == [None]
     assert not await raw.exists(keys.post(post))

@@ -14,6 +14,7 @@ from graph import Graph, keys
 from graph.archive.archive import Archive
 from graph.model import Location, Permission
 from graph.repair.repair import Report
+from graph.visibility import SYSTEM
 from tests.support.graph_worlds import befriend, cached, counts_of, crowd, home, home_upwards, ids, newest, own, posts
 from tests.support.graphs import CHEAP, archive_file, open_graph, remove_archive
 from tests.support.raw import open_blocking
@@ -167,7 +168,7 @@ class RepairWorld:
                 assert seen == self.home(viewer), (viewer, size)
             await graph.timelines.wait_for_rebuilds()
         counts = await counts_of(graph, all_)
-        followers = await graph.follows.followers(all_, newest(100))
+        followers = await graph.follows.followers(SYSTEM, all_, newest(100))
         for user, count, fans in zip(all_, counts, followers, strict=True):
             assert await own(graph, user) == self.posts[user][::-1]
             expected = {follower for follower, followees in self.follows.items() if user in followees}
@@ -218,8 +219,8 @@ async def apply_random_damage(world: RepairWorld, damage: str, first: int, secon
 async def check_consistency(world: RepairWorld) -> None:
     """Check that all reads agree with each other, with and without caches."""
     graph, users = world.graph, list(world.ids.values())
-    own = dict(zip(users, await graph.timelines.user(None, users, newest(100)), strict=True))
-    followers = dict(zip(users, await graph.follows.followers(users, newest(100)), strict=True))
+    own = dict(zip(users, await graph.timelines.user(SYSTEM, users, newest(100)), strict=True))
+    followers = dict(zip(users, await graph.follows.followers(SYSTEM, users, newest(100)), strict=True))
     following = {user: await graph.follows.followed_by(user) for user in users}
     for user, counts in zip(users, await counts_of(graph, users), strict=True):
         assert {other: number for other, n in following.items() for who, number in n.items() if who == user} == {

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.log.events import Followed, PostPublished
 from graph.log.numbers import entry_id
+from graph.visibility import SYSTEM
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
 from tests.graph.worker.unprojected import SOON, append, pending, read_and_die
 from tests.support.graph_worlds import (
@@ -101,7 +102,7 @@ async def test_a_worker_that_dies_at_any_step_loses_nothing(graph: Graph, anothe
 
     assert await graph.log.watermark() == await graph.log.last()
     assert await home(graph, alice) == [post]
-    assert [f.user for f in (await graph.follows.followers([bob], newest(9)))[0].items] == [alice]
+    assert [f.user for f in (await graph.follows.followers(SYSTEM, [bob], newest(9)))[0].items] == [alice]
     assert await dead_letters(graph) == []
 
 

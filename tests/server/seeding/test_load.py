@@ -14,6 +14,7 @@ from graph import Graph
 from graph.archive.archive import Archive
 from graph.errors import ArchiveUnavailable, GraphError, Rejected, StoreUnavailable
 from graph.store.commands import Command
+from graph.visibility import SYSTEM
 from server.demo.people import PASSWORD, SEVEN, demo_world
 from server.seeding.load import FILLING, WRITING, SeedRefused, check_complete, demo_source, holds_demo, load
 from server.seeding.sources import seed_source
@@ -46,7 +47,7 @@ async def test_the_store_holds_the_world(graph: Graph) -> None:
 async def test_deleted_posts_stay_deleted(graph: Graph) -> None:
     world = await settle_small_world(graph, posts=900)
     gone = [post for post in (event.number for event in world.events) if post not in world.posts()]
-    assert not any(await graph.posts.get_many(None, gone))
+    assert not any(await graph.posts.get_many(SYSTEM, gone))
 
 
 async def test_only_the_seven_can_log_in(graph: Graph) -> None:
@@ -227,6 +228,7 @@ import asyncio, sys
 from server.seeding.load import load
 from server.seeding.sources import seed_source
 from tests.support.graphs import open_graph
+from graph.visibility import SYSTEM
 
 async def main():
     await load(await open_graph(sys.argv[1]), seed_source(2000, 6000, 3))
