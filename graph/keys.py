@@ -40,6 +40,8 @@ key                            type            content
                                                `<field>:at` → number that set the field;
                                                `may:<permission>` → number that granted it; negative: revoked
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
+`session:{u}:details`          hash            `<session>:created`, `<session>:used` → seconds since 1970;
+                                               `<session>:agent` → user agent
 `following:{u}`                versioned set   user followed by u → number of the Followed event
 `followers:{u}`                versioned set   follower of u → number of the Followed event
 `blocking:{u}`                 versioned set   user blocked by u → number of the Blocked event
@@ -137,6 +139,16 @@ def permission(permission: str) -> str:
 def sessions(user: int) -> str:
     """Return the key of a user's live sessions."""
     return f"session:{{{user}}}"
+
+
+def session_details(user: int) -> str:
+    """Return the key of what is known about a user's live sessions."""
+    return f"session:{{{user}}}:details"
+
+
+def session_fields(session: str) -> list[str]:
+    """Return the fields with the details of a session: when it was created and last used, and the user agent."""
+    return [f"{session}:created", f"{session}:used", f"{session}:agent"]
 
 
 def following(user: int) -> str:

@@ -254,6 +254,16 @@ class Session:
     expires_at: datetime
 
 
+class SessionInfo(NamedTuple):
+    """What a user sees of one of their live sessions. `id` is a hash of the session's own id, which is in its token."""
+
+    id: int
+    session: str
+    created_at: datetime
+    last_used_at: datetime
+    user_agent: str | None
+
+
 new_user: Callable[[tuple[int, str, str, str, str | None, str | None]], User] = partial(tuple.__new__, User)
 PostFields: TypeAlias = tuple[int, int, str, str | None, Location | None, int, int, int, *Details]
 new_post: Callable[[PostFields], Post] = partial(tuple.__new__, Post)

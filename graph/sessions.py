@@ -1,22 +1,33 @@
-"""Sessions: each log-in has a record in the store, so that its tokens can be revoked at once."""
+"""Sessions: each log-in has a record in the store, so that its tokens can be revoked at once.
+
+Users see when each session was last used, to within an hour: a process notes the use of a session at most once an hour,
+after a check of the session, and nothing waits for the note.
+"""
 
 import asyncio
+import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from cachetools import LRUCache
 
 from graph import keys
 from graph.commit import Commit
+from graph.errors import ProblemCode, Rejected
 from graph.log.events import SessionsEnded
-from graph.model import Session
+from graph.model import MAX_NUMBER, Session, SessionInfo
 from graph.store.commands import script
-from graph.store.store import Store
+from graph.store.store import Store, unchanged
 
 MAX_SESSIONS = 100
+MAX_USER_AGENT = 200
+USE_SECONDS = 3600
+"""Times of use are exact to this duration."""
+MAX_REMEMBERED_USES = 20_000
 RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000
 
@@ -29,15 +40,24 @@ class Sessions:
         self._commit = commit
         self._ttl = ttl
         self._ended: LRUCache[tuple[int, str], None] = LRUCache(MAX_REMEMBERED_ENDED)
+        self._noted: LRUCache[tuple[int, str], float] = LRUCache(MAX_REMEMBERED_USES)
 
-    async def start(self, user: int) -> Session:
-        """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip."""
+    async def start(self, user: int, user_agent: str | None = None) -> Session:
+        """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
+
+        `user_agent` names the program that logs in, as its user sees it in the list of sessions.
+        """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
         session = secrets.token_urlsafe(16)
         await self._store.send(
-            [script("start_session").call([keys.sessions(user)], session, expiry, now, MAX_SESSIONS)]
+            [
+                script("start_session").call(
+                    keys_of(user), session, expiry, now, MAX_SESSIONS, clean_user_agent(user_agent or "")
+                )
+            ]
         )
+        self._noted[user, session] = now
         return Session(session, user, datetime.fromtimestamp(expiry, UTC))
 
     async def renew(self, user: int, session: str, expires_at: datetime) -> Session | None:
@@ -50,7 +70,7 @@ class Sessions:
         expiry = now + int(self._ttl.total_seconds())
         if expiry - expires_at.timestamp() < min(RENEWAL_SECONDS, self._ttl.total_seconds() / 2):
             return None
-        [live] = await self._store.send([script("renew_session").call([keys.sessions(user)], session, expiry, now)])
+        [live] = await self._store.send([script("renew_session").call(keys_of(user), session, expiry, now)])
         return Session(session, user, datetime.fromtimestamp(expiry, UTC)) if live else None
 
     def is_live(self, user: int, session: str) -> "asyncio.Future[bool]":
@@ -75,7 +95,33 @@ class Sessions:
         for session, is_live in zip(sessions, live, strict=True):
             if not is_live:
                 self._ended[session] = None
+            elif session not in self._noted or self._noted[session] <= time.time() - USE_SECONDS:
+                self._note_use(*session)
         return live
+
+    def _note_use(self, user: int, session: str) -> None:
+        """Note in the background that a session was used. A note that fails is not repeated within the hour."""
+        now = int(time.time())
+        self._noted[user, session] = now
+        note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)
+        self._store.ask([note], unchanged).add_done_callback(retrieve)
+
+    def infos(self, user: int) -> "asyncio.Future[list[SessionInfo]]":
+        """Return a user's live sessions, the newest first, at most `MAX_SESSIONS`. One round trip."""
+        return self._store.ask(
+            [("HGETALL", key) for key in keys_of(user)], partial(as_sessions, int(self._ttl.total_seconds()))
+        )
+
+    async def end_by_id(self, user: int, number: int) -> str:
+        """End the user's session with this `SessionInfo.id`, and return the session. Three round trips.
+
+        Raises Rejected (NOT_FOUND).
+        """
+        session = next((each.session for each in await self.infos(user) if each.id == number), None)
+        if session is None:
+            raise no_session()
+        await self.end(user, session)
+        return session
 
     async def end(self, user: int, session: str | None = None) -> None:
         """End one session, or all of the user. Their tokens stop working at once. Two to three round trips."""
@@ -88,3 +134,47 @@ def are_future(expiries: Sequence[str | None]) -> list[bool]:
     """Return for each expiry, in seconds since 1970, whether it is in the future; False for None."""
     now = time.time()
     return [expiry is not None and int(expiry) > now for expiry in expiries]
+
+
+def keys_of(user: int) -> list[str]:
+    """Return the keys of a user's sessions: their expiries and their details."""
+    return [keys.sessions(user), keys.session_details(user)]
+
+
+def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionInfo]:
+    """Return the live sessions in the hashes of expiries and details, the newest first.
+
+    A session that a process of an older version has started has no details: it was created `ttl` before its expiry.
+    """
+    expiries, details = replies
+    found = []
+    for session, is_live in zip(expiries, are_future(list(expiries.values())), strict=True):
+        created, used, agent = map(details.get, keys.session_fields(session))
+        if is_live:
+            since = int(created or max(0, int(expiries[session]) - ttl))
+            created_at, used_at = (datetime.fromtimestamp(at, UTC) for at in (since, max(since, int(used or 0))))
+            found.append(SessionInfo(info_id(session), session, created_at, used_at, agent or None))
+    return sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
+
+
+def info_id(session: str) -> int:
+    """Return a number that identifies a session and does not reveal it: 53 bits of a hash."""
+    digest = hashlib.blake2b(session.encode(), digest_size=8, person=b"session").digest()
+    return int.from_bytes(digest) % MAX_NUMBER + 1
+
+
+def clean_user_agent(text: str) -> str:
+    """Return at most 200 printable ASCII characters of a `User-Agent` header."""
+    printable = "".join(character if " " <= character <= "~" else " " for character in text[: 4 * MAX_USER_AGENT])
+    return " ".join(printable.split())[:MAX_USER_AGENT].rstrip()
+
+
+def no_session() -> Rejected:
+    """Return the rejection of an id that does not identify a live session of the viewer."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This session does not exist, or it has ended.", "sessionId")
+
+
+def retrieve(reply: "asyncio.Future[Any]") -> None:
+    """Mark the exception of a reply that nobody awaits as retrieved."""
+    if not reply.cancelled():
+        reply.exception()

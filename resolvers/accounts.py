@@ -55,7 +55,7 @@ async def log_in(
 
 async def start_session(context: Context, user: User) -> SessionPayload:
     """Start a session of a user. One round trip."""
-    session = await context.graph.sessions.start(user.id)
+    session = await context.graph.sessions.start(user.id, context.client.user_agent)
     context.client.note_session(session)
     return SessionPayload(session=session)
 

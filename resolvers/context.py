@@ -35,6 +35,10 @@ class Client(Protocol):
     def holder(self) -> str | None:
         """The viewer or network that shares a limit of concurrent replays between its streams; None for no limit."""
 
+    @property
+    def user_agent(self) -> str | None:
+        """The program of the client, as it names itself; None if it does not."""
+
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Reserve terms of an event filter. Return a function that releases them. Raises if the client has too many."""
 
@@ -48,6 +52,7 @@ class LocalClient:
 
     network: str = ""
     holder: str | None = None
+    user_agent: str | None = None
 
     def acquire_terms(self, terms: int) -> Callable[[], None]:
         """Return a function that does nothing."""

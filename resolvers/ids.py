@@ -22,6 +22,7 @@ class Kind(Enum):
     HOME_TIMELINE = "HomeTimeline", 1
     USER_TIMELINE = "UserTimeline", 1
     RELATIONSHIP = "Relationship", 2
+    SESSION = "SessionInfo", 1
 
     def __init__(self, label: str, arity: int) -> None:
         self.label = label

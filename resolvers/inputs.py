@@ -52,6 +52,13 @@ class LogOutInput:
     )
 
 
+@strawberry.input(description="The input of `endSession`.")
+class EndSessionInput:
+    """The id is not decoded yet."""
+
+    session_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's sessions.")
+
+
 @strawberry.input(
     description="The input of `updateProfile`. A field that is omitted does not change; null clears a field."
 )

@@ -13,7 +13,7 @@ from executor.loader import DataLoader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
-from graph.model import Follow, Page, Post, Relationship, User
+from graph.model import Follow, Page, Post, Relationship, SessionInfo, User
 from graph.paging import Window
 from graph.visibility import View
 from resolvers.recording import make_loader
@@ -78,6 +78,11 @@ class Loaders:
         return self._loader("posts_counts", self._graph.users.posts_counts)
 
     @lazy
+    def sessions(self) -> DataLoader[int, list[SessionInfo]]:
+        """Live sessions by user id, the newest first. Only the viewer may see them."""
+        return self._loader("sessions", partial(lists_of_sessions, self._graph))
+
+    @lazy
     def posts(self) -> DataLoader[int, Post | None]:
         """Undeleted posts by id; None if there is none."""
         return self._loader("posts", IsolatedFailures(partial(self._graph.posts.get_many, self.view)))
@@ -117,6 +122,11 @@ class Loaders:
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
         return self._loader("user_timelines", IsolatedFailures(partial(user_pages, self._graph, self.view, self.posts)))
+
+
+async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[SessionInfo]]:
+    """Return the live sessions of users. One round trip."""
+    return await asyncio.gather(*map(graph.sessions.infos, users))
 
 
 async def home_pages(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import strawberry
 
-from graph.model import Post, Relationship, Timeline, TimelineKind, User
+from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput
@@ -15,7 +15,7 @@ MAX_NODES = 100
 USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
 
-Record: TypeAlias = User | Post | Timeline | Relationship | None
+Record: TypeAlias = User | Post | Timeline | Relationship | SessionInfo | None
 
 
 async def node(
@@ -66,14 +66,20 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
     post_ids = [key.numbers[0] for key in keys if key.kind is ids.Kind.POST]
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
     loaders = context.loaders
-    lookups: list[Awaitable[list[Any]]] = [loaders.users.load_many(user_ids), loaders.posts.load_many(post_ids)]
+    viewers = [context.viewer.user] if context.viewer and any(key.kind is ids.Kind.SESSION for key in keys) else []
+    lookups: list[Awaitable[list[Any]]] = [
+        loaders.users.load_many(user_ids),
+        loaders.posts.load_many(post_ids),
+        loaders.sessions.load_many(viewers),
+    ]
     if subjects:
         lookups.append(loaders.relationships.load_many(subjects))
-    loaded_users, loaded_posts, *rest = await asyncio.gather(*lookups)
+    loaded_users, loaded_posts, loaded_sessions, *rest = await asyncio.gather(*lookups)
     users = dict(zip(user_ids, loaded_users, strict=True))
     posts = dict(zip(post_ids, loaded_posts, strict=True))
     relationships: dict[int, Relationship] = dict(zip(subjects, rest[0], strict=True)) if rest else {}
-    return [_visible(context, key, users, posts, relationships) for key in keys]
+    sessions: dict[int, SessionInfo] = {session.id: session for found in loaded_sessions for session in found}
+    return [_visible(context, key, users, posts, relationships, sessions) for key in keys]
 
 
 def _visible(
@@ -82,6 +88,7 @@ def _visible(
     users: Mapping[int, User | None],
     posts: Mapping[int, Post | None],
     relationships: Mapping[int, Relationship],
+    sessions: Mapping[int, SessionInfo],
 ) -> Record:
     match key.kind, key.numbers:
         case ids.Kind.USER, (user,):
@@ -94,6 +101,8 @@ def _visible(
             return Timeline(owner, TimelineKind.HOME)
         case ids.Kind.RELATIONSHIP, (_, subject) if _is_viewers_relationship(context, key):
             return None if users[subject] is None else relationships[subject]
+        case ids.Kind.SESSION, (session,):
+            return sessions.get(session)
         case _:
             return None
 

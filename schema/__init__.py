@@ -6,6 +6,7 @@ import strawberry
 from strawberry.printer import print_schema
 from strawberry.schema.config import StrawberryConfig
 
+from schema.account import SessionInfo
 from schema.mutation import Mutation
 from schema.post import Post
 from schema.query import Query
@@ -42,6 +43,7 @@ schema = strawberry.Schema(
         Post,
         Timeline,
         Relationship,
+        SessionInfo,
         PostAdded,
         PostRemoved,
         AuthorAdded,

@@ -7,7 +7,8 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import accounts, payloads
+from resolvers import accounts, payloads, sessions
+from schema.node import Node
 from schema.user import User
 from schema.user_error import ERRORS, UserError
 
@@ -25,6 +26,34 @@ class Session:
     )
     expires_at: datetime = strawberry.field(description="When the token expires.")
     user: User = batched(accounts.session_users, description="The user who is logged in.")
+
+
+@strawberry.type(description="One of the viewer's live sessions. Only the viewer can see it.")
+class SessionInfo(Node):
+    """Values are `graph.model.SessionInfo`."""
+
+    record: ClassVar[type] = model.SessionInfo
+
+    id: strawberry.ID = batched(sessions.global_ids, description="The global id of the session.")
+    created_at: datetime = strawberry.field(description="When the user logged in.")
+    last_used_at: datetime = strawberry.field(description="When the session was last used, exact to an hour.")
+    user_agent: str | None = strawberry.field(
+        description="The program that logged in, as it names itself in the header `User-Agent`: up to 200 characters, "
+        "which are not verified. Null if it does not."
+    )
+    current: bool = batched(sessions.are_current, description="Whether it is the session of this request.")
+
+
+@strawberry.type(description="The result of `endSession`.")
+class EndSessionPayload:
+    """Values are `resolvers.sessions.EndSessionPayload`."""
+
+    record: ClassVar[type] = sessions.EndSessionPayload
+
+    ended_session_id: strawberry.ID | None = strawberry.field(
+        description="The global id of the ended session, to remove it from caches. Null on failure."
+    )
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
 @strawberry.type(description="The result of `signUp`.")

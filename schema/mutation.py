@@ -5,9 +5,9 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, mutations
+from resolvers import accounts, mutations, sessions
 from resolvers.enums import FollowOutcome
-from schema.account import LogInPayload, LogOutPayload, SignUpPayload, UpdateProfilePayload
+from schema.account import EndSessionPayload, LogInPayload, LogOutPayload, SignUpPayload, UpdateProfilePayload
 from schema.connections import FollowEdge, PostEdge
 from schema.post import Post
 from schema.user import User
@@ -103,6 +103,11 @@ class Mutation:
     log_out: LogOutPayload | None = single(
         accounts.log_out,
         description="End the current session or all of the viewer's sessions. Their tokens stop working immediately.",
+    )
+    end_session: EndSessionPayload | None = single(
+        sessions.end_session,
+        description="End one of the viewer's sessions, such as that of a lost device. Its token stops working and its "
+        "subscriptions end immediately.",
     )
     update_profile: UpdateProfilePayload | None = single(
         accounts.update_profile, description="Update the viewer's name, bio, picture or website."

@@ -3,7 +3,8 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import nodes, posts, rates, users
+from resolvers import nodes, posts, rates, sessions, users
+from schema.account import SessionInfo
 from schema.node import Node
 from schema.post import Post
 from schema.rate_limit import RateLimit
@@ -34,6 +35,10 @@ class Query:
     )
     post: Post | None = single(
         posts.post, description="Look up a post by id. Null if it does not exist or was deleted."
+    )
+    sessions: list[SessionInfo] | None = single(
+        sessions.sessions,
+        description="The viewer's live sessions, the newest first, at most 100. Null for anonymous requests.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

@@ -7,7 +7,7 @@ import orjson
 from graph import keys
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, SessionsEnded, UserCreated
 from graph.projections.batches import send_in_batches
-from graph.store.commands import script
+from graph.store.commands import Command, script
 from graph.store.store import Store
 
 USERS_PER_SCRIPT = 1000
@@ -68,6 +68,10 @@ async def change_permissions(store: Store, events: Sequence[tuple[int, Permissio
 
 async def end_sessions(store: Store, events: Sequence[tuple[int, SessionsEnded]]) -> None:
     """Delete the sessions that the events name. One round trip."""
-    await send_in_batches(
-        store, [("HDEL", keys.sessions(body.user), *body.sessions) for _, body in events if body.sessions]
-    )
+    commands: list[Command] = []
+    for _, body in events:
+        if body.sessions:
+            details = [field for session in body.sessions for field in keys.session_fields(session)]
+            commands.append(("HDEL", keys.sessions(body.user), *body.sessions))
+            commands.append(("HDEL", keys.session_details(body.user), *details))
+    await send_in_batches(store, commands)

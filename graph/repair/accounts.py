@@ -39,7 +39,8 @@ class Accounts(Comparison):
                 found += self._profile(user, events.accounts.get(user, Account()), profile)
                 for session in sorted(events.ended.get(user, set()).intersection(live)):
                     end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
-                    found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end]))
+                    details = ("HDEL", keys.session_details(user), *keys.session_fields(session))
+                    found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end, details]))
             found += await self._logins(events)
         return found
 

@@ -1,9 +1,10 @@
 #!lua
 -- Store a session and remove expired ones. Beyond the limit, remove those that expire first.
--- KEYS: 1 session:{u}   ARGV: 1 session   2 its expiry   3 now, both in seconds since 1970   4 limit of sessions
+-- KEYS: 1 session:{u}   2 session:{u}:details
+-- ARGV: 1 session   2 its expiry   3 now, both in seconds since 1970   4 limit of sessions   5 user agent, or ''
 -- Returns 1.
 local ends = redis.call('HGETALL', KEYS[1])
-local live = {}
+local live, kept = {}, {[ARGV[1]] = true}
 for i = 1, #ends, 2 do
   if tonumber(ends[i + 1]) <= tonumber(ARGV[3]) then
     redis.call('HDEL', KEYS[1], ends[i])
@@ -12,8 +13,18 @@ for i = 1, #ends, 2 do
   end
 end
 table.sort(live, function(a, b) return a[1] < b[1] end)
-for i = 1, #live - tonumber(ARGV[4]) + 1 do redis.call('HDEL', KEYS[1], live[i][2]) end
+local surplus = #live - tonumber(ARGV[4]) + 1
+for i, session in ipairs(live) do
+  if i <= surplus then redis.call('HDEL', KEYS[1], session[2]) else kept[session[2]] = true end
+end
+for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
+  if not kept[string.match(field, '^[^:]*')] then redis.call('HDEL', KEYS[2], field) end
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('EXPIREAT', KEYS[1], ARGV[2], 'GT')
-redis.call('EXPIREAT', KEYS[1], ARGV[2], 'NX')
+redis.call('HSET', KEYS[2], ARGV[1] .. ':created', ARGV[3], ARGV[1] .. ':used', ARGV[3])
+if ARGV[5] ~= '' then redis.call('HSET', KEYS[2], ARGV[1] .. ':agent', ARGV[5]) end
+for _, key in ipairs(KEYS) do
+  redis.call('EXPIREAT', key, ARGV[2], 'GT')
+  redis.call('EXPIREAT', key, ARGV[2], 'NX')
+end
 return 1

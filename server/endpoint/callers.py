@@ -7,6 +7,7 @@ from starlette.types import Scope
 
 from graph.errors import StoreUnavailable
 from graph.model import Session
+from graph.sessions import MAX_USER_AGENT
 from server.auth import BadToken, Tokens
 from server.endpoint.origins import Origins
 from server.endpoint.responses import CHALLENGE
@@ -77,6 +78,7 @@ class Callers:
             rate_limits=self.rate_limits,
             from_cookie=from_cookie,
             keeps_cookie=scope["type"] == "http" and self.cookies.requested(scope, headers),
+            user_agent=headers.get(b"user-agent", b"")[:MAX_USER_AGENT].decode("latin-1") or None,
         )
 
 

@@ -27,7 +27,8 @@ class Caller:
     `last_event_id` is the cursor of the last event that the client of an event stream has received. `receive` reports
     when the client of a JSON request disconnects. `meter` is the meter of the last operation. `from_cookie` means that
     the token was in a cookie, and `keeps_cookie` that new tokens go into one. `session` is the session that the
-    operation has started, None if it has ended that of the viewer, and otherwise `...`.
+    operation has started, None if it has ended that of the viewer, and otherwise `...`. `user_agent` is the header of
+    the request, cut to a length that a session keeps.
     """
 
     graph: Graph
@@ -43,6 +44,7 @@ class Caller:
     receive: Receive | None = None
     from_cookie: bool = False
     keeps_cookie: bool = False
+    user_agent: str | None = None
     session: Session | EllipsisType | None = ...
     _event_turns: asyncio.Semaphore | None = None
 

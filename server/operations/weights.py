@@ -19,6 +19,8 @@ from graphql import (
 )
 from graphql.type import introspection_types
 
+from graph.sessions import MAX_SESSIONS
+
 OBJECT = 1.0
 LEAF = 0.25
 ERRORS = 10  # maximum of `userErrors`, except for mutations of many ids
@@ -30,6 +32,7 @@ EXTRA: dict[str, float] = {
     "Query.user": 60,
     "Query.viewer": 60,
     "Query.nodes": 5,
+    "Query.sessions": 2,
     "Post.author": 4,
     "FollowEdge.node": 4,
     "FollowConnection.nodes": 4,
@@ -77,6 +80,7 @@ BYTES: dict[str, int] = {
     "TimelineEvent.cursor": 32,
     "StreamEvent.cursor": 32,
     "Session.token": 500,
+    "SessionInfo.userAgent": 200,
     "User.avatarUrl": 500,
     "User.bio": 1_200,
     "User.login": 30,
@@ -94,6 +98,7 @@ LISTS: dict[str, int] = {
     "FollowPayload.userErrors": IDS,
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
+    "Query.sessions": MAX_SESSIONS,
     "UserError.field": 1,
     "UserError.params": 3,
 }

@@ -75,6 +75,9 @@ class Visitors:
             "node": {"id": user},
             "nodes": {"ids": [user, *posts]},
         }
+        sessions = await self.graph.sessions.infos(visitor)
+        if sessions:
+            values["end-session"] = {"sessionId": ids.encode(ids.Kind.SESSION, sessions[-1].id)}
         if posts:
             values["post"] = {"id": posts[0]}
         if own.items:

@@ -24,6 +24,7 @@ EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples")
 USER, POST = ids.encode(ids.Kind.USER, 1), ids.encode(ids.Kind.POST, 2)
 REQUIRED: dict[str, dict[str, Any]] = {
     "delete-post": {"id": POST},
+    "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
     "new-followers": {"userIds": [USER]},
     "node": {"id": USER},
@@ -207,6 +208,16 @@ async def test_sign_up(alice: Alice) -> None:
 
 async def test_log_out(alice: Alice) -> None:
     assert (await alice.run("log-out"))["logOut"] == {"userErrors": []}
+
+
+async def test_sessions(alice: Alice) -> None:
+    """The session of a log-in is listed until it is ended."""
+    await alice.graph.sessions.start(alice.people["alice"], "Lost phone")
+    [lost, current] = (await alice.run("sessions"))["sessions"]
+    assert (lost["userAgent"], lost["current"], current["current"]) == ("Lost phone", False, True)
+    ended = (await alice.run("end-session", sessionId=lost["id"]))["endSession"]
+    assert ended == {"endedSessionId": lost["id"], "userErrors": []}
+    assert [session["id"] for session in (await alice.run("sessions"))["sessions"]] == [current["id"]]
 
 
 async def test_rate_limit(alice: Alice) -> None:

@@ -6,11 +6,16 @@ import pytest
 
 from graph.errors import Overloaded
 from graph.log.events import SessionsEnded
+from resolvers import ids
 from resolvers.context import Context, LocalClient
 from schema import schema
 from tests.resolvers.conftest import PASSWORD, World, issue_token, post_id, user_id
 from tests.resolvers.test_mutations import LOG_IN, SIGN_UP
 
+SESSIONS = "{ sessions { id createdAt lastUsedAt userAgent current } }"
+END = """mutation ($id: ID!) { endSession(input: {sessionId: $id}) {
+    endedSessionId userErrors { code field } } %s }"""
+NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on SessionInfo { current userAgent } } }"
 LOG_OUT = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }"
 
 
@@ -88,3 +93,68 @@ async def test_failed_log_ins_are_counted_by_network(world: World) -> None:
         assert await log_in("192.0.2.1", "wrong horse") == ["WRONG_CREDENTIALS"]
     assert await log_in("192.0.2.1", PASSWORD) == ["TOO_MANY_ATTEMPTS"]
     assert await log_in("192.0.2.2", PASSWORD) == []
+
+
+async def test_a_viewer_sees_their_sessions(world: World) -> None:
+    """One of them is that of the request. One round trip, with the session check."""
+    [alice] = await world.users("alice")
+    viewer = await world.viewer(alice)
+    await world.graph.sessions.start(alice.id, "Phone")
+    assert viewer is not None
+
+    answer = await world.ask(SESSIONS, alice)
+
+    assert (answer.errors, answer.round_trips) == ([], 1)
+    listed = {session["userAgent"]: session for session in answer.data["sessions"]}
+    assert {agent: session["current"] for agent, session in listed.items()} == {"Phone": False, None: True}
+    assert listed["Phone"]["lastUsedAt"] == listed["Phone"]["createdAt"]
+    assert (await world.ask(SESSIONS)).data == {"sessions": None}
+
+
+async def test_sessions_are_nodes_of_their_user_only(world: World) -> None:
+    """Of live sessions. One round trip for any number."""
+    alice, bob = await world.users("alice", "bob")
+    await world.viewer(alice)
+    await world.graph.sessions.start(alice.id, "Phone")
+    listed = [session["id"] for session in (await world.ask(SESSIONS, alice)).data["sessions"]]
+
+    answer = await world.ask(NODES, alice, ids=[*listed, ids.encode(ids.Kind.SESSION, 7)])
+
+    assert answer.round_trips == 1
+    *found, unknown = answer.data["nodes"]
+    assert [(node["__typename"], node["id"]) for node in found] == [("SessionInfo", id_) for id_ in listed]
+    assert unknown is None
+    for viewer in (bob, None):
+        assert (await world.ask(NODES, viewer, ids=listed)).data == {"nodes": [None, None]}
+
+
+async def test_end_session(world: World) -> None:
+    """A session of the viewer, once. Others, malformed and unknown ids are not found, and nothing is written."""
+    alice, bob = await world.users("alice", "bob")
+    await world.viewer(alice)
+    await world.graph.sessions.start(alice.id, "Phone")
+    phone = next(each["id"] for each in (await world.ask(SESSIONS, alice)).data["sessions"] if each["userAgent"])
+    missing = {"endedSessionId": None, "userErrors": [{"code": "NOT_FOUND", "field": ["sessionId"]}]}
+    before = await world.graph.log.last()
+
+    for by, id_ in ((bob, phone), (alice, "?"), (alice, user_id(alice)), (alice, ids.encode(ids.Kind.SESSION, 7))):
+        assert (await world.ask(END % "", by, id=id_)).data == {"endSession": missing}
+    assert await world.graph.log.last() == before
+    assert (await world.ask(END % "", None, id=phone)).errors == [(("endSession",), "UNAUTHENTICATED")]
+
+    answer = await world.ask(END % "", alice, id=phone)
+    assert answer.data == {"endSession": {"endedSessionId": phone, "userErrors": []}}
+    assert [each["current"] for each in (await world.ask(SESSIONS, alice)).data["sessions"]] == [True]
+    assert (await world.ask(END % "", alice, id=phone)).data == {"endSession": missing}
+
+
+async def test_the_end_of_the_current_session_is_a_log_out(world: World) -> None:
+    """Later fields of the document have no viewer."""
+    [alice] = await world.users("alice")
+    [current] = (await world.ask(SESSIONS, alice)).data["sessions"]
+
+    answer = await world.ask(END % 'publishPost(input: {text: "late"}) { post { id } }', alice, id=current["id"])
+
+    assert answer.data == {"endSession": {"endedSessionId": current["id"], "userErrors": []}, "publishPost": None}
+    assert answer.errors == [(("publishPost",), "UNAUTHENTICATED")]
+    assert await world.graph.sessions.infos(alice.id) == []

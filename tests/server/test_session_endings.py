@@ -148,3 +148,49 @@ async def test_fields_after_a_log_out_have_no_viewer(api: Api, transport: str) -
     assert result["data"] == {"logOut": {"userErrors": []}, "publishPost": None}
     assert [error["extensions"]["code"] for error in result["errors"]] == ["UNAUTHENTICATED"]
     assert await api.graph.users.posts_counts([session.user]) == [0]
+
+
+SIGN_UP = """mutation { signUp(input: {login: "%s", password: "a long password"}) { session { token } } }"""
+SESSIONS = "{ sessions { id userAgent current } }"
+END = "mutation ($id: ID!) { endSession(input: {sessionId: $id}) { endedSessionId userErrors { code } } }"
+
+
+@pytest.mark.parametrize("transport", ["http", "websocket"])
+async def test_a_session_has_the_user_agent_of_its_log_in(api: Api, transport: str) -> None:
+    """Cleaned and cut, on every transport. Later requests do not change it."""
+    api.client.headers["user-agent"] = "Phone/1.0  (\xe4)" + "x" * 300
+    if transport == "http":
+        data = (await api.ask(SIGN_UP % "erin")).json()["data"]
+    else:
+        async with api.socket() as socket:
+            await socket.subscribe("1", SIGN_UP % "erin")
+            data = (await socket.receive())["payload"]["data"]
+    api.client.headers["user-agent"] = "Another"
+    [session] = (await api.ask(SESSIONS, data["signUp"]["session"]["token"])).json()["data"]["sessions"]
+    expected = "Phone/1.0 (" if transport == "http" else "Python/"
+    assert session["userAgent"].startswith(expected)
+    assert len(session["userAgent"]) <= 200
+    assert session["current"]
+
+
+async def test_ending_a_session_closes_its_connections(api: Api) -> None:
+    """At once, on both transports; those of the session that ends it stay."""
+    session = await api.session("alice")
+    lost = await api.graph.sessions.start(session.user, "Lost phone")
+    tokens = Tokens([KEY])
+    token, lost_token = tokens.issue(session), tokens.issue(lost)
+    listed = (await api.ask(SESSIONS, token)).json()["data"]["sessions"]
+    [id_] = [each["id"] for each in listed if each["userAgent"]]
+    async with (
+        api.socket(lost_token) as socket,
+        api.socket(token) as stays,
+        api.stream(LIVE, lost_token) as response,
+    ):
+        streamed = events(response)
+        await anext(streamed)
+        assert (await api.ask(END, token, id=id_)).json()["data"]["endSession"]["userErrors"] == []
+        assert (await api.ask("{ viewer { id } }", lost_token)).status_code == 401
+        assert await socket.closed() == (4403, "The session has ended.")
+        assert [event.name async for event in streamed] == ["next", "complete"]
+        await stays.subscribe("1", "{ viewer { id } }")
+        assert (await stays.receive())["payload"]["data"]["viewer"]

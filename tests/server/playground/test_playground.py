@@ -86,8 +86,8 @@ async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
     start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
     queries = {example["name"]: example["query"] for example in start["examples"]}
     session = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
-    assert {"follow", "post", "node", "nodes", "delete-post"} <= set(session["variables"])
-    for name in ("post", "node", "nodes", "follow", "delete-post"):
+    assert {"follow", "post", "node", "nodes", "delete-post", "end-session"} <= set(session["variables"])
+    for name in ("post", "node", "nodes", "follow", "delete-post", "end-session"):
         variables = json.loads(session["variables"][name])
         answer = (await demo.ask(queries[name], session["token"], **variables)).json()
         assert "errors" not in answer

@@ -1,0 +1,22 @@
+"""The cookie of a session that its user ends from the list of sessions."""
+
+from tests.server.conftest import Api
+from tests.server.endpoint.test_session_cookies import OWN, SIGN_UP, ask, cookie_of
+
+
+async def test_ending_the_current_session_removes_its_cookie(api: Api) -> None:
+    """Like a log-out. The end of another session leaves the cookie."""
+    token = str(cookie_of(await ask(api, SIGN_UP, **OWN)).value)
+    api.client.cookies.clear()
+    [user] = await api.graph.users.ids_of_logins(["carla"])
+    assert user is not None
+    await api.graph.sessions.start(user, "Phone")
+    listed = (await ask(api, "{ sessions { id current } }", token, **OWN)).json()["data"]["sessions"]
+    for current in (False, True):
+        [id_] = [each["id"] for each in listed if each["current"] is current]
+        document = f'mutation {{ endSession(input: {{sessionId: "{id_}"}}) {{ userErrors {{ code }} }} }}'
+        response = await ask(api, document, token, **OWN)
+        assert response.json()["data"] == {"endSession": {"userErrors": []}}
+        cookies = response.headers.get_list("set-cookie")
+        assert len(cookies) == current
+    assert cookie_of(response)["max-age"] == "0"
