@@ -27,6 +27,7 @@ from graph.home.fan_out import FanOuts
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
+from graph.mentions import Mentions
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.rates import Rates
@@ -76,7 +77,8 @@ class Graph:
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
         self.visibility = Visibility(store)
-        self.posts = Posts(store, self.log, self.commit, self.binding)
+        mentions = Mentions(self.users.ids_of_logins)
+        self.posts = Posts(store, self.log, self.commit, self.binding, self.visibility, mentions)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)

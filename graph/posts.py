@@ -12,6 +12,7 @@ from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, PostDeleted, PostPublished
 from graph.log.log import IdempotencyKey, Log
+from graph.mentions import Mentions
 from graph.model import Location, Post
 from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
@@ -23,11 +24,15 @@ from graph.visibility import SYSTEM, View, Visibility
 class Posts:
     """Posts, in the store and in the archive."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, binding: Binding) -> None:
+    def __init__(
+        self, store: Store, log: Log, commit: Commit, binding: Binding, visibility: Visibility, mentions: Mentions
+    ) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._binding = binding
+        self._visibility = visibility
+        self._mentions = mentions
 
     async def get_many(self, view: View, ids: Sequence[int]) -> list[Post | None]:
         """Return posts by id, None for posts that are deleted, unknown or hidden from the view.
@@ -79,11 +84,13 @@ class Posts:
     ) -> Post:
         """Publish and return a post. The first followers have it on return; workers push it to the others.
 
-        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post of a
-        repeated key was deleted. Four round trips, and one more per 1,000 of the first followers.
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post
+        of a repeated key was deleted. Four round trips, one more if the text mentions users, and one more per
+        1,000 of the first followers.
         """
         draft, key = Draft.checked(author, text, platform=platform, location=location, idempotency_key=idempotency_key)
-        [event] = await self._commit([publication(draft)], key)
+        mentions = await self._mentions.resolve(self._visibility.of(author), draft.text)
+        [event] = await self._commit([publication(draft, mentions)], key)
         return await self._committed(event, is_repeatable=key is not None)
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
+from graph.entities import entities_of
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
 from graph.model import Location
@@ -30,10 +31,11 @@ class Draft:
     ) -> tuple["Draft", IdempotencyKey | None]:
         """Return a draft, and the idempotency key of its publication, which belongs to this draft only.
 
-        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG and INVALID.
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY and INVALID.
         """
         check = Check()
         text = check.text(text)
+        check.entities(len(entities_of(text)))
         platform = check.platform(platform)
         check.location(location)
         key = check.idempotency_key(idempotency_key)
@@ -47,7 +49,7 @@ class Draft:
         return sha256(repr(self).encode()).hexdigest()[:32]
 
 
-def publication(draft: Draft) -> PostPublished:
-    """Return the event that publishes a draft."""
+def publication(draft: Draft, mentions: tuple[int, ...]) -> PostPublished:
+    """Return the event that publishes a draft. `mentions` are the users whom its text mentions."""
     latitude, longitude = (draft.location.latitude, draft.location.longitude) if draft.location else (None, None)
-    return PostPublished(draft.author, draft.text, draft.platform, latitude, longitude)
+    return PostPublished(draft.author, draft.text, draft.platform, latitude, longitude, mentions=mentions)

@@ -3,7 +3,8 @@
 A text is folded first: full-width and capital letters become plain lower-case letters, and invisible characters are
 removed. In scripts with spaces between words, a *word* is a sequence of letters, digits, marks and underscores. Other
 scripts, and Korean, whose words have particles attached, have *runs*; a *phrase* matches any substring of a run. A
-*hashtag* is a `#` followed by such characters of any script; the words in it count too.
+*hashtag* is a `#` followed by such characters of any script; the words in it count too. Links
+have words, but no hashtags.
 
 The *terms* of a text are its words and hashtags, and the single characters and pairs of characters of its runs.
 """
@@ -18,6 +19,8 @@ from itertools import chain
 from operator import add
 
 import regex
+
+from graph.links import links_in, without_links
 
 CODE_BYTES = 6
 CODE_LENGTH = 8
@@ -101,21 +104,30 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", seen.casefold())
 
 
+def outside_links(text: str, folded: str) -> str:
+    """Return the folded text without links. `folded` is the whole text, folded."""
+    return fold(without_links(text)) if "://" in text else folded
+
+
 def terms_of(text: str) -> Terms:
     """Return the terms of a text."""
     folded = fold(text)
     plain = folded.isascii()
     words = (PLAIN_WORDS if plain else WORDS).findall(folded)
     if "#" in folded:
-        words += HASHTAGS.findall(folded)
+        words += HASHTAGS.findall(outside_links(text, folded))
     return Terms(frozenset(words), "" if plain else GAP.join(RUNS.findall(folded)))
 
 
 def keyword_of(entry: str) -> Keyword:
     """Return the keyword in an entry of a filter. Its hashtags match hashtags only. It may be empty."""
     folded = fold(entry)
-    hashtags = HASHTAGS.findall(folded) if "#" in folded else []
-    rest = HASHTAGS.sub(GAP, folded) if hashtags else folded
+    outside = outside_links(entry, folded) if "#" in folded else folded
+    hashtags = HASHTAGS.findall(outside) if "#" in folded else []
+    rest = folded
+    if hashtags:
+        links = (fold(entry[start:end]) for start, end in links_in(entry))
+        rest = GAP.join([HASHTAGS.sub(GAP, outside), *links])
     plain = folded.isascii()
     words = (PLAIN_WORDS if plain else WORDS).findall(rest)
     phrases = () if plain else RUNS.findall(rest)

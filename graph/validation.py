@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import regex
 
+from graph.entities import MAX_ENTITIES
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Location
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD, is_common, is_monotonous
@@ -121,6 +122,12 @@ class Check:
                 length=0,
             )
         return cleaned
+
+    def entities(self, count: int) -> None:
+        """Check the number of mentions, hashtags and links in a text: at most 50."""
+        if count > MAX_ENTITIES:
+            message = f"The text has {count} mentions, hashtags and links together; the limit is {MAX_ENTITIES}."
+            self.fail(ProblemCode.TOO_MANY, message, "text", max=MAX_ENTITIES, length=count)
 
     def platform(self, platform: str | None) -> str | None:
         """Check and return the normalised name of a post's platform: 1 to 30 characters on one line."""

@@ -69,7 +69,7 @@ describe(
         ProblemCode.TEXT_TOO_LONG: "The text has more than 1,000 characters.",
         ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
         ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
-        ProblemCode.TOO_MANY: "The input has too many ids.",
+        ProblemCode.TOO_MANY: "The input has too many ids, or the text too many mentions, hashtags and links.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
         ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",

@@ -25,6 +25,7 @@ from schema.subscription import (
     UserFollowed,
     UserUnfollowed,
 )
+from schema.text_entity import HashtagEntity, LinkEntity, MentionEntity
 from schema.timeline import Timeline
 from schema.user import User
 
@@ -44,6 +45,9 @@ schema = strawberry.Schema(
         Timeline,
         Relationship,
         SessionInfo,
+        MentionEntity,
+        HashtagEntity,
+        LinkEntity,
         PostAdded,
         PostRemoved,
         AuthorAdded,

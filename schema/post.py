@@ -7,8 +7,9 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import posts
+from resolvers import entities, posts
 from schema.node import Node
+from schema.text_entity import TextEntity
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -32,6 +33,10 @@ class Post(Node):
 
     id: strawberry.ID = batched(posts.global_ids, description="The global id of the post.")
     text: str = strawberry.field(description="The text, 1 to 1,000 characters.")
+    entities: list[TextEntity] = batched(
+        entities.entities,
+        description="The mentions, hashtags and links in the text, in their order. They do not overlap. At most 50.",
+    )
     created_at: datetime = batched(posts.creation_times, description="When the post was published.")
     platform: str | None = strawberry.field(
         description="The app or device that the post was written with, such as `Web`. Null if unknown."

@@ -110,7 +110,10 @@ USER = {
     "TEXT_TOO_LONG": ("the text has more than 1,000 characters", "show the number of characters while the user types"),
     "NOT_FOUND": ("the object does not exist or was deleted", "remove it from the page"),
     "NOT_ALLOWED": ("the object belongs to another user", "do not offer the action"),
-    "TOO_MANY": ("the input has too many ids", "split the request"),
+    "TOO_MANY": (
+        "the input has too many ids, or a text too many mentions, hashtags and links",
+        "split the request; shorten the text",
+    ),
     "TOO_MANY_ATTEMPTS": (
         "ten log-ins to this account from the same network have failed",
         "show the message, which says when to try again: at most 15 minutes later",

@@ -1,5 +1,6 @@
 """The table of fixed limits of the API, from the constants that enforce them."""
 
+from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
@@ -22,6 +23,10 @@ def table() -> str:
         ("bio", f"up to {MAX_BIO} characters"),
         ("URL of a picture or website", f"`https`, a domain name, up to {MAX_URL} ASCII characters in all"),
         ("text of a post", f"1 to {MAX_TEXT:,} characters after trimming white space and normalising to NFC"),
+        (
+            "mentions, hashtags and links of a post",
+            f"{MAX_ENTITIES} together; a hashtag has up to {MAX_TAG} characters",
+        ),
         ("platform of a post", f"1 to {MAX_PLATFORM} characters"),
         ("idempotency key", f"1 to {MAX_KEY} printable ASCII characters"),
         ("page of a connection (`first`, `last`)", f"1 to {MAX_PAGE} entries"),

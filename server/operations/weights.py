@@ -19,6 +19,7 @@ from graphql import (
 )
 from graphql.type import introspection_types
 
+from graph.entities import MAX_ENTITIES
 from graph.sessions import MAX_SESSIONS
 
 OBJECT = 1.0
@@ -34,6 +35,8 @@ EXTRA: dict[str, float] = {
     "Query.nodes": 5,
     "Query.sessions": 2,
     "Post.author": 4,
+    "Post.entities": 2,
+    "MentionEntity.user": 4,
     "FollowEdge.node": 4,
     "FollowConnection.nodes": 4,
     "FollowConnection.totalCount": 2,
@@ -72,6 +75,8 @@ BYTES: dict[str, int] = {
     "DateTime": 28,
     "Post.text": 4_000,
     "Post.platform": 120,
+    "HashtagEntity.tag": 240,
+    "LinkEntity.url": 20,  # on average: 50 links have at most the 1,000 characters of a text
     "Timeline.liveCursor": 32,
     "PostEdge.cursor": 32,
     "FollowEdge.cursor": 32,
@@ -94,6 +99,7 @@ BYTES: dict[str, int] = {
 """The maximum length of values in bytes, without quotes: of fields of type String, and of other scalar types."""
 
 LISTS: dict[str, int] = {
+    "Post.entities": MAX_ENTITIES,
     "FollowPayload.results": IDS,
     "FollowPayload.userErrors": IDS,
     "UnfollowPayload.results": IDS,

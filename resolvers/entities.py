@@ -1,0 +1,50 @@
+"""The resolvers of the mentions, hashtags and links in texts."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from graph.entities import MAX_ENTITIES, SIGN, Hashtag, Link, Mention, entities_of
+from graph.mentions import users_of_logins
+from graph.model import Post, User
+from resolvers.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class UserMention:
+    """The record of `MentionEntity`. `user` is a user id; the user may be gone or hidden."""
+
+    start: int
+    end: int
+    user: int
+
+
+TextEntity: TypeAlias = UserMention | Hashtag | Link
+
+
+async def entities(posts: Sequence[Post], context: Context) -> list[list[TextEntity]]:
+    """Return the entities of the texts of posts. One round trip, with that of the authors, if users are mentioned.
+
+    A mention of a login that nobody had at the publication is plain text.
+    """
+    mentioned = list({user: None for post in posts for user in post.mentions})
+    users = await context.loaders.users.load_many(mentioned) if mentioned else []
+    logins = {user.id: user.login for user in users if user is not None}
+    return [entities_of_post(post, logins) if SIGN.search(post.text) else [] for post in posts]
+
+
+def entities_of_post(post: Post, logins: dict[int, str]) -> list[TextEntity]:
+    """Return the entities of a post. `logins` has the logins of the users that are mentioned. At most 50."""
+    users = users_of_logins(post.text, post.mentions, logins)
+    found: list[TextEntity] = []
+    for entity in entities_of(post.text)[:MAX_ENTITIES]:
+        if not isinstance(entity, Mention):
+            found.append(entity)
+        elif entity.login in users:
+            found.append(UserMention(entity.start, entity.end, users[entity.login]))
+    return found
+
+
+def mentioned_users(mentions: Sequence[UserMention], context: Context) -> Awaitable[list[User | None]]:
+    """Return the users who are mentioned; None for a user who is gone. They are loaded with the entities."""
+    return context.loaders.users.load_many([mention.user for mention in mentions])

@@ -1,0 +1,62 @@
+"""The mentions, hashtags and links in texts."""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import strawberry
+
+from executor.fields import OfRecord, batched
+from graph.entities import Hashtag, Link
+from resolvers import entities
+
+if TYPE_CHECKING:
+    from schema.user import User
+
+
+@strawberry.interface(
+    description="A part of a post's text with a meaning: a mention, a hashtag or a link. Ignore types that you do not "
+    "know: the part is then plain text."
+)
+class TextEntity(OfRecord):
+    """The values of its types are records with the places of the entities."""
+
+    start: int = strawberry.field(
+        description="Where the entity begins in `text`, in UTF-16 code units, as JavaScript, Java and Swift's "
+        "`utf16` count."
+    )
+    end: int = strawberry.field(description="Where the entity ends in `text`: the first code unit after it.")
+
+
+@strawberry.type(description="The mention of a user, such as `@alice`, who existed when the post was published.")
+class MentionEntity(TextEntity):
+    """Values are `resolvers.entities.UserMention`."""
+
+    record: ClassVar[type] = entities.UserMention
+
+    user: Annotated["User", strawberry.lazy("schema.user")] | None = batched(
+        entities.mentioned_users,
+        description="The user. Null if the user no longer exists or is hidden from the viewer.",
+    )
+
+
+@strawberry.type(
+    description="A hashtag, such as `#rain`. It may be closed by a second `#`, which belongs to it: `#北京#`."
+)
+class HashtagEntity(TextEntity):
+    """Values are `graph.entities.Hashtag`."""
+
+    record: ClassVar[type] = Hashtag
+
+    tag: str = strawberry.field(
+        description="The tag without `#`, folded like all searched text: in lower case and in normal width. It is the "
+        "same for all spellings that count as the same hashtag, and the keyword `#<tag>` of a filter matches exactly "
+        "the posts with it. At most 60 characters."
+    )
+
+
+@strawberry.type(description="A link: an `http` or `https` URL in the text.")
+class LinkEntity(TextEntity):
+    """Values are `graph.entities.Link`."""
+
+    record: ClassVar[type] = Link
+
+    url: str = strawberry.field(description="The URL as it is written in the text, in ASCII and without credentials.")
