@@ -24,6 +24,7 @@ from graph.follows import Follows
 from graph.home.cache import HomeCache
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
+from graph.likes import Likes
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
@@ -62,15 +63,9 @@ class Graph:
         self.log = Log(store, tuning.log_limit)
         cache = HomeCache(store, tuning.home_size, tuning.hibernate_after)
         self.fan_outs = FanOuts(store, cache, tuning.fan_out_task)
-        self.projections = Projections(
-            store,
-            self.log,
-            self.fan_outs,
-            DeliveryModes(store, cache, self.fan_outs, tuning.push_limit),
-            sync_followers=tuning.sync_followers,
-            tombstones_live=tuning.tombstones_live,
-        )
         self.binding = Binding(store, archive)
+        modes = DeliveryModes(store, cache, self.fan_outs, tuning.push_limit)
+        self.projections = Projections(store, self.log, self.fan_outs, modes, self.binding, tuning)
         self.capacity = Capacity(store, tuning.store_full_at)
         self.commit = Commit(self.log, self.projections, self.binding, self.capacity)
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
@@ -79,6 +74,7 @@ class Graph:
         self.visibility = Visibility(store)
         mentions = Mentions(self.users.ids_of_logins)
         self.posts = Posts(store, self.log, self.commit, self.binding, self.visibility, mentions)
+        self.likes = Likes(store, self.log, self.commit, self.binding, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)

@@ -12,15 +12,12 @@ from graph import keys
 from graph.commit import Commit
 from graph.log.events import Followed, Unfollowed
 from graph.log.log import Log
-from graph.model import MAX_NUMBER, Follow, FollowOutcome, Page
+from graph.model import Follow, FollowOutcome, Page
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
 from graph.user_lists import user_pages
 from graph.visibility import View
-
-READ_BATCH = 500
-MOST_UNPROJECTED = 5_000  # events that a request searches for the follows that it concerns
 
 
 class Follows:
@@ -94,18 +91,13 @@ class Follows:
         """
         if not users:
             return {}
-        [[scores], (events, upto, _)] = await asyncio.gather(
-            self._store.read([("ZMSCORE", keys.following(viewer), *users)]),
-            self._log.after(watermark, MAX_NUMBER, READ_BATCH),
+        [scores], unprojected = await asyncio.gather(
+            self._store.read([("ZMSCORE", keys.following(viewer), *users)]), self._log.unprojected(watermark)
         )
-        searched = list(events)
-        while upto < MAX_NUMBER:
-            if len(searched) >= MOST_UNPROJECTED:
-                return {}
-            events, upto, _ = await self._log.after(upto, MAX_NUMBER, READ_BATCH)
-            searched += events
+        if unprojected is None:
+            return {}
         follows = {user: score is not None for user, score in zip(users, scores, strict=True)}
-        for event in searched:
+        for event in unprojected:
             match event.body:
                 case Followed(follower, user) | Unfollowed(follower, user) if follower == viewer and user in follows:
                     follows[user] = isinstance(event.body, Followed)

@@ -54,6 +54,10 @@ key                            type            content
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude, details (JSON of the
                                                event's other fields); or `deleted`. Beside the record of a live post,
                                                and after it is archived: replies, reposts, likes (counts above 0)
+`likes:{p}`                    versioned set   user who likes the post → number of the Liked event; member `f` →
+                                               archive floor, absent until likes are archived
+`likes:{p}:cold`               string          number of likes at or below the archive floor
+`liked:{u}`                    versioned set   post that u likes → number of the Liked event; `f` as in `likes:{p}`
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
                                                during a rebuild; `a<author>` → -1 for pulled authors
 =============================  ==============  ==================================================================
@@ -85,7 +89,7 @@ COUNT_FIELDS = ("replies", "reposts", "likes")
 """The fields of `post:{p}` that hold counts. Scripts compute them from sets in the same slot."""
 HOMES = "home:{"
 """The prefix of all home caches."""
-CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{")
+CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{", "likes:{", "liked:{")
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
@@ -199,6 +203,21 @@ def delivery(author: int) -> str:
 def post(post: int) -> str:
     """Return the key of a post's record or tombstone."""
     return f"post:{{{post}}}"
+
+
+def likes(post: int) -> str:
+    """Return the key of the versioned set of users who like a post."""
+    return f"likes:{{{post}}}"
+
+
+def cold_likes(post: int) -> str:
+    """Return the key of the count of a post's archived likes."""
+    return f"likes:{{{post}}}:cold"
+
+
+def liked(user: int) -> str:
+    """Return the key of the versioned set of posts that a user likes."""
+    return f"liked:{{{user}}}"
 
 
 def home(viewer: int) -> str:

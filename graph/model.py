@@ -138,6 +138,20 @@ class Follow(NamedTuple):
     number: int
 
 
+class Like(NamedTuple):
+    """An entry of a list of likes: the id of the user (of the post, in a user's list) and the number of the like."""
+
+    user: int
+    number: int
+
+
+class LikedPost(NamedTuple):
+    """A post that a user likes, and the number of the like."""
+
+    post: Post
+    number: int
+
+
 class FollowOutcome(Enum):
     """The result of a follow or unfollow for one id. The names are part of the GraphQL schema."""
 

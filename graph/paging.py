@@ -27,6 +27,7 @@ class CursorKind(Enum):
 
     POST = "post"
     FOLLOW = "follow"
+    LIKE = "like"
     LOG = "log"
 
 

@@ -5,7 +5,7 @@ Edges have no record of their own: the record of a `PostEdge` is the post, and t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import strawberry
 
@@ -88,7 +88,7 @@ class FollowPage:
         return page_ends(self.page, CursorKind.FOLLOW, [follow.number for follow in (*items[:1], *items[-1:])])
 
 
-def page_ends(page: Page[Post] | Page[Follow], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
+def page_ends(page: Page[Any], kind: CursorKind, numbers: Sequence[int]) -> PageEnds:
     """Return the ends of a page from the numbers of its first and last entries, which are empty for an empty page."""
     cursors = encode_cursors(kind, numbers)
     start, end = cursors if cursors else (None, None)

@@ -122,6 +122,20 @@ class UnfollowInput:
     )
 
 
+@strawberry.input(description="The input of `likePost`.")
+class LikePostInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post to like.")
+
+
+@strawberry.input(description="The input of `unlikePost`.")
+class UnlikePostInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(description="The global id of the post to unlike.")
+
+
 @strawberry.input(
     description="A geographic area, including its edges. If `west` is greater than `east`, it crosses the antimeridian."
 )

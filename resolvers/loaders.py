@@ -13,7 +13,7 @@ from executor.loader import DataLoader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
-from graph.model import Follow, Page, Post, Relationship, SessionInfo, User
+from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User
 from graph.paging import Window
 from graph.visibility import View
 from resolvers.recording import make_loader
@@ -112,6 +112,19 @@ class Loaders:
             raise ValueError("Known followers need a viewer, but the request is anonymous. Check for a viewer first.")
         load = partial(known_followers, self._graph.store, self._viewer, view=self.view)
         return self._loader("known_followers", partial(pages_by_window, load))
+
+    @lazy
+    def likes(self) -> DataLoader[PageKey, Page[Like]]:
+        """Pages of likes by post id and window."""
+        load = partial(self._graph.likes.pages.of_posts, self.view)
+        return self._loader("likes", IsolatedFailures(partial(pages_by_window, load)))
+
+    @lazy
+    def viewer_likes(self) -> DataLoader[int, bool]:
+        """Whether the viewer likes posts, by post id. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Likes need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._loader("viewer_likes", IsolatedFailures(partial(self._graph.likes.liked_among, self._viewer)))
 
     @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:

@@ -5,10 +5,11 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, mutations, sessions
+from resolvers import accounts, likes, mutations, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import EndSessionPayload, LogInPayload, LogOutPayload, SignUpPayload, UpdateProfilePayload
 from schema.connections import FollowEdge, PostEdge
+from schema.like import LikePostPayload, UnlikePostPayload
 from schema.post import Post
 from schema.user import User
 from schema.user_error import ERRORS, UserError
@@ -127,4 +128,10 @@ class Mutation:
     unfollow: UnfollowPayload | None = single(
         mutations.unfollow,
         description="Unfollow users. Their posts disappear from the viewer's home timeline immediately.",
+    )
+    like_post: LikePostPayload | None = single(
+        likes.like_post, description="Like a post. Liking a post again changes nothing."
+    )
+    unlike_post: UnlikePostPayload | None = single(
+        likes.unlike_post, description="Take back the viewer's like of a post. Without a like, this changes nothing."
     )

@@ -8,10 +8,12 @@ import strawberry
 from executor.fields import batched
 from graph import model
 from resolvers import entities, posts
+from resolvers import likes as post_likes
 from schema.node import Node
 from schema.text_entity import TextEntity
 
 if TYPE_CHECKING:
+    from schema.like import LikeConnection
     from schema.user import User
 
 
@@ -46,4 +48,13 @@ class Post(Node):
     )
     author: Annotated["User", strawberry.lazy("schema.user")] = batched(
         posts.authors, references=posts.author_references, description="The user who published the post."
+    )
+    likes: Annotated["LikeConnection", strawberry.lazy("schema.like")] | None = batched(
+        post_likes.likes,
+        description="The users who like the post, most recent like first. Requires `first` or `last`. Null if the page "
+        "cannot be read; `errors` gives the reason.",
+    )
+    likes_count: int = batched(post_likes.likes_counts, description="The exact number of likes.")
+    viewer_has_liked: bool | None = batched(
+        post_likes.viewer_has_liked, description="Whether the viewer likes the post. Null for anonymous requests."
     )

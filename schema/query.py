@@ -3,8 +3,9 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import nodes, posts, rates, sessions, users
+from resolvers import likes, nodes, posts, rates, sessions, users
 from schema.account import SessionInfo
+from schema.like import LikedPostConnection
 from schema.node import Node
 from schema.post import Post
 from schema.rate_limit import RateLimit
@@ -39,6 +40,11 @@ class Query:
     sessions: list[SessionInfo] | None = single(
         sessions.sessions,
         description="The viewer's live sessions, the newest first, at most 100. Null for anonymous requests.",
+    )
+    liked_posts: LikedPostConnection | None = single(
+        likes.liked_posts,
+        description="The posts that the viewer likes, most recent like first. Requires `first` or `last`. Null for "
+        "anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

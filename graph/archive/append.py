@@ -19,8 +19,11 @@ from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows, posts_by_id
 from graph.archive.rows import (
     DELETION,
     FOLLOW,
+    LIKE,
+    LIKE_KINDS,
     POST,
     UNFOLLOW,
+    UNLIKE,
     ConflictingEvent,
     Credential,
     EventRow,
@@ -59,7 +62,7 @@ async def codes_of(rows: Sequence[EventRow]) -> Codes:
 
 
 async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, watermark: int) -> None:
-    """Insert the rows that are missing, apply deletions and unfollows, and index the posts that have codes.
+    """Insert the rows that are missing, apply deletions, unfollows, likes and unlikes, and index posts with codes.
 
     `watermark` is the one before this batch: no row is above it. Raises ConflictingEvent and EventsRefused.
     """
@@ -108,6 +111,22 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     if ended:
         parameters = [{"unfollow": row.number, "follower": row.actor, "followee": row.subject} for row in ended]
         await connection.execute(statements.end_follows(), parameters)
+    await _end_likes(connection, new, watermark)
+
+
+async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], watermark: int) -> None:
+    """Apply the likes and unlikes among new rows to earlier likes and, to likes that arrive late, those held."""
+    ending = [row for row in new if row.kind in (LIKE, UNLIKE)]
+    late = [row for row in ending if row.kind == LIKE and row.number <= watermark]
+    for post in dict.fromkeys(row.subject for row in late):
+        of_pair = (EVENTS.c.subject == post) & EVENTS.c.actor.in_([row.actor for row in late if row.subject == post])
+        rows = await event_rows(
+            connection, statements.events().where(of_pair, EVENTS.c.number > min(row.number for row in late))
+        )
+        ending += [row for row in rows if row.kind in LIKE_KINDS]
+    if ending:
+        parameters = [{"event": row.number, "user": row.actor, "post": row.subject} for row in ending]
+        await connection.execute(statements.end_likes(), parameters)
 
 
 async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:

@@ -15,8 +15,9 @@ from graph.archive.append import add_credentials, advance, append, codes_of, ins
 from graph.archive.database import TIMEOUT_SECONDS, Database
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
-from graph.archive.rows import ArchiveState, Credential, EventRow, Found, post_of
+from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
 from graph.archive.tables import CREDENTIALS, STATE
+from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
 
@@ -192,6 +193,50 @@ class Archive:
 
         async def work(connection: AsyncConnection) -> list[EventRow]:
             rows = await pages.first_rows(connection, statements.events(), after, upto, limit)
+            return [EventRow(*row) for row in rows]
+
+        return await self._transaction(work)
+
+    async def likers(self, reads: Sequence[tuple[int, int, Collection[int]]]) -> list[set[int]]:
+        """Return those of the users who liked a post as of a number, for each (post, number, users).
+
+        One transaction, with one query per read of up to 900 users and one for the watermark. Raises ArchiveUnavailable
+        if the archive does not hold all events up to one of the numbers.
+        """
+
+        async def work(connection: AsyncConnection) -> list[set[int]]:
+            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            if watermark < max((upto for _, upto, _ in reads), default=0):
+                raise ArchiveUnavailable(f"the archive ends at event {watermark}")
+            return [
+                {like.user for like in await pages.likes_between(connection, [post], users) if like.was_live(upto)}
+                for post, upto, users in reads
+            ]
+
+        return await self._transaction(work)
+
+    async def liked_among(self, user: int, posts: Collection[int], upto: int) -> set[int]:
+        """Return those of the posts that a user likes with a like up to a number. One query per 900 posts."""
+        found = await self._transaction(lambda connection: pages.likes_between(connection, posts, [user]))
+        return {like.post for like in found if like.ended is None and like.number <= upto}
+
+    async def likes(self, owner: str, reads: Sequence[tuple[int, Window]]) -> list[list[LikeRow]]:
+        """Return the live likes of each post (`owner` is `subject`) or user (`actor`), in the direction of paging.
+
+        One transaction, with one query per read.
+        """
+
+        async def work(connection: AsyncConnection) -> list[list[LikeRow]]:
+            return [await pages.live_likes(connection, owner, id_, window) for id_, window in reads]
+
+        return await self._transaction(work)
+
+    async def of_kind(self, kind: str, after: int, limit: int) -> list[EventRow]:
+        """Return the first `limit` events of a kind after a number. One query; two on PostgreSQL."""
+
+        async def work(connection: AsyncConnection) -> list[EventRow]:
+            query = statements.events_of_kind(kind)
+            rows = await pages.first_rows(connection, query, after, MAX_NUMBER, limit)
             return [EventRow(*row) for row in rows]
 
         return await self._transaction(work)

@@ -8,7 +8,7 @@ from sqlalchemy import Select, TextClause, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
-from graph.archive.rows import POST, EventRow
+from graph.archive.rows import LIKE, POST, EventRow, LikeRow
 from graph.archive.statements import Scan
 from graph.archive.tables import EVENTS
 from graph.paging import Window
@@ -152,6 +152,22 @@ async def kinds_of(connection: AsyncConnection, ids: Collection[int]) -> dict[in
         query = select(EVENTS.c.number, EVENTS.c.kind).where(EVENTS.c.number.in_(chunk))
         found.update((number, kind) for number, kind in await connection.execute(query))
     return found
+
+
+async def likes_between(connection: AsyncConnection, posts: Collection[int], users: Collection[int]) -> list[LikeRow]:
+    """Return the likes of any of these posts by any of these users, ended ones included. One query per 900 ids."""
+    found: list[LikeRow] = []
+    for some_posts in chunks(sorted(set(posts)), statements.MAX_LIST_LENGTH):
+        for some_users in chunks(sorted(set(users)), statements.MAX_LIST_LENGTH):
+            rows = await connection.execute(statements.likes_between(some_posts, some_users))
+            found += [LikeRow(*row) for row in rows]
+    return found
+
+
+async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: Window) -> list[LikeRow]:
+    """Return the first live likes in a window, in the direction of paging, of a post (`subject`) or user (`actor`)."""
+    rows = await _first_events(connection, owner, [id_], [LIKE], window)
+    return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
 
 
 def _scan(author: int, window: Window) -> Scan:

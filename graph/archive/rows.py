@@ -12,8 +12,14 @@ POST = "PostPublished"
 DELETION = "PostDeleted"
 FOLLOW = "Followed"
 UNFOLLOW = "Unfollowed"
+LIKE = "Liked"
+UNLIKE = "Unliked"
 REDACTED = "Redacted"
 """The kind of a post's row without content: the post was deleted, or the database refused its body."""
+
+ENDED_LIKE = "EndedLike"
+"""The kind of the row of a like that a later like or unlike of the same user and post has ended."""
+LIKE_KINDS = (LIKE, UNLIKE, ENDED_LIKE)
 
 KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed")
 
@@ -26,6 +32,19 @@ class EventRow(NamedTuple):
     actor: int
     subject: int | None
     body: str | None
+
+
+class LikeRow(NamedTuple):
+    """A like in the archive: its number, the user and the post, and the number of the event that ended it, or None."""
+
+    number: int
+    user: int
+    post: int
+    ended: int | None
+
+    def was_live(self, upto: int) -> bool:
+        """Return whether the user liked the post, because of this like, as of a number."""
+        return self.number <= upto and (self.ended is None or self.ended > upto)
 
 
 class Credential(NamedTuple):
@@ -118,6 +137,8 @@ def same_event(held: EventRow, row: EventRow) -> bool:
         return False
     if held.kind == REDACTED:
         return row.kind in (POST, REDACTED)
+    if held.kind == ENDED_LIKE:
+        return row.kind in (LIKE, ENDED_LIKE)
     return held.kind == row.kind and held.body in (None, row.body)
 
 

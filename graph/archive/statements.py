@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import Subquery
 
-from graph.archive.rows import FOLLOW, POST, REDACTED
+from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED
 from graph.archive.tables import EVENTS, NUMBER
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
@@ -34,6 +34,10 @@ NO_AUTHOR = -1
 POST_KIND: ColumnElement[str] = literal_column(f"'{POST}'")
 IS_POST = EVENTS.c.kind == POST_KIND
 BY_ACTOR = "FORCE INDEX (events_by_actor)"
+BY_PAIR = "FORCE INDEX (events_by_pair)"
+SQLITE_BY_PAIR = "INDEXED BY events_by_pair"
+BY_KIND = "FORCE INDEX (events_by_kind)"
+SQLITE_BY_KIND = "INDEXED BY events_by_kind"
 FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
 
 
@@ -49,6 +53,12 @@ class Scan(NamedTuple):
 def events() -> Select[Any]:
     """Return the selection of the columns of `EventRow`."""
     return select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.body)
+
+
+def events_of_kind(kind: str) -> Select[Any]:
+    """Return the selection of the events of a kind, in the index (kind, number)."""
+    of_kind = events().where(EVENTS.c.kind == kind)
+    return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
 
 def first_events(dialect: str, owner: str, owners: Collection[int], kinds: Sequence[str], forward: bool) -> Select[Any]:
@@ -178,6 +188,27 @@ def end_follows() -> Update:
     earlier = (EVENTS.c.number < bindparam("unfollow")) & (_not_in_index(EVENTS.c.kind) == FOLLOW)
     unended = EVENTS.c.ended.is_(None) | (EVENTS.c.ended > bindparam("unfollow"))
     return update(EVENTS).where(of_pair, earlier, unended).values(ended=bindparam("unfollow"))
+
+
+def end_likes() -> Update:
+    """Return the statement that sets `ended` of a pair's earlier likes, to the lowest event of the pair above each.
+
+    Their kind becomes `EndedLike`, so that no page walks over them. The order in which events are applied does not
+    matter.
+    """
+    of_pair = (EVENTS.c.subject == bindparam("post")) & (EVENTS.c.actor == bindparam("user"))
+    kind = _not_in_index(EVENTS.c.kind)
+    earlier = (EVENTS.c.number < bindparam("event")) & ((kind == LIKE) | (kind == ENDED_LIKE))
+    unended = EVENTS.c.ended.is_(None) | (EVENTS.c.ended > bindparam("event"))
+    return update(EVENTS).where(of_pair, earlier, unended).values(kind=ENDED_LIKE, ended=bindparam("event"))
+
+
+def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]:
+    """Return the statement for the likes of any of these posts by any of these users, ended ones included."""
+    likes = EVENTS.c.subject.in_(posts) & EVENTS.c.actor.in_(users)
+    of_kind = _not_in_index(EVENTS.c.kind).in_((LIKE, ENDED_LIKE))
+    columns = select(EVENTS.c.number, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.ended)
+    return columns.where(likes, of_kind).with_hint(EVENTS, BY_PAIR, "mysql").with_hint(EVENTS, SQLITE_BY_PAIR, "sqlite")
 
 
 def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.rows import REDACTED, EventRow
+from graph.archive.rows import ENDED_LIKE, REDACTED, EventRow
 from graph.errors import ArchiverStopped
 from graph.log.events import Event, UnknownKind, UserCreated, decode
 from graph.log.numbers import entry_id, number_of
@@ -88,8 +88,11 @@ class LostEvents:
 
 
 def events_of(rows: Sequence[EventRow]) -> list[Event]:
-    """Return the events of rows that have content. Raises ArchiverStopped for an unknown kind."""
+    """Return the events of rows that have content, except ended likes, which have no effect any more.
+
+    Raises ArchiverStopped for an unknown kind.
+    """
     try:
-        return [decode(*row) for row in rows if row.kind != REDACTED and row.body is not None]
+        return [decode(*row) for row in rows if row.kind not in (REDACTED, ENDED_LIKE) and row.body is not None]
     except UnknownKind as unknown:
         raise ArchiverStopped(f"A failover lost an event of the kind {unknown.kind!r}. Upgrade Fanline.") from unknown

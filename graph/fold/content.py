@@ -20,7 +20,10 @@ class Part(Enum):
     FOLLOWERS = "followers"
 
     POSTS = "posts"
-    """Live posts and deletions."""
+    """Live posts and deletions, and the likes of the posts."""
+
+    LIKED = "liked"
+    """The posts that a user likes."""
 
 
 @dataclass(slots=True)
@@ -79,10 +82,11 @@ class VersionedSet:
 
 @dataclass(slots=True)
 class Posts:
-    """An author's live posts by id, and the lowest number of a deletion of each deleted post."""
+    """An author's live posts by id, the lowest number of the deletions of each deleted post, and all likes."""
 
     live: dict[int, PostPublished] = field(default_factory=dict)
     deleted: dict[int, int] = field(default_factory=dict)
+    likes: dict[int, VersionedSet] = field(default_factory=dict)
 
     def publish(self, post: int, body: PostPublished) -> None:
         """Add a post, unless it is deleted."""
@@ -92,7 +96,12 @@ class Posts:
     def delete(self, post: int, number: int) -> None:
         """Replace a post by a tombstone. Of several deletions, the one with the lowest number counts."""
         self.live.pop(post, None)
+        self.likes.pop(post, None)
         self.deleted[post] = min(number, self.deleted.get(post, number))
+
+    def likes_of(self, post: int) -> VersionedSet:
+        """Return the set of users who like a post, to add to it. Of a deleted post, the likes are not kept."""
+        return VersionedSet() if post in self.deleted else self.likes.setdefault(post, VersionedSet())
 
 
 class Content:
@@ -115,6 +124,7 @@ class Content:
         self.following: dict[int, VersionedSet] = {}
         self.followers: dict[int, VersionedSet] = {}
         self.posts: dict[int, Posts] = {}
+        self.liked: dict[int, VersionedSet] = {}
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)

@@ -11,6 +11,7 @@ from graph.fold.content import Account, Content, Part, Posts, VersionedSet
 from graph.log.events import (
     Event,
     Followed,
+    Liked,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -18,6 +19,7 @@ from graph.log.events import (
     ProfileChanged,
     SessionsEnded,
     Unfollowed,
+    Unliked,
     UserCreated,
 )
 
@@ -94,6 +96,22 @@ def unfollowed(content: Content, number: int, body: Unfollowed) -> None:
         content.followers.setdefault(body.followee, VersionedSet()).remove(body.follower, number)
 
 
+def liked(content: Content, number: int, body: Liked) -> None:
+    """Add the like to the sets of the post and of the user."""
+    if content.owns(Part.POSTS, body.author):
+        content.posts.setdefault(body.author, Posts()).likes_of(body.post).add(body.user, number)
+    if content.owns(Part.LIKED, body.user):
+        content.liked.setdefault(body.user, VersionedSet()).add(body.post, number)
+
+
+def unliked(content: Content, number: int, body: Unliked) -> None:
+    """Replace the like by a tombstone in both sets."""
+    if content.owns(Part.POSTS, body.author):
+        content.posts.setdefault(body.author, Posts()).likes_of(body.post).remove(body.user, number)
+    if content.owns(Part.LIKED, body.user):
+        content.liked.setdefault(body.user, VersionedSet()).remove(body.post, number)
+
+
 FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     UserCreated: user_created,
     ProfileChanged: profile_changed,
@@ -104,5 +122,7 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     PostDeleted: post_deleted,
     Followed: followed,
     Unfollowed: unfollowed,
+    Liked: liked,
+    Unliked: unliked,
 }
 """The function that folds each kind of event."""

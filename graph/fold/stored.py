@@ -45,6 +45,8 @@ def stored(
         yield from versioned_set_keys(keys.following, user, following, tombstones_after)
     for user, followers in content.followers.items():
         yield from versioned_set_keys(keys.followers, user, followers, tombstones_after)
+    for user, liked in content.liked.items():
+        yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
     for author, posts in content.posts.items():
         yield from timeline_keys(author, posts, floors.get(author, 0), cold.get(author, 0), tombstones_after)
 
@@ -78,7 +80,7 @@ def tombstone_keys(versioned_set: str, tombstones: Mapping[int, int], tombstones
 
 
 def timeline_keys(author: int, posts: Posts, floor: int = 0, cold: int = 0, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of an author's timeline and of the records and tombstones of its posts.
+    """Yield the keys of an author's timeline, and of the records, tombstones and likes of its posts.
 
     Posts up to the archive floor are left out.
     """
@@ -89,8 +91,14 @@ def timeline_keys(author: int, posts: Posts, floor: int = 0, cold: int = 0, tomb
     yield from tombstone_keys(name, posts.deleted, tombstones_after)
     if cold:
         yield keys.cold(author), str(cold)
-    for post, body in hot.items():
-        yield keys.post(post), record(post, body)
+    for post in {**hot, **posts.likes}:
+        likes = posts.likes.get(post, VersionedSet())
+        fields = Hash(record(post, hot[post]) if post in hot else {})
+        if likes.members:
+            fields["likes"] = str(len(likes.members))
+        if fields:
+            yield keys.post(post), fields
+        yield from versioned_set_keys(keys.likes, post, likes, tombstones_after)
     for post, number in posts.deleted.items():
         if number > tombstones_after:
             yield keys.post(post), Hash(deleted=str(number))

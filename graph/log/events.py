@@ -165,6 +165,30 @@ class Unfollowed(Body):
     followee: int
 
 
+@dataclass(frozen=True, slots=True)
+class Liked(Body):
+    """`user` liked a post by `author`."""
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int
+    author: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unliked(Body):
+    """`user` took back a like of a post by `author`."""
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int
+    author: int
+
+
 EventBody: TypeAlias = (
     UserCreated
     | ProfileChanged
@@ -175,6 +199,8 @@ EventBody: TypeAlias = (
     | PostDeleted
     | Followed
     | Unfollowed
+    | Liked
+    | Unliked
 )
 
 StreamEntry: TypeAlias = tuple[str, list[str] | None]

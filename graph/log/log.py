@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from graph import keys
 from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
-from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, decode_entry, encode
+from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, decode_entry, encode
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS, MAX_NUMBER, number_at, time_of
 from graph.store.commands import script
@@ -20,13 +20,15 @@ from graph.store.store import Store
 NONCE_SECONDS = 600
 KEY_SECONDS = 24 * 3600
 READ_CHUNK = 500
+MOST_UNPROJECTED = 5_000
+"""The events that a request searches for those that concern it."""
 REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
 MARKS = (keys.WATERMARK, keys.ARCHIVED)
-RESERVED = (PostDeleted, Unfollowed, SessionsEnded)
+RESERVED = (PostDeleted, Unfollowed, Unliked, SessionsEnded)
 """Events that withdraw something. They are still accepted while the log or the store is too full for others."""
 MAX_AHEAD = timedelta(hours=1)
 """How far the number of a new event may be ahead of the clock of the process that appends it."""
@@ -173,6 +175,20 @@ class Log:
         )
         reached = number_of(entries[-1][0]) if len(entries) == most else upto
         return [event for event in map(decode_entry, entries) if event is not None], reached, int(trimmed or 0)
+
+    async def unprojected(self, watermark: int) -> list[Event] | None:
+        """Return the events after a watermark, oldest first; None if there are more than about 5,000.
+
+        One round trip per 500 events.
+        """
+        found: list[Event] = []
+        reached = watermark
+        while reached < MAX_NUMBER:
+            if len(found) >= MOST_UNPROJECTED:
+                return None
+            events, reached, _ = await self.after(reached, MAX_NUMBER, READ_CHUNK)
+            found += events
+        return found
 
     async def newest(self, upto: int, most: int) -> list[Event]:
         """Return the last `most` events up to a number, oldest first. One round trip."""

@@ -14,6 +14,7 @@ from graph.home.fan_out import FanOut, FanOutInterrupted, FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, PostPublished
 from graph.projections.batches import run_concurrently, send_in_batches
+from graph.projections.likes import like_keys
 from graph.projections.mode import Mode
 from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import record_fields
@@ -124,7 +125,9 @@ class PostProjection:
         )
 
     async def delete(self, events: Sequence[tuple[int, PostDeleted]], trim_up_to: int) -> None:
-        """Replace posts by tombstones and remove them from their authors' timelines. Two round trips.
+        """Replace posts by tombstones, remove them from their authors' timelines, and delete their likes.
+
+        Two round trips.
 
         Of several deletions of one post, the one with the lowest number counts. Tombstones of timelines with numbers up
         to `trim_up_to` are trimmed.
@@ -138,7 +141,8 @@ class PostProjection:
             [
                 script("unlist_post").call([*set_keys(keys.posts, author), keys.cold(author)], trim_up_to, *pairs)
                 for author, pairs in removals
-            ],
+            ]
+            + [("UNLINK", *like_keys(post)[:3]) for post in deletions],
         )
 
     async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:

@@ -7,16 +7,17 @@ The order of steps within one event matters; see `graph.projections.follows` and
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import TypeVar
 
 from graph import keys
+from graph.binding import Binding
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import (
     Event,
     Followed,
+    Liked,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -24,15 +25,18 @@ from graph.log.events import (
     ProfileChanged,
     SessionsEnded,
     Unfollowed,
+    Unliked,
     UserCreated,
 )
 from graph.log.log import Log
 from graph.log.numbers import before
 from graph.projections.accounts import change_permissions, change_profiles, create_users, end_sessions
 from graph.projections.follows import add_follows, remove_follows
+from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
 from graph.projections.posts import PostProjection
 from graph.store.store import Store
+from graph.tuning import Tuning
 
 E = TypeVar("E")
 
@@ -40,8 +44,8 @@ E = TypeVar("E")
 class Projections:
     """Projects events.
 
-    A mutation pushes a post to at most `sync_followers` followers before it returns. Tombstones are kept for at least
-    `tombstones_live`.
+    A mutation pushes a post to at most `tuning.sync_followers` followers before it returns. Tombstones are kept for at
+    least `tuning.tombstones_live`.
     """
 
     def __init__(
@@ -50,20 +54,21 @@ class Projections:
         log: Log,
         fan_outs: FanOuts,
         delivery_modes: DeliveryModes,
-        *,
-        sync_followers: int,
-        tombstones_live: timedelta,
+        binding: Binding,
+        tuning: Tuning,
     ) -> None:
         self._store = store
         self._log = log
-        self._tombstones_live = tombstones_live
-        self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=sync_followers)
+        self._tombstones_live = tuning.tombstones_live
+        self._likes = LikeProjection(store, binding)
+        self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=tuning.sync_followers)
 
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
         """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
 
         A publication costs three round trips and one for every 1,000 followers; a sign-up, follow, unfollow or deletion
-        two; other events one. A batch of events shares the round trips.
+        two; other events one. A like takes two and a query if the user may be among the archived likes. A batch of
+        events shares the round trips.
         """
         store = self._store
         await create_users(store, select(events, UserCreated))
@@ -74,6 +79,7 @@ class Projections:
         await self._posts.publish(select(events, PostPublished), mode, pace)
         await remove_follows(store, select(events, Unfollowed), self._trim_up_to(events))
         await self._posts.delete(select(events, PostDeleted), self._trim_up_to(events))
+        await self._likes.change([*select(events, Liked), *select(events, Unliked)], self._trim_up_to(events))
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.

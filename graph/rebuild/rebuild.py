@@ -20,6 +20,7 @@ from graph.errors import RebuildRefused
 from graph.fold.hot_window import HotLimits
 from graph.fold.loading import ROWS, Batch, Loading, chunks
 from graph.model import number_at
+from graph.rebuild.likes import LikeLoading
 from graph.rebuild.reservation import REPLACED, Reservation, complete, reserve
 from graph.rebuild.writes import KeyCommand, pulls, writes
 from graph.store.commands import Command, script
@@ -41,7 +42,7 @@ COMMANDS_PER_SCRIPT = 500
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What a rebuild has written: numbers of users, live follows and live posts, archived ones included.
+    """What a rebuild has written: numbers of users, live follows, live posts and likes, archived ones included.
 
     `events` is the number of events that they come from. `damaged` events could not be decoded and are left out.
     """
@@ -49,6 +50,7 @@ class RebuildReport:
     users: int = 0
     follows: int = 0
     posts: int = 0
+    likes: int = 0
     events: int = 0
     damaged: int = 0
     seconds: float = 0.0
@@ -91,6 +93,10 @@ class Rebuild:
                 on_progress(report.users, total)
             await self._fill_users(users, loading, tombstones_after, report)
             after = users[-1]
+        report.likes = await LikeLoading(self._store, self._archive, self._tuning, rows=self._rows).load(
+            tombstones_after
+        )
+        report.events += report.likes
         await complete(self._store, self._archive, reservation)
         if on_progress:
             on_progress(report.users, total)

@@ -34,8 +34,9 @@ def show(report: RebuildReport, where: str) -> None:
     """Print the numbers of a rebuild, and what is not restored."""
     speed = report.events / max(report.seconds, 0.001)
     console.print(
-        f"Rebuilt {report.users:,} users, {report.follows:,} follows and {report.posts:,} posts from {report.events:,} "
-        f"events in {report.seconds:,.1f} seconds ({speed:,.0f} events per second), in {where}.",
+        f"Rebuilt {report.users:,} users, {report.follows:,} follows, {report.posts:,} posts and "
+        f"{report.likes:,} likes from {report.events:,} events in {report.seconds:,.1f} seconds "
+        f"({speed:,.0f} events per second), in {where}.",
         markup=False,
         soft_wrap=True,
     )

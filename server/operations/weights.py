@@ -48,6 +48,11 @@ EXTRA: dict[str, float] = {
     "User.following": 10,
     "User.followersYouKnow": 3000,
     "Timeline.posts": 15,
+    "Post.likes": 12,
+    "Post.viewerHasLiked": 1.5,
+    "LikeEdge.node": 4,
+    "LikeConnection.nodes": 4,
+    "Query.likedPosts": 75,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
@@ -58,6 +63,8 @@ PER_ITEM: dict[str, float] = {
     "User.following": 1,
     "User.followersYouKnow": 1,
     "Timeline.posts": 5,
+    "Post.likes": 1,
+    "Query.likedPosts": 5,
 }
 """Points per item of a page, regardless of its selections."""
 
@@ -80,6 +87,8 @@ BYTES: dict[str, int] = {
     "Timeline.liveCursor": 32,
     "PostEdge.cursor": 32,
     "FollowEdge.cursor": 32,
+    "LikeEdge.cursor": 32,
+    "LikedPostEdge.cursor": 32,
     "PageInfo.startCursor": 32,
     "PageInfo.endCursor": 32,
     "TimelineEvent.cursor": 32,

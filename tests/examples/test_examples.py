@@ -26,11 +26,13 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "delete-post": {"id": POST},
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
+    "like": {"postId": POST},
     "new-followers": {"userIds": [USER]},
     "node": {"id": USER},
     "nodes": {"ids": [USER, POST]},
     "post": {"id": POST},
     "unfollow": {"userIds": [USER]},
+    "unlike": {"postId": POST},
 }
 
 
@@ -168,6 +170,17 @@ async def test_unfollow(alice: Alice) -> None:
     answer = (await alice.run("unfollow", userIds=followees))["unfollow"]
     assert [result["outcome"] for result in answer["results"]] == ["UNFOLLOWED", "NOT_FOLLOWING"]
     assert answer["results"][0]["user"]["relationship"]["state"] == "FOLLOWED_BY"
+
+
+async def test_the_examples_about_likes(alice: Alice) -> None:
+    """A like is counted and listed until it is taken back."""
+    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    post = (await alice.run("like", postId=id_))["likePost"]["post"]
+    assert (post["likesCount"], post["viewerHasLiked"]) == (1, True)
+    [edge] = (await alice.run("liked-posts"))["likedPosts"]["edges"]
+    assert edge["node"]["likes"]["edges"][0]["node"]["login"] == "alice"
+    assert (await alice.run("unlike", postId=id_))["unlikePost"]["post"]["likesCount"] == 0
+    assert (await alice.run("liked-posts"))["likedPosts"]["edges"] == []
 
 
 async def test_viewer(alice: Alice) -> None:

@@ -381,8 +381,8 @@ async def test_with_too_many_unprojected_events_every_request_is_appended(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is that of the store. A viewer at the limit is not refused, because the number of follows stays."""
-    monkeypatch.setattr("graph.follows.READ_BATCH", 1)
-    monkeypatch.setattr("graph.follows.MOST_UNPROJECTED", 2)
+    monkeypatch.setattr("graph.log.log.READ_CHUNK", 1)
+    monkeypatch.setattr("graph.log.log.MOST_UNPROJECTED", 2)
     monkeypatch.setattr(graph.follows, "_max_following", 1)
     alice, bob, carol = await people(graph, "alice", "bob", "carol")
     await befriend(graph, alice, bob)

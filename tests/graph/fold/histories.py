@@ -6,6 +6,7 @@ from graph.log.events import (
     Event,
     EventBody,
     Followed,
+    Liked,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -13,6 +14,7 @@ from graph.log.events import (
     ProfileChanged,
     SessionsEnded,
     Unfollowed,
+    Unliked,
     UserCreated,
 )
 from graph.model import Permission
@@ -51,7 +53,7 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
 def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kind = draw(st.sampled_from(kinds + ["delete", "delete"] * bool(posts)))
+    kind = draw(st.sampled_from(kinds + ["delete", "delete", "like", "like", "unlike"] * bool(posts)))
     if kind == "profile":
         name = draw(st.none() | NAMES)
         return ProfileChanged(user, name, draw(NAMES if name is None else st.none() | NAMES))
@@ -66,6 +68,9 @@ def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
         latitude, longitude = (draw(st.sampled_from([0.0, -12.25, 89.9999])), 1e-07) if located else (None, None)
         mentions = tuple(draw(st.lists(st.just(other), max_size=1)))
         return PostPublished(user, draw(NAMES), draw(st.none() | NAMES), latitude, longitude, mentions=mentions)
+    if kind in ("like", "unlike"):
+        author, post = draw(st.sampled_from(posts))
+        return (Liked if kind == "like" else Unliked)(user, post, author)
     if kind == "delete":
         return PostDeleted(*draw(st.sampled_from(posts)))
     return Followed(user, other) if kind == "follow" else Unfollowed(user, other)

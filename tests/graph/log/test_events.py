@@ -8,6 +8,7 @@ from graph.log.events import (
     Encoded,
     EventBody,
     Followed,
+    Liked,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -16,6 +17,7 @@ from graph.log.events import (
     SessionsEnded,
     Unfollowed,
     UnknownKind,
+    Unliked,
     UserCreated,
     decode,
     decode_entry,
@@ -74,6 +76,8 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     ),
     (Followed(1, 2), Encoded("Followed", 1, 2, "{}")),
     (Unfollowed(1, 2), Encoded("Unfollowed", 1, 2, "{}")),
+    (Liked(1, 2, 3), Encoded("Liked", 1, 2, '{"author":3}')),
+    (Unliked(1, 2, 3), Encoded("Unliked", 1, 2, '{"author":3}')),
 ]
 
 

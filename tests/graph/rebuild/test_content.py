@@ -46,6 +46,7 @@ async def rebuilt(
         found = await content(url)
         assert report.users == len([key for key in found if key.startswith("user:")])
         assert report.follows == sum(len(of) for key, of in found.items() if is_set(key, "following:"))
+        assert report.likes == sum(len(of) for key, of in found.items() if is_set(key, "liked:"))
         assert report.posts == sum(len(of) - 1 for key, of in found.items() if is_set(key, "posts:")) + sum(
             int(count) for key, count in found.items() if key.startswith("cold:")
         )

@@ -54,11 +54,14 @@ def test_an_empty_archive_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_report_has_the_numbers_and_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    show(RebuildReport(users=1000, follows=20_000, posts=3000, events=24_500, damaged=2, seconds=0.5), "the store x")
+    show(
+        RebuildReport(users=1000, follows=20_000, posts=3000, likes=1500, events=24_500, damaged=2, seconds=0.5),
+        "the store x",
+    )
     text = capsys.readouterr().err
     assert (
-        "Rebuilt 1,000 users, 20,000 follows and 3,000 posts from 24,500 events in 0.5 seconds (49,000 events per "
-        "second), in the store x." in text
+        "Rebuilt 1,000 users, 20,000 follows, 3,000 posts and 1,500 likes from 24,500 events in 0.5 seconds (49,000 "
+        "events per second), in the store x." in text
     )
     assert "2 damaged events" in text
     assert "must log in again" in text

@@ -1,0 +1,155 @@
+"""Likes: like and unlike, and whether a viewer likes posts.
+
+A like or unlike that changes nothing appends no event. As with follows (`graph.follows`), whether it changes something
+depends on the last event, not on what the store holds.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graph import keys
+from graph.binding import Binding
+from graph.commit import Commit
+from graph.errors import ArchiveUnavailable, ProblemCode, Rejected
+from graph.like_pages import LikePages
+from graph.log.events import Liked, Unliked
+from graph.log.log import Log
+from graph.model import Post
+from graph.posts import Posts
+from graph.store.commands import Command
+from graph.store.store import Store
+from graph.visibility import SYSTEM, View, Visibility, refuse_blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the store holds of a user's likes of some posts.
+
+    `likes` has the posts that the user likes, with the numbers of the likes, and `unlikes` those with a tombstone.
+    Likes with numbers up to `floor` are only in the archive, unless their post is in one of the two.
+    """
+
+    likes: dict[int, int]
+    unlikes: dict[int, int]
+    floor: int
+
+    def may_be_archived(self, post: int) -> bool:
+        """Return whether the archive may hold a like of this post that the store does not: likes follow the post."""
+        return post < self.floor and post not in self.likes and post not in self.unlikes
+
+
+class Likes:
+    """The likes of posts. `pages` reads pages of them."""
+
+    def __init__(self, store: Store, log: Log, commit: Commit, binding: Binding, posts: Posts) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+        self._binding = binding
+        self._posts = posts
+        self._visibility = Visibility(store)
+        self.pages = LikePages(store, binding, posts)
+
+    async def like(self, viewer: int, post: int, view: View | None = None) -> int:
+        """Like a post and return its id. Liking it again succeeds and appends nothing.
+
+        `view` is the viewer's view, which a request shares between its reads. Raises Rejected: NOT_FOUND, and BLOCKED
+        if a block stands between the viewer and the author. Three round trips, and one more for a viewer with many
+        blocks; for an archived like or post a query; and more if the store says that the viewer already likes the post.
+        """
+        return await self._change(viewer, post, view or self._visibility.of(viewer), like=True)
+
+    async def unlike(self, viewer: int, post: int, view: View | None = None) -> int:
+        """Take back a like of a post, and return the post's id. Costs and raises like `like`."""
+        return await self._change(viewer, post, view or self._visibility.of(viewer), like=False)
+
+    async def _change(self, viewer: int, post: int, view: View, *, like: bool) -> int:
+        view.begin()
+        posts, [watermark, *rows] = await asyncio.gather(
+            self._posts.get_many(SYSTEM, [post]),
+            self._store.read([("GET", keys.WATERMARK), *read_held(viewer, [post])]),
+        )
+        found: Post | None = posts[0]
+        if found is None:
+            raise not_found()
+        await refuse_blocked(view, found.author, "postId")
+        stored = await self._is_liked(viewer, found, held_in([post], rows))
+        if stored is like and await self._confirmed(viewer, found, int(watermark or 0)) is like:
+            return found.id
+        await self._commit([(Liked if like else Unliked)(viewer, found.id, found.author)])
+        return found.id
+
+    async def _is_liked(self, viewer: int, post: Post, held: Held) -> bool | None:
+        """Return whether the store and the archive say that the viewer likes a post, None if the archive is down."""
+        if not held.may_be_archived(post.id):
+            return post.id in held.likes
+        try:
+            return post.id in await self._archived(viewer, [post.id], held.floor)
+        except ArchiveUnavailable:
+            return None
+
+    async def _confirmed(self, viewer: int, post: Post, watermark: int) -> bool | None:
+        """Return whether the viewer likes a post after the last event, or None if that is uncertain.
+
+        The events after the watermark, which was read before, may not be projected: they count more than the store. If
+        there are too many to search, the caller appends an event in any case. One round trip per 500 of these events.
+        """
+        rows, unprojected = await asyncio.gather(
+            self._store.read(read_held(viewer, [post.id])), self._log.unprojected(watermark)
+        )
+        if unprojected is None:
+            return None
+        for event in reversed(unprojected):
+            match event.body:
+                case Liked(user, liked) | Unliked(user, liked) if (user, liked) == (viewer, post.id):
+                    return isinstance(event.body, Liked)
+                case _:
+                    pass
+        return await self._is_liked(viewer, post, held_in([post.id], rows))
+
+    async def liked_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
+        """Return for each post whether the viewer likes it.
+
+        One round trip. For posts that are older than the viewer's archived likes, one query, and a second round trip if
+        the archive holds likes of them. Raises ArchiveUnavailable.
+        """
+        held = held_in(posts, await self._store.read(read_held(viewer, posts)) if posts else ())
+        old = [post for post in posts if held.may_be_archived(post)]
+        archived = await self._archived(viewer, old, held.floor) if old else set()
+        return [post in held.likes or post in archived for post in posts]
+
+    async def _archived(self, viewer: int, posts: Sequence[int], floor: int) -> set[int]:
+        """Return those of the posts that the viewer likes with an archived like.
+
+        The archive is read before the store: it may hold a like that the store says was taken back.
+        """
+        found = list(await (await self._binding.archive()).liked_among(viewer, posts, floor))
+        if not found:
+            return set()
+        held = held_in(found, await self._store.read(read_held(viewer, found)))
+        return {post for post in found if post not in held.unlikes}
+
+
+def read_held(viewer: int, posts: Sequence[int]) -> list[Command]:
+    """Return the commands that read what the store holds of a user's likes of posts."""
+    name = keys.liked(viewer)
+    return [("ZMSCORE", name, "f", *posts), ("ZMSCORE", keys.gone(name), "f", *posts)]
+
+
+def held_in(posts: Sequence[int], rows: Sequence[Any]) -> Held:
+    """Return what the replies to `read_held` say."""
+    if not rows:
+        return Held({}, {}, 0)
+    (floor, *likes), (_, *unlikes) = rows
+    return Held(
+        {post: int(score) for post, score in zip(posts, likes, strict=True) if score is not None},
+        {post: int(score) for post, score in zip(posts, unlikes, strict=True) if score is not None},
+        int(floor or 0),
+    )
+
+
+def not_found() -> Rejected:
+    """Return the rejection of a post that does not exist."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "postId")

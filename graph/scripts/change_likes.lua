@@ -1,0 +1,59 @@
+#!lua flags=allow-oom
+-- Add likes to the sets of posts, remove them, and write the counts into the records. Deleted posts are skipped. A change
+-- applies if its number is above the version of the user: the score, else that of the tombstone, else the higher floor.
+-- A user in neither set may have liked the post at or below the archive floor, and is then among the archived likes: the
+-- caller must ask the archive whether the user liked the post as of the higher floor.
+-- KEYS: for each post likes:{p}, likes:{p}:gone, likes:{p}:cold, post:{p}
+-- ARGV: 1 highest number of a tombstone that may be trimmed
+--       2 JSON: for each post a flat array with, for each change, the user, the number of the event (negative for an
+--         unlike), the floor that the archive was asked about or '', and '1' if the user liked the post as of it
+-- Returns for each post the floor that the archive must be asked about, as a string, and the users whose changes are not
+-- applied; or an empty array if there are none.
+local replies = {}
+for place, changes in ipairs(cjson.decode(ARGV[2])) do
+  local set, gone, cold, post = unpack(KEYS, 4 * place - 3, 4 * place)
+  local asked = {}
+  if redis.call('HEXISTS', post, 'deleted') == 0 then
+    local archived = tonumber(redis.call('ZSCORE', set, 'f') or 0)
+    local trimmed = tonumber(redis.call('ZSCORE', gone, 'f') or 0)
+    local floor, unliked = math.max(archived, trimmed), false
+    for i = 1, #changes, 4 do
+      local user, word = changes[i], changes[i + 1]
+      local number = math.abs(tonumber(word))
+      local version = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', gone, user)
+      local was_archived = false
+      if not version and archived > 0 and number > floor then
+        if tonumber(changes[i + 2]) == floor then
+          was_archived = changes[i + 3] == '1'
+        else
+          if #asked == 0 then asked[1] = string.format('%.0f', floor) end
+          asked[#asked + 1] = user
+          number = 0
+        end
+      end
+      if number > tonumber(version or floor) then
+        if was_archived then redis.call('DECR', cold) end
+        if tonumber(word) > 0 then
+          redis.call('ZADD', set, word, user)
+          redis.call('ZREM', gone, user)
+        else
+          redis.call('ZREM', set, user)
+          redis.call('ZADD', gone, string.sub(word, 2), user)
+          unliked = true
+        end
+      end
+    end
+    if unliked then
+      local oldest = redis.call('ZRANGE', gone, ARGV[1], '(' .. string.format('%.0f', trimmed), 'BYSCORE', 'REV',
+        'LIMIT', 0, 1, 'WITHSCORES')
+      if #oldest > 0 then
+        redis.call('ZREMRANGEBYSCORE', gone, '-inf', ARGV[1])
+        redis.call('ZADD', gone, oldest[2], 'f')
+      end
+    end
+    local likes = redis.call('ZCARD', set) - (archived > 0 and 1 or 0) + tonumber(redis.call('GET', cold) or 0)
+    if likes > 0 then redis.call('HSET', post, 'likes', likes) else redis.call('HDEL', post, 'likes') end
+  end
+  replies[place] = asked
+end
+return replies
