@@ -29,6 +29,7 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
 from graph.mentions import Mentions
+from graph.password_changes import PasswordChanges
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.rates import Rates
@@ -75,6 +76,7 @@ class Graph:
         mentions = Mentions(self.users.ids_of_logins)
         self.posts = Posts(store, self.log, self.commit, self.binding, self.visibility, mentions)
         self.likes = Likes(store, self.log, self.commit, self.binding, self.posts)
+        self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)

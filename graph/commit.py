@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from graph.binding import Binding
 from graph.capacity import Capacity
 from graph.errors import StoreReplaced, StoreUnavailable
-from graph.log.events import Event, EventBody, PermissionGranted, PermissionRevoked, SessionsEnded
+from graph.log.events import Event, EventBody, PasswordChanged, PermissionGranted, PermissionRevoked, SessionsEnded
 from graph.log.log import IdempotencyKey, Log
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 PROJECTION_SECONDS = 1.0
 """The time limit of the projection of up to 100 events, the most that a mutation appends."""
-IMMEDIATE = (SessionsEnded, PermissionGranted, PermissionRevoked)
-"""Events that must be projected when a mutation succeeds: a token or a permission stops working at once."""
+IMMEDIATE = (PasswordChanged, SessionsEnded, PermissionGranted, PermissionRevoked)
+"""Events that must be projected when a mutation succeeds: a token, a password or a permission stops working at once."""
 QUIET_SECONDS = 1.0
 
 logger = logging.getLogger("fanline.commit")

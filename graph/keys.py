@@ -31,17 +31,21 @@ key                            type            content
 `{log}:alarm`                  string, TTL     why the archiver has stopped
 `{log}:replicated`             string          time of the last write that replicas were waited for
 `{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the slot
-`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account
+`login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account;
+                                               `secret:at` → number of the last PasswordChanged event
+`login:{<login>}:next:<nonce>` string, TTL     secret of a change of the password that is not projected yet
 `rate:{<holder>}`              hash, TTL       rate → time at which its bucket is full, in microseconds
 `attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
 `attempts:{<login>}`           sorted set, TTL newest failed log-ins from all networks → time in seconds
 `networks:{<login>}`           sorted set, TTL networks that the user has logged in from → last time in seconds
 `user:{u}`                     hash            id, login, name, bio, avatar_url, website_url (empty if removed);
                                                `<field>:at` → number that set the field;
-                                               `may:<permission>` → number that granted it; negative: revoked
+                                               `may:<permission>` → number that granted it; negative: revoked;
+                                               `password` → number of the last PasswordChanged event
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `session:{u}:details`          hash            `<session>:created`, `<session>:used` → seconds since 1970;
-                                               `<session>:agent` → user agent
+                                               `<session>:agent` → user agent; `<session>:password` → number of
+                                               the password change before the log-in
 `following:{u}`                versioned set   user followed by u → number of the Followed event
 `followers:{u}`                versioned set   follower of u → number of the Followed event
 `blocking:{u}`                 versioned set   user blocked by u → number of the Blocked event
@@ -110,6 +114,11 @@ def login(login: str) -> str:
     return f"login:{{{login}}}"
 
 
+def next_secret(login: str, nonce: str) -> str:
+    """Return the key of the password hash that a change sets."""
+    return f"login:{{{login}}}:next:{nonce}"
+
+
 def attempts(login: str) -> str:
     """Return the key of the failed log-ins to a login from all networks."""
     return f"attempts:{{{login}}}"
@@ -151,8 +160,8 @@ def session_details(user: int) -> str:
 
 
 def session_fields(session: str) -> list[str]:
-    """Return the fields with the details of a session: when it was created and last used, and the user agent."""
-    return [f"{session}:created", f"{session}:used", f"{session}:agent"]
+    """Return the fields with the details of a session: times of creation and use, user agent, and password change."""
+    return [f"{session}:created", f"{session}:used", f"{session}:agent", f"{session}:password"]
 
 
 def following(user: int) -> str:

@@ -20,6 +20,7 @@ from graph.commit import Commit
 from graph.errors import ProblemCode, Rejected
 from graph.log.events import SessionsEnded
 from graph.model import MAX_NUMBER, Session, SessionInfo
+from graph.passwords.attempts import wrong_credentials
 from graph.store.commands import script
 from graph.store.store import Store, unchanged
 
@@ -42,21 +43,23 @@ class Sessions:
         self._ended: LRUCache[tuple[int, str], None] = LRUCache(MAX_REMEMBERED_ENDED)
         self._noted: LRUCache[tuple[int, str], float] = LRUCache(MAX_REMEMBERED_USES)
 
-    async def start(self, user: int, user_agent: str | None = None) -> Session:
+    async def start(self, user: int, user_agent: str | None = None, password: int | None = None) -> Session:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
-        `user_agent` names the program that logs in, as its user sees it in the list of sessions.
+        `user_agent` names the program that logs in, as its user sees it in the list of sessions. `password` is the
+        number of the change of the password that was checked, if one was. Raises Rejected (WRONG_CREDENTIALS) if the
+        password was changed after it was checked.
         """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
         session = secrets.token_urlsafe(16)
-        await self._store.send(
-            [
-                script("start_session").call(
-                    keys_of(user), session, expiry, now, MAX_SESSIONS, clean_user_agent(user_agent or "")
-                )
-            ]
+        agent, version = clean_user_agent(user_agent or ""), "" if password is None else password
+        names = [*keys_of(user), keys.user(user)]
+        [is_started] = await self._store.send(
+            [script("start_session").call(names, session, expiry, now, MAX_SESSIONS, agent, version)]
         )
+        if not is_started:
+            raise wrong_credentials()
         self._noted[user, session] = now
         return Session(session, user, datetime.fromtimestamp(expiry, UTC))
 
@@ -149,7 +152,7 @@ def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[SessionI
     expiries, details = replies
     found = []
     for session, is_live in zip(expiries, are_future(list(expiries.values())), strict=True):
-        created, used, agent = map(details.get, keys.session_fields(session))
+        created, used, agent, _ = map(details.get, keys.session_fields(session))
         if is_live:
             since = int(created or max(0, int(expiries[session]) - ttl))
             created_at, used_at = (datetime.fromtimestamp(at, UTC) for at in (since, max(since, int(used or 0))))

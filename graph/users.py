@@ -16,7 +16,7 @@ from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Permission, User
-from graph.passwords.attempts import Attempts
+from graph.passwords.attempts import Attempts, wrong_credentials
 from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
 from graph.records import USER_COLUMNS, as_users
@@ -150,18 +150,33 @@ class Users:
         are not counted as failures. A failure always takes one round trip and one hash, a success three round trips and
         one hash. A process checks one password of a login and network at a time.
         """
+        return (await self.log_in(login, password, network))[0]
+
+    async def log_in(self, login: str, password: str, network: str = "") -> tuple[User, int]:
+        """Return the user with this login and password, and the number of the last change of the password, 0 if none.
+
+        `Sessions.start` takes the number, so that no session begins with a password that was changed meanwhile. Raises
+        and costs like `check_password`.
+        """
+        user, version = await self.verify(login, password, network)
+        [found] = await self.get_many([user])
+        if found is None:
+            raise StoreUnavailable("the profile of a new user is not written yet")
+        return found, version
+
+    async def verify(self, login: str, password: str, network: str) -> tuple[int, int]:
+        """Return the id of the user with this login and password, and the number of the last change of the password.
+
+        Raises like `check_password`. Two round trips and one hash.
+        """
         folded = folded_login(login) or INVALID_LOGIN
         self._commit.check_capacity()
         possible = len(password) <= MAX_PASSWORD and encodable(password)
         async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
-            user = await self._attempt(folded, password if possible else None, network)
-        [found] = await self.get_many([user])
-        if found is None:
-            raise StoreUnavailable("the profile of a new user is not written yet")
-        return found
+            return await self._attempt(folded, password if possible else None, network)
 
-    async def _attempt(self, login: str, password: str | None, network: str) -> int:
-        """Check a password, None for one that cannot be valid; return the user's id."""
+    async def _attempt(self, login: str, password: str | None, network: str) -> tuple[int, int]:
+        """Check a password, None for one that cannot be valid; return the user's id and the password's version."""
         self.hashing.check_room(network)
         attempt = await self._attempts.begin(login, network)
         try:
@@ -176,7 +191,7 @@ class Users:
         if not await self.hashing.verify(secret, password or "") or attempt.user is None:
             raise wrong_credentials()
         await self._attempts.succeed(attempt)
-        return attempt.user
+        return attempt.user, attempt.version
 
     async def update_profile(
         self,
@@ -262,8 +277,3 @@ def no_account() -> Rejected:
 def login_taken() -> Rejected:
     """Return the rejection of a login that another user has."""
     return Rejected.because(ProblemCode.LOGIN_TAKEN, "This login is taken. Choose another one.", "login")
-
-
-def wrong_credentials() -> Rejected:
-    """Return the rejection of a log-in. It does not reveal whether the login exists."""
-    return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "The login or the password is wrong.")

@@ -67,20 +67,18 @@ class Check:
             )
         return folded or ""
 
-    def password(self, password: str, login: str = "", name: str = "") -> str:
-        """Check a new password: 8 to 128 characters; not common, not monotonous, not the login or name."""
+    def password(self, password: str, login: str = "", name: str = "", *, field: str = "password") -> str:
+        """Check the new password of a field: 8 to 128 characters; not common, not monotonous, not the login or name."""
         if len(password) > MAX_PASSWORD:
             message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
-            self.fail(ProblemCode.INVALID, message, "password", max=MAX_PASSWORD, length=len(password))
+            self.fail(ProblemCode.INVALID, message, field, max=MAX_PASSWORD, length=len(password))
         elif not encodable(password):
-            self.fail(
-                ProblemCode.INVALID, "The password contains a lone surrogate, which is not valid Unicode.", "password"
-            )
+            self.fail(ProblemCode.INVALID, "The password contains a lone surrogate, which is not valid Unicode.", field)
         elif len(password) < MIN_PASSWORD:
             message = f"The password has {len(password)} characters; the minimum is {MIN_PASSWORD}."
-            self.fail(ProblemCode.PASSWORD_TOO_WEAK, message, "password", min=MIN_PASSWORD, length=len(password))
+            self.fail(ProblemCode.PASSWORD_TOO_WEAK, message, field, min=MIN_PASSWORD, length=len(password))
         elif weakness := _weakness(password, login, name):
-            self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, "password")
+            self.fail(ProblemCode.PASSWORD_TOO_WEAK, weakness, field)
         return password
 
     def name(self, name: str) -> str:

@@ -8,7 +8,7 @@ import strawberry
 
 from graph.model import Session, User
 from resolvers import inputs
-from resolvers.context import Context
+from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, mutation, redact_errors
 
 
@@ -49,13 +49,13 @@ async def log_in(
     input: Annotated[inputs.LogInInput, strawberry.argument(description="The login and password.")],
 ) -> SessionPayload:
     """Check the password and start a session."""
-    user = await context.graph.users.check_password(input.login, input.password, context.client.network)
-    return await start_session(context, user)
+    user, password = await context.graph.users.log_in(input.login, input.password, context.client.network)
+    return await start_session(context, user, password)
 
 
-async def start_session(context: Context, user: User) -> SessionPayload:
-    """Start a session of a user. One round trip."""
-    session = await context.graph.sessions.start(user.id, context.client.user_agent)
+async def start_session(context: Context, user: User, password: int | None = None) -> SessionPayload:
+    """Start a session of a user. `password` is the number of the change of the checked password. One round trip."""
+    session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
     context.client.note_session(session)
     return SessionPayload(session=session)
 
@@ -74,6 +74,29 @@ async def log_out(
     await context.graph.sessions.end(viewer.user, None if input.everywhere else viewer.session)
     context.client.note_session(None)
     return Payload()
+
+
+@mutation(SessionPayload)
+@redact_errors
+async def change_password(
+    context: Context,
+    *,
+    input: Annotated[
+        inputs.ChangePasswordInput, strawberry.argument(description="The current password and the new one.")
+    ],
+) -> SessionPayload:
+    """Change the viewer's password, end all their sessions, and start one, which later fields of the document use."""
+    viewer, client = context.require_viewer(), context.client
+    session = await context.graph.passwords.change(
+        viewer.user,
+        input.current_password,
+        input.new_password,
+        network=client.network,
+        user_agent=client.user_agent,
+    )
+    context.viewer = Viewer(viewer.user, session.id, session.expires_at)
+    client.note_session(session)
+    return SessionPayload(session=session)
 
 
 @mutation(UpdateProfilePayload)

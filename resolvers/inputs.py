@@ -52,6 +52,16 @@ class LogOutInput:
     )
 
 
+@strawberry.input(description="The input of `changePassword`.")
+class ChangePasswordInput:
+    """The values are not validated yet."""
+
+    current_password: str = strawberry.field(description="The password until now.")
+    new_password: str = strawberry.field(
+        description="8 to 128 characters. It must not be the login, the name or a common password."
+    )
+
+
 @strawberry.input(description="The input of `endSession`.")
 class EndSessionInput:
     """The id is not decoded yet."""

@@ -85,6 +85,18 @@ class LogOutPayload:
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
+@strawberry.type(description="The result of `changePassword`.")
+class ChangePasswordPayload:
+    """Values are `resolvers.accounts.SessionPayload`."""
+
+    record: ClassVar[type] = accounts.SessionPayload
+
+    session: Session | None = strawberry.field(
+        description="The new session, which replaces that of the request. Null on failure."
+    )
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
 @strawberry.type(description="The result of `updateProfile`.")
 class UpdateProfilePayload:
     """Values are `resolvers.accounts.UpdateProfilePayload`."""

@@ -7,7 +7,14 @@ import strawberry
 from executor.fields import batched, single
 from resolvers import accounts, likes, mutations, sessions
 from resolvers.enums import FollowOutcome
-from schema.account import EndSessionPayload, LogInPayload, LogOutPayload, SignUpPayload, UpdateProfilePayload
+from schema.account import (
+    ChangePasswordPayload,
+    EndSessionPayload,
+    LogInPayload,
+    LogOutPayload,
+    SignUpPayload,
+    UpdateProfilePayload,
+)
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.post import Post
@@ -109,6 +116,11 @@ class Mutation:
         sessions.end_session,
         description="End one of the viewer's sessions, such as that of a lost device. Its token stops working and its "
         "subscriptions end immediately.",
+    )
+    change_password: ChangePasswordPayload | None = single(
+        accounts.change_password,
+        description="Change the viewer's password. All sessions of the viewer end immediately, that of the request "
+        "too: continue with the new one.",
     )
     update_profile: UpdateProfilePayload | None = single(
         accounts.update_profile, description="Update the viewer's name, bio, picture or website."

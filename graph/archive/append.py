@@ -154,8 +154,14 @@ async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[
 
 
 async def add_credentials(connection: AsyncConnection, credentials: Sequence[Credential]) -> None:
-    """Insert credentials, except those of users that have some. Raises EventsRefused for a login of another user."""
-    for chunk in chunks(credentials, IDS_PER_QUERY):
-        users = CREDENTIALS.c.user
-        held = set(await connection.scalars(select(users).where(users.in_([each.user for each in chunk]))))
+    """Insert credentials, and change those whose number is lower. Raises EventsRefused for a login of another user."""
+    newest = {each.user: each for each in sorted(credentials, key=lambda each: each.number)}
+    for chunk in chunks(list(newest.values()), IDS_PER_QUERY):
+        columns = select(CREDENTIALS.c.user, CREDENTIALS.c.number)
+        rows = await connection.execute(columns.where(CREDENTIALS.c.user.in_([each.user for each in chunk])))
+        held: dict[int, int] = {row.user: row.number for row in rows}
         await add_rows(connection, CREDENTIALS, Credential._fields, [each for each in chunk if each.user not in held])
+        changed = [each for each in chunk if each.number > held.get(each.user, each.number)]
+        if changed:
+            parameters = [{"owner": each.user, "secret": each.hash, "at": each.number} for each in changed]
+            await connection.execute(statements.change_credentials(), parameters)

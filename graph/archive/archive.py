@@ -91,9 +91,9 @@ class Archive:
     ) -> None:
         """Insert events of the log up to the number `upto`, and raise the archive watermark to it.
 
-        Events and credentials that the archive holds stay unchanged. A PostDeleted takes the content of its post, and
-        an Unfollowed ends the earlier follows of its pair, whichever arrives first. Without `indexes`, the posts are
-        not added to the search index: the worker does that later.
+        Events that the archive holds stay unchanged, and so do credentials with the same or a higher number. A
+        PostDeleted takes the content of its post, and an Unfollowed ends the earlier follows of its pair, whichever
+        arrives first. Without `indexes`, the posts are not added to the search index: the worker does that later.
 
         One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
         Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import Subquery
 
 from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED
-from graph.archive.tables import EVENTS, NUMBER
+from graph.archive.tables import CREDENTIALS, EVENTS, NUMBER
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
 MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all events of each owner
@@ -209,6 +209,12 @@ def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]
     of_kind = _not_in_index(EVENTS.c.kind).in_((LIKE, ENDED_LIKE))
     columns = select(EVENTS.c.number, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.ended)
     return columns.where(likes, of_kind).with_hint(EVENTS, BY_PAIR, "mysql").with_hint(EVENTS, SQLITE_BY_PAIR, "sqlite")
+
+
+def change_credentials() -> Update:
+    """Return the statement that sets a user's password hash and the number of the event that set it."""
+    of_user = update(CREDENTIALS).where(CREDENTIALS.c.user == bindparam("owner"))
+    return of_user.values(hash=bindparam("secret"), number=bindparam("at"))
 
 
 def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:

@@ -1,16 +1,22 @@
-"""A batch for the archive: projected events of the log, and the password hashes of the sign-ups among them."""
+"""A batch for the archive: projected events of the log, and the password hashes that they set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from graph import keys
 from graph.archive.rows import POST, Credential, EventRow
 from graph.errors import ArchiverStopped
-from graph.log.events import Event, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
+from graph.log.events import Event, PasswordChanged, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
 from graph.log.numbers import entry_id, number_of
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.store import Store
+
+Setter: TypeAlias = UserCreated | PasswordChanged
+"""An event that sets a password hash."""
+
+CREDENTIAL_KINDS = (UserCreated.__name__, PasswordChanged.__name__)
 
 
 @dataclass(slots=True)
@@ -83,26 +89,43 @@ def row_of(entry: StreamEntry) -> EventRow | None:
 
 
 async def read_credentials(store: Store, projections: Projections, rows: Sequence[EventRow]) -> list[Credential]:
-    """Return the credentials of the sign-ups among these events that won their login. One round trip, if any.
+    """Return the credentials that these events set: sign-ups that won their login, and changes of passwords.
 
-    A sign-up whose claim is still open, because a failover lost its projection, is projected again.
+    The hash is the newest one, whose event may follow. One round trip, if any. Events whose projection a failover has
+    lost are projected again: sign-ups whose claim is still open, and changes that the login does not know.
     """
-    sign_ups: dict[int, UserCreated] = {}
+    setters: dict[int, Setter] = {}
     for row in rows:
-        if row.kind == UserCreated.__name__ and row.body is not None:
+        if row.kind in CREDENTIAL_KINDS and row.body is not None:
             body = decode(*row).body
-            if isinstance(body, UserCreated):
-                sign_ups[row.number] = body
-    if not sign_ups:
+            if isinstance(body, UserCreated | PasswordChanged):
+                setters[row.number] = body
+    if not setters:
         return []
-    reads = [("HMGET", keys.login(body.login), "secret", "nonce", "user") for body in sign_ups.values()]
-    found = dict(zip(sign_ups, await store.read(reads), strict=True))
-    pending = [n for n, (_, nonce, user) in found.items() if user is None and nonce == sign_ups[n].nonce]
+    held = await _read_logins(store, setters)
+    pending = [Event(number, body) for number, body in setters.items() if is_pending(number, body, held[number])]
     if pending:
-        await projections.project([Event(number, sign_ups[number]) for number in pending], Mode.WORKER)
-        found = dict(zip(sign_ups, await store.read(reads), strict=True))
-    return [
-        Credential(number, sign_ups[number].login, secret or None, number)
-        for number, (secret, _, user) in found.items()
-        if user == str(number)
-    ]
+        await projections.project(pending, Mode.WORKER)
+        held = await _read_logins(store, setters)
+    credentials: dict[int, Credential] = {}
+    for number, body in setters.items():
+        secret, _, owner, changed_at = held[number]
+        user = body.user if isinstance(body, PasswordChanged) else number
+        if owner == str(user):
+            credentials[user] = Credential(user, body.login, secret or None, int(changed_at or user))
+    return list(credentials.values())
+
+
+async def _read_logins(store: Store, setters: Mapping[int, Setter]) -> dict[int, Sequence[str | None]]:
+    """Return the fields of the login of each event, by the event's number."""
+    fields = ("secret", "nonce", "user", "secret:at")
+    replies = await store.read([("HMGET", keys.login(body.login), *fields) for body in setters.values()])
+    return dict(zip(setters, replies, strict=True))
+
+
+def is_pending(number: int, body: Setter, login: Sequence[str | None]) -> bool:
+    """Return True if a login does not hold what an event has set, but would after its projection."""
+    _, nonce, user, changed_at = login
+    if isinstance(body, PasswordChanged):
+        return user == str(body.user) and int(changed_at or 0) < number
+    return user is None and nonce == body.nonce

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from graph import keys
 from graph.archive.rows import ENDED_LIKE, REDACTED, EventRow
 from graph.errors import ArchiverStopped
-from graph.log.events import Event, UnknownKind, UserCreated, decode
+from graph.log.events import Event, PasswordChanged, UnknownKind, UserCreated, decode
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS
 from graph.projections.mode import Mode
@@ -73,16 +73,21 @@ class LostEvents:
         return highest
 
     async def _restore_logins(self, events: Sequence[Event]) -> None:
-        """Restore the logins of users who signed up, with their password hashes. One query and one round trip, if any.
+        """Restore the logins of users who signed up or changed their passwords, with their password hashes.
 
-        Somebody else may have signed up with the login since the failover. That sign-up becomes void.
+        Somebody else may have signed up with the login since the failover. That sign-up becomes void. One query and one
+        round trip, if any.
         """
         nonces = {event.number: event.body.nonce for event in events if isinstance(event.body, UserCreated)}
-        restore = script("restore_login")
-        commands = [
-            restore.call([keys.login(held.login)], held.hash or "", nonces[user], user)
-            for user, held in (await self._archive.credentials(list(nonces))).items()
-        ]
+        changed = [event.body.user for event in events if isinstance(event.body, PasswordChanged)]
+        login, secret = script("restore_login"), script("restore_secret")
+        commands = []
+        for user, held in (await self._archive.credentials([*nonces, *changed])).items():
+            if user in nonces:
+                words = (held.hash or "", nonces[user], user, held.number)
+                commands.append(login.call([keys.login(held.login)], *words))
+            if user in changed:
+                commands.append(secret.call([keys.login(held.login)], held.hash or "", user, held.number))
         if commands:
             await self._store.send(commands)
 

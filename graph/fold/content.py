@@ -31,11 +31,13 @@ class Account:
     """A user's profile, permissions and login.
 
     `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
-    of the last change of each permission, negative if it was revoked. Only a user whose sign-up is valid has a `login`.
+    of the last change of each permission, negative if it was revoked, and `password` that of the last change of the
+    password. Only a user whose sign-up is valid has a `login`.
     """
 
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
     permissions: dict[str, int] = field(default_factory=dict)
+    password: int = 0
     login: str | None = None
     nonce: str = ""
     secret: str = ""

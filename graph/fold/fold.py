@@ -12,6 +12,7 @@ from graph.log.events import (
     Event,
     Followed,
     Liked,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -60,6 +61,13 @@ def permission_revoked(content: Content, number: int, body: PermissionRevoked) -
     """Set the permission to the event's negative number."""
     if content.owns(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).set_permission(body.permission, -number)
+
+
+def password_changed(content: Content, number: int, body: PasswordChanged) -> None:
+    """Raise the number of the last change of the password."""
+    if content.owns(Part.ACCOUNT, body.user):
+        account = content.accounts.setdefault(body.user, Account())
+        account.password = max(account.password, number)
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
@@ -117,6 +125,7 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     ProfileChanged: profile_changed,
     PermissionGranted: permission_granted,
     PermissionRevoked: permission_revoked,
+    PasswordChanged: password_changed,
     SessionsEnded: sessions_ended,
     PostPublished: post_published,
     PostDeleted: post_deleted,

@@ -15,6 +15,7 @@ from graph.fold.hot_window import HotLimits, floor
 from graph.log.events import (
     Event,
     Followed,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -36,7 +37,9 @@ Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[l
 
 ROWS = 10_000
 AUTHORS = 200
-ACCOUNT_KINDS = tuple(kind.__name__ for kind in (UserCreated, ProfileChanged, PermissionGranted, PermissionRevoked))
+ACCOUNT_KINDS = tuple(
+    kind.__name__ for kind in (UserCreated, ProfileChanged, PasswordChanged, PermissionGranted, PermissionRevoked)
+)
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
 DELETION_KINDS = (PostDeleted.__name__,)
 

@@ -58,10 +58,20 @@ def account_keys(user: int, account: Account) -> Stored:
         fields[name], fields[f"{name}:at"] = value, str(number)
     for permission, number in account.permissions.items():
         fields[keys.permission(permission)] = str(number)
+    if account.password:
+        fields["password"] = str(account.password)
     if fields:
         yield keys.user(user), fields
     if account.login is not None:
-        yield keys.login(account.login), Hash(secret=account.secret, nonce=account.nonce, user=str(user))
+        yield keys.login(account.login), login_fields(user, account)
+
+
+def login_fields(user: int, account: Account) -> Hash:
+    """Return the fields of the login of a user."""
+    fields = Hash(secret=account.secret, nonce=account.nonce, user=str(user))
+    if account.password:
+        fields["secret:at"] = str(account.password)
+    return fields
 
 
 def versioned_set_keys(key: Callable[[int], str], owner: int, held: VersionedSet, tombstones_after: int = 0) -> Stored:

@@ -84,6 +84,17 @@ class PermissionRevoked(Body):
 
 
 @dataclass(frozen=True, slots=True)
+class PasswordChanged(Body):
+    """A user changed their password. The nonce is that of the new password's hash, which the event does not hold."""
+
+    ACTOR: ClassVar[str | None] = "user"
+
+    user: int
+    login: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsEnded(Body):
     """Sessions of a user were logged out."""
 
@@ -194,6 +205,7 @@ EventBody: TypeAlias = (
     | ProfileChanged
     | PermissionGranted
     | PermissionRevoked
+    | PasswordChanged
     | SessionsEnded
     | PostPublished
     | PostDeleted

@@ -31,7 +31,10 @@ NETWORK_SECONDS = 30 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A counted log-in: the secret and user of the account, if there is one, and the seconds to wait."""
+    """A counted log-in: the secret and user of the account, if there is one, and the seconds to wait.
+
+    `version` is the number of the event that changed the password last, 0 if it is the first password.
+    """
 
     login: str
     network: str
@@ -39,6 +42,7 @@ class Attempt:
     secret: str | None
     user: int | None
     delay: float
+    version: int = 0
 
 
 class Attempts:
@@ -75,8 +79,9 @@ class Attempts:
         )
         if reply[0] == "refused":
             raise too_many_attempts(int(reply[1]))
-        secret, user, *counts = reply[1:]
-        return Attempt(login, network, id, secret or None, int(user) if user else None, delay_of(counts))
+        secret, user, version, *counts = reply[1:]
+        found = int(user) if user else None
+        return Attempt(login, network, id, secret or None, found, delay_of(counts), int(version))
 
     async def withdraw(self, attempt: Attempt) -> None:
         """Remove the count of an attempt whose password was not checked. One round trip."""
@@ -125,3 +130,8 @@ def too_many_attempts(seconds: int) -> Rejected:
     wait = "a minute" if minutes == 1 else f"{minutes} minutes"
     message = f"Too many failed log-ins to this account from your network. Try again in {wait}."
     return Rejected.because(ProblemCode.TOO_MANY_ATTEMPTS, message, "login", retryAfter=seconds)
+
+
+def wrong_credentials() -> Rejected:
+    """Return the rejection of a log-in. It does not reveal whether the login exists."""
+    return Rejected.because(ProblemCode.WRONG_CREDENTIALS, "The login or the password is wrong.")

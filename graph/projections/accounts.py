@@ -1,11 +1,18 @@
-"""The projection of accounts: users, profiles, permissions and sessions."""
+"""The projection of accounts: users, profiles, permissions, passwords and sessions."""
 
 from collections.abc import Sequence
 
 import orjson
 
 from graph import keys
-from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, SessionsEnded, UserCreated
+from graph.log.events import (
+    PasswordChanged,
+    PermissionGranted,
+    PermissionRevoked,
+    ProfileChanged,
+    SessionsEnded,
+    UserCreated,
+)
 from graph.projections.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -64,6 +71,25 @@ async def change_permissions(store: Store, events: Sequence[tuple[int, Permissio
         ]
         commands.append(script("set_permission").call(names, *words))
     await send_in_batches(store, commands)
+
+
+async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordChanged]]) -> None:
+    """Set the new password hashes, and then end the sessions of the earlier passwords. Two round trips."""
+    settle, end = script("settle_secret"), script("end_old_sessions")
+    await send_in_batches(
+        store,
+        [
+            settle.call([keys.login(body.login), keys.next_secret(body.login, body.nonce)], body.user, number)
+            for number, body in events
+        ],
+    )
+    await send_in_batches(
+        store,
+        [
+            end.call([keys.user(body.user), keys.sessions(body.user), keys.session_details(body.user)], number)
+            for number, body in events
+        ],
+    )
 
 
 async def end_sessions(store: Store, events: Sequence[tuple[int, SessionsEnded]]) -> None:

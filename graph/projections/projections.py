@@ -18,6 +18,7 @@ from graph.log.events import (
     Event,
     Followed,
     Liked,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -30,7 +31,7 @@ from graph.log.events import (
 )
 from graph.log.log import Log
 from graph.log.numbers import before
-from graph.projections.accounts import change_permissions, change_profiles, create_users, end_sessions
+from graph.projections.accounts import change_passwords, change_permissions, change_profiles, create_users, end_sessions
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
@@ -74,6 +75,7 @@ class Projections:
         await create_users(store, select(events, UserCreated))
         await change_profiles(store, select(events, ProfileChanged))
         await change_permissions(store, [*select(events, PermissionGranted), *select(events, PermissionRevoked)])
+        await change_passwords(store, select(events, PasswordChanged))
         await end_sessions(store, select(events, SessionsEnded))
         await add_follows(store, select(events, Followed))
         await self._posts.publish(select(events, PostPublished), mode, pace)

@@ -6,13 +6,13 @@ from graph import keys
 from graph.fold import content
 from graph.fold.content import Account, Content
 from graph.fold.loading import ACCOUNT_KINDS
-from graph.fold.stored import Hash, account_keys
+from graph.fold.stored import Hash, account_keys, login_fields
 from graph.log.events import PROFILE_FIELDS, SessionsEnded
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Comparison, number, set_fields
 
 PROFILE = ("id", "login", *PROFILE_FIELDS)
-LOGIN = ("secret", "nonce", "user")
+LOGIN = ("secret", "nonce", "user", "secret:at")
 
 Fields = Mapping[str, str]
 
@@ -51,9 +51,9 @@ class Accounts(Comparison):
                 yield Difference(Kind.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
             return
         expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
-        permissions = {name for name in (*held, *expected) if name.startswith(keys.permission(""))}
-        for name in (*PROFILE, *sorted(permissions)):
-            version = name if name in permissions else f"{name}:at"
+        numbers = {"password"} | {name for name in (*held, *expected) if name.startswith(keys.permission(""))}
+        for name in (*PROFILE, *sorted(numbers)):
+            version = name if name in numbers else f"{name}:at"
             wanted, actual = ({f: all_[f] for f in (name, version) if f in all_} for all_ in (expected, held))
             if wanted != actual and abs(number(held.get(version))) <= self.scope.upto:
                 text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
@@ -67,8 +67,9 @@ class Accounts(Comparison):
         rows = await self.scope.send([("HMGET", keys.login(a.login or ""), *LOGIN) for a in accounts.values()])
         for (user, account), row in zip(accounts.items(), rows, strict=True):
             held = {name: text for name, text in zip(LOGIN, row, strict=True) if text is not None}
-            wanted = {"secret": account.secret, "nonce": account.nonce, "user": str(user)}
-            if held != wanted and number(held.get("user")) <= self.scope.upto:
+            wanted = login_fields(user, account)
+            newest = max(number(held.get("user")), number(held.get("secret:at")))
+            if held != wanted and newest <= self.scope.upto:
                 text = f"login {account.login} of user {user}, now of user {held.get('user', 'none')}"
                 correction = [set_fields(keys.login(account.login or ""), held, wanted)]
                 found.append(Difference(Kind.LOGIN_WRONG, user, "login", text, correction))

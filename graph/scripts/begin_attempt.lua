@@ -4,7 +4,8 @@
 -- ARGV: 1 attempt   2 network   3 lifetime of a failure in seconds   4 limit of failures from one network
 --       5 number of failures to keep from all networks together
 -- Returns {'refused', seconds until the network's oldest failure expires}, or {'begun', secret or '', user or '',
--- earlier failures from this network, earlier failures from all networks, 1 if the network has logged in before}.
+-- number of the last change of the secret or '0', earlier failures from this network, earlier failures from all
+-- networks, 1 if the network has logged in before}.
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
 local window = tonumber(ARGV[3])
@@ -20,6 +21,6 @@ for i = 2, 3 do
   redis.call('EXPIRE', KEYS[i], ARGV[3])
 end
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[5]))
-local held = redis.call('HMGET', KEYS[1], 'secret', 'user')
+local held = redis.call('HMGET', KEYS[1], 'secret', 'user', 'secret:at')
 local known = redis.call('ZSCORE', KEYS[4], ARGV[2]) and 1 or 0
-return {'begun', held[1] or '', held[2] or '', own, all, known}
+return {'begun', held[1] or '', held[2] or '', held[3] or '0', own, all, known}

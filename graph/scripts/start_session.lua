@@ -1,8 +1,14 @@
 #!lua
 -- Store a session and remove expired ones. Beyond the limit, remove those that expire first.
--- KEYS: 1 session:{u}   2 session:{u}:details
+-- KEYS: 1 session:{u}   2 session:{u}:details   3 user:{u}
 -- ARGV: 1 session   2 its expiry   3 now, both in seconds since 1970   4 limit of sessions   5 user agent, or ''
--- Returns 1.
+--       6 number of the change of the password that was checked, 0 for the first password, '' if none was checked
+-- Returns 1, or 0 if the password was changed after it was checked.
+local password = redis.call('HGET', KEYS[3], 'password') or '0'
+if ARGV[6] ~= '' then
+  if tonumber(ARGV[6]) < tonumber(password) then return 0 end
+  password = ARGV[6]
+end
 local ends = redis.call('HGETALL', KEYS[1])
 local live, kept = {}, {[ARGV[1]] = true}
 for i = 1, #ends, 2 do
@@ -23,7 +29,8 @@ end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[1] .. ':created', ARGV[3], ARGV[1] .. ':used', ARGV[3])
 if ARGV[5] ~= '' then redis.call('HSET', KEYS[2], ARGV[1] .. ':agent', ARGV[5]) end
-for _, key in ipairs(KEYS) do
+if password ~= '0' then redis.call('HSET', KEYS[2], ARGV[1] .. ':password', password) end
+for _, key in ipairs({KEYS[1], KEYS[2]}) do
   redis.call('EXPIREAT', key, ARGV[2], 'GT')
   redis.call('EXPIREAT', key, ARGV[2], 'NX')
 end

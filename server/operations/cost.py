@@ -93,7 +93,7 @@ class CostAnalysis:
             writes=sum(map(self._writes, fields)),
             hashes=sum(f"{root}.{name}" in HASHES for name in names),
             sign_ups=names.count("signUp"),
-            log_ins=names.count("logIn"),
+            log_ins=names.count("logIn") + names.count("changePassword"),
         )
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, *, home: bool) -> tuple[float, int]:

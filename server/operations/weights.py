@@ -119,7 +119,7 @@ LISTS: dict[str, int] = {
 }
 """The maximum length of lists whose length is not an argument."""
 
-HASHES = frozenset({"Mutation.signUp", "Mutation.logIn"})
+HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword"})
 """Fields that hash a password."""
 
 

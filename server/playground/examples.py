@@ -12,7 +12,7 @@ GROUPS = {
     "Users": ("followers-with-relations", "profile", "viewer"),
     "Live updates": ("live", "new-followers", "events"),
     "Changes": ("publish", "delete-post", "follow", "unfollow", "like", "unlike", "update-profile"),
-    "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session"),
+    "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
     "Any object, limits": ("node", "nodes", "rate-limit"),
 }
 OPENED = ("home", "followers-with-relations", "publish", "live")

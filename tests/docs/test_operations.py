@@ -33,7 +33,8 @@ GETTING_STARTED = claim(__name__, "sh", page="docs/getting-started.md", containi
 [ADDED] = claim(__name__, "text", page="docs/getting-started.md")
 ANSWERS = {page: claim(__name__, "json", page=page)[0] for page in ("README.md", "docs/errors.md")}
 [WARNING] = claim(__name__, "json", page="docs/operations.md", containing='"warnings"')
-VARIABLES = {"text": "Hello!", "idempotencyKey": "a-key"}
+PASSWORDS = {"currentPassword": "a password", "newPassword": "another password"}
+VARIABLES = {"text": "Hello!", "idempotencyKey": "a-key", **PASSWORDS}
 
 
 @pytest.fixture

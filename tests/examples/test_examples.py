@@ -23,6 +23,7 @@ from tests.support.worlds import settle_small_world
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
 USER, POST = ids.encode(ids.Kind.USER, 1), ids.encode(ids.Kind.POST, 2)
 REQUIRED: dict[str, dict[str, Any]] = {
+    "change-password": {"currentPassword": "a long password", "newPassword": "a new password"},
     "delete-post": {"id": POST},
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
@@ -223,10 +224,17 @@ async def test_log_out(alice: Alice) -> None:
     assert (await alice.run("log-out"))["logOut"] == {"userErrors": []}
 
 
+async def test_change_password(alice: Alice) -> None:
+    """With the password of the sign-up; users of the demo have none."""
+    refused = await alice.run("change-password", currentPassword="a guess", newPassword="a new password")
+    assert [error["code"] for error in refused["changePassword"]["userErrors"]] == ["WRONG_CREDENTIALS"]
+
+
 async def test_sessions(alice: Alice) -> None:
     """The session of a log-in is listed until it is ended."""
     await alice.graph.sessions.start(alice.people["alice"], "Lost phone")
-    [lost, current] = (await alice.run("sessions"))["sessions"]
+    listed = (await alice.run("sessions"))["sessions"]
+    lost, current = sorted(listed, key=lambda session: session["current"])
     assert (lost["userAgent"], lost["current"], current["current"]) == ("Lost phone", False, True)
     ended = (await alice.run("end-session", sessionId=lost["id"]))["endSession"]
     assert ended == {"endedSessionId": lost["id"], "userErrors": []}

@@ -15,6 +15,9 @@ from tests.resolvers.test_mutations import LOG_IN, SIGN_UP
 SESSIONS = "{ sessions { id createdAt lastUsedAt userAgent current } }"
 END = """mutation ($id: ID!) { endSession(input: {sessionId: $id}) {
     endedSessionId userErrors { code field } } %s }"""
+CHANGE = """mutation ($current: String!, $new: String!) {
+    changePassword(input: {currentPassword: $current, newPassword: $new}) {
+        session { token expiresAt user { login } } userErrors { code field } } %s }"""
 NODES = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on SessionInfo { current userAgent } } }"
 LOG_OUT = "mutation { logOut(input: {everywhere: %s}) { userErrors { code } } %s }"
 
@@ -158,3 +161,41 @@ async def test_the_end_of_the_current_session_is_a_log_out(world: World) -> None
     assert answer.data == {"endSession": {"endedSessionId": current["id"], "userErrors": []}, "publishPost": None}
     assert answer.errors == [(("publishPost",), "UNAUTHENTICATED")]
     assert await world.graph.sessions.infos(alice.id) == []
+
+
+async def test_change_password(world: World) -> None:
+    """The payload has a new session, which later fields of the document use; all others have ended."""
+    [alice] = await world.users("alice")
+    old = await world.viewer(alice)
+    assert old is not None
+    later = 'publishPost(input: {text: "still me"}) { post { author { login } } }'
+
+    answer = await world.ask(CHANGE % later, alice, current=PASSWORD, new="a new password")
+
+    assert answer.errors == []
+    changed = answer.data["changePassword"]
+    assert changed["userErrors"] == []
+    assert changed["session"]["token"] == f"token of {alice.id}"
+    assert changed["session"]["user"] == {"login": "alice"}
+    assert answer.data["publishPost"] == {"post": {"author": {"login": "alice"}}}
+    assert not await world.graph.sessions.is_live(alice.id, old.session)
+    assert len(await world.graph.sessions.infos(alice.id)) == 1
+    for password, codes in ((PASSWORD, ["WRONG_CREDENTIALS"]), ("a new password", [])):
+        errors = (await world.ask(LOG_IN, login="alice", password=password)).data["logIn"]["userErrors"]
+        assert [error["code"] for error in errors] == codes
+
+
+async def test_a_refused_change_of_the_password(world: World) -> None:
+    """It names the field, and changes nothing. Anonymous clients have no password."""
+    [alice] = await world.users("alice")
+    await world.viewer(alice)
+    before = await world.graph.log.last()
+    for current, new, code, field in (
+        ("wrong password", "a new password", "WRONG_CREDENTIALS", "currentPassword"),
+        (PASSWORD, "alice", "PASSWORD_TOO_WEAK", "newPassword"),
+    ):
+        answer = await world.ask(CHANGE % "", alice, current=current, new=new)
+        assert answer.data["changePassword"] == {"session": None, "userErrors": [{"code": code, "field": [field]}]}
+    answer = await world.ask(CHANGE % "", None, current=PASSWORD, new="a new password")
+    assert (answer.data, answer.errors) == ({"changePassword": None}, [(("changePassword",), "UNAUTHENTICATED")])
+    assert await world.graph.log.last() == before

@@ -194,3 +194,31 @@ async def test_ending_a_session_closes_its_connections(api: Api) -> None:
         assert [event.name async for event in streamed] == ["next", "complete"]
         await stays.subscribe("1", "{ viewer { id } }")
         assert (await stays.receive())["payload"]["data"]["viewer"]
+
+
+CHANGE = """mutation { changePassword(input: {currentPassword: "correct horse", newPassword: "a new password"}) {
+    session { token } userErrors { code } } }"""
+
+
+async def test_a_change_of_the_password_closes_the_connections_of_all_sessions(api: Api) -> None:
+    """Also that of the request, after its answer. The token in the payload works."""
+    session = await api.session("alice")
+    tokens = Tokens([KEY])
+    another = tokens.issue(await api.graph.sessions.start(session.user))
+    async with (
+        api.socket(tokens.issue(session)) as socket,
+        api.socket(another) as idle,
+        api.stream(LIVE, another) as response,
+    ):
+        streamed = events(response)
+        await anext(streamed)
+        await socket.subscribe("1", CHANGE)
+        payload = (await socket.receive())["payload"]["data"]["changePassword"]
+        assert payload["userErrors"] == []
+        assert await socket.closed() == (4403, "The session has ended.")
+        assert await idle.closed() == (4403, "The session has ended.")
+        assert [event.name async for event in streamed] == ["next", "complete"]
+    assert (await api.ask("{ viewer { id } }", another)).status_code == 401
+    assert (await api.ask("{ viewer { login } }", payload["session"]["token"])).json()["data"] == {
+        "viewer": {"login": "alice"}
+    }

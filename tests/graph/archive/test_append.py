@@ -193,13 +193,25 @@ async def test_events_above_the_new_watermark_are_refused(archive: Archive) -> N
 
 
 async def test_credentials_are_inserted_once(archive: Archive) -> None:
-    """A user without a password has credentials without a hash. Existing credentials stay unchanged."""
+    """A user without a password has credentials without a hash. Those with the same number stay unchanged."""
     bob, alice = Credential(1, "bob", "$argon2id$" + "x" * 500, 1), Credential(2, "alice", None, 2)
     await append(archive, post(1), credentials=[bob, alice])
-    await append(archive, post(2), credentials=[bob._replace(hash=None, number=2), Credential(3, "Bob", None, 3)])
+    await append(archive, post(2), credentials=[bob._replace(hash=None), Credential(3, "Bob", None, 3)])
 
     assert await archive.credentials([3, 1, 2, 9]) == {1: bob, 2: alice, 3: Credential(3, "Bob", None, 3)}
     assert await archive.credentials([]) == {}
+
+
+async def test_the_credentials_with_the_highest_number_stay(archive: Archive) -> None:
+    """Within a batch, and among batches. Others are not affected."""
+    bob, alice = Credential(1, "bob", "first", 1), Credential(2, "alice", "hers", 2)
+    await append(archive, post(1), credentials=[bob._replace(hash="third", number=6), bob, alice])
+    await append(archive, post(2), credentials=[bob._replace(hash="second", number=4)])
+    assert await archive.credentials([1, 2]) == {1: bob._replace(hash="third", number=6), 2: alice}
+
+    await append(archive, post(3), credentials=[bob._replace(hash="fourth", number=9), bob])
+
+    assert await archive.credentials([1, 2]) == {1: bob._replace(hash="fourth", number=9), 2: alice}
 
 
 async def test_a_login_of_another_user_is_refused(archive: Archive) -> None:

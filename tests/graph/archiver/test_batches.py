@@ -10,7 +10,7 @@ from graph.errors import ArchiverStopped, ArchiveUnavailable
 from graph.log.events import Followed, UserCreated
 from graph.log.numbers import number_of
 from tests.graph.archiver.world import ArchiveWorld
-from tests.support.graph_worlds import PATIENCE, append_events, background, crowd, posts
+from tests.support.graph_worlds import PASSWORD, PATIENCE, append_events, background, crowd, posts
 from tests.support.stores import Fault
 
 
@@ -162,6 +162,25 @@ async def test_password_hashes_are_archived_but_are_not_in_events(world: Archive
         assert secret.startswith("$argon2id$")
         assert found.pop(user) == Credential(user, login, secret, user)
     assert found == {quiet: Credential(quiet, "fan0", None, quiet)}, "a user without a password has no hash"
+    assert [row for row in await world.rows() if "argon2" in (row.body or "")] == []
+
+
+async def test_a_changed_password_is_archived(world: ArchiveWorld) -> None:
+    """Also together with the sign-up, and after a failover has lost its projection."""
+    await world.graph.passwords.change(world.alice, PASSWORD, "a new password")
+    await world.archive()
+    await world.graph.passwords.change(world.alice, "a new password", "a newer password")
+    await world.graph.passwords.change(world.bob, PASSWORD, "a new password")
+    secret = str(await world.raw.hget(keys.login("bob"), "secret"))
+    lost = str(await world.raw.hget(keys.login("bob"), "secret:at"))
+    await world.raw.hdel(keys.login("bob"), "secret:at")
+
+    await world.archive()
+
+    found = await world.graph.archive.credentials([world.alice, world.bob])
+    held = await world.raw.hgetall(keys.login("alice"))
+    assert found[world.alice] == Credential(world.alice, "alice", str(held["secret"]), int(held["secret:at"]))
+    assert found[world.bob] == Credential(world.bob, "bob", secret, int(lost))
     assert [row for row in await world.rows() if "argon2" in (row.body or "")] == []
 
 

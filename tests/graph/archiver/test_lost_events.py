@@ -9,7 +9,7 @@ import pytest
 
 from graph import keys
 from graph.archive.rows import ConflictingEvent
-from graph.errors import ArchiverStopped, ArchiveUnavailable
+from graph.errors import ArchiverStopped, ArchiveUnavailable, Rejected
 from graph.feed.updates import Gap
 from graph.log.events import ProfileChanged
 from graph.model import Permission
@@ -54,6 +54,24 @@ async def test_an_account_whose_login_was_lost_is_restored(world: ArchiveWorld) 
     await world.archive()
 
     assert (await world.graph.users.check_password("dave", PASSWORD)).id == dave
+
+
+@pytest.mark.parametrize("shards", [[""], ["{log}"], ["{log}", "login:"]])
+async def test_a_lost_change_of_a_password_is_restored(world: ArchiveWorld, shards: list[str]) -> None:
+    """Whichever shards have lost it. The archive holds the new hash."""
+    await world.archive()
+    failover = await Failover(world, *shards).begin()
+    await world.graph.passwords.change(world.alice, PASSWORD, "a new password")
+    await world.archive()
+
+    world.graph = graph = await failover.happen()
+    await world.archive()
+
+    user, version = await graph.users.log_in("alice", "a new password")
+    assert await graph.sessions.start(user.id, None, version)
+    with pytest.raises(Rejected):
+        await graph.users.check_password("alice", PASSWORD)
+    assert not (await graph.repair().run(correct=False)).found
 
 
 async def test_an_archived_account_keeps_its_login(world: ArchiveWorld) -> None:

@@ -16,6 +16,7 @@ from graph.feed.filters import Box, EventFilter, EventKind, share_of
 from graph.log.events import (
     Event,
     Followed,
+    PasswordChanged,
     PermissionGranted,
     PostPublished,
     ProfileChanged,
@@ -103,6 +104,7 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "user": Event(3, UserCreated("alice", "Alice", "nonce")),
         "profile": Event(4, ProfileChanged(ALICE, "Alice")),
         "sessions": Event(5, SessionsEnded(ALICE, ["s"])),
+        "password": Event(5, PasswordChanged(ALICE, "alice", "n")),
         "permission": Event(6, PermissionGranted(ALICE, "firehose")),
     }
 

@@ -7,6 +7,7 @@ from graph.log.events import (
     EventBody,
     Followed,
     Liked,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -52,13 +53,15 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
 @st.composite
 def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
-    kinds = ["profile", "grant", "revoke", "sessions", "post", "post", "follow", "follow", "unfollow"]
+    kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
     kind = draw(st.sampled_from(kinds + ["delete", "delete", "like", "like", "unlike"] * bool(posts)))
     if kind == "profile":
         name = draw(st.none() | NAMES)
         return ProfileChanged(user, name, draw(NAMES if name is None else st.none() | NAMES))
     if kind == "grant":
         return PermissionGranted(user, Permission.FIREHOSE.value)
+    if kind == "password":
+        return PasswordChanged(user, f"user{user // STEP - 1}", "nonce")
     if kind == "revoke":
         return PermissionRevoked(user, Permission.FIREHOSE.value)
     if kind == "sessions":

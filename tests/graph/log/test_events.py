@@ -9,6 +9,7 @@ from graph.log.events import (
     EventBody,
     Followed,
     Liked,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -42,6 +43,10 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     ),
     (PermissionGranted(1, "firehose"), Encoded("PermissionGranted", 1, None, '{"permission":"firehose"}')),
     (PermissionRevoked(1, "firehose"), Encoded("PermissionRevoked", 1, None, '{"permission":"firehose"}')),
+    (
+        PasswordChanged(1, "wei", "n"),
+        Encoded("PasswordChanged", 1, None, '{"login":"wei","nonce":"n"}'),
+    ),
     (SessionsEnded(1, ["a", "b"]), Encoded("SessionsEnded", 1, None, '{"sessions":["a","b"]}')),
     (SessionsEnded(1, []), Encoded("SessionsEnded", 1, None, '{"sessions":[]}')),
     (

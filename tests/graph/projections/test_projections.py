@@ -13,6 +13,7 @@ from graph.log.events import (
     Event,
     EventBody,
     Followed,
+    PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
@@ -52,6 +53,8 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
                 bodies.append(PostDeleted(*rng.choice(published)))
             case 5:
                 bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
+            case 6 if rng.random() < 0.3:
+                bodies.append(PasswordChanged(user, logins[user - BASE], "nonce"))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]

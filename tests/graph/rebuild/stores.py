@@ -14,7 +14,7 @@ from graph.model import Location, Permission
 from graph.store.store import Store
 from graph.tuning import Tuning
 from tests.graph.fold.histories import user_id
-from tests.support.graph_worlds import many_posts, people, posts, state
+from tests.support.graph_worlds import PASSWORD, many_posts, people, posts, state
 from tests.support.graphs import CHEAP
 from tests.support.raw import open_raw
 
@@ -54,6 +54,7 @@ async def populate(graph: Graph) -> list[int]:
     """Use every kind of event through the API, archive all of them, and return the users' ids."""
     users = await people(graph, "alice", "bob", "carol", "dave", "erin")
     alice, bob, carol, dave, _ = users
+    await graph.passwords.change(bob, PASSWORD, "a new password")
     await graph.users.update_profile(alice, name="Alice the second", bio="é\n", avatar_url=AVATAR)
     await graph.users.grant(bob, Permission.FIREHOSE)
     await graph.users.grant(carol, Permission.FIREHOSE)

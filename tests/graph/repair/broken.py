@@ -12,10 +12,22 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
+from graph.log.events import PasswordChanged
 from graph.model import Location, Permission
 from graph.repair.repair import Report
 from graph.visibility import SYSTEM
-from tests.support.graph_worlds import befriend, cached, counts_of, crowd, home, home_upwards, ids, newest, own, posts
+from tests.support.graph_worlds import (
+    befriend,
+    cached,
+    counts_of,
+    crowd,
+    home,
+    home_upwards,
+    ids,
+    newest,
+    own,
+    posts,
+)
 from tests.support.graphs import CHEAP, archive_file, open_graph, remove_archive
 from tests.support.raw import open_blocking
 from tests.support.stores import HookedStore
@@ -119,6 +131,7 @@ class RepairWorld:
             await graph.users.grant(user, Permission.FIREHOSE)
         await graph.users.revoke(alice, Permission.FIREHOSE)
         await graph.users.update_profile(carol, name="Carol")
+        await graph.commit([PasswordChanged(carol, "p2", "nonce")])
         self.session = (await graph.sessions.start(carol)).id
         await graph.sessions.end(carol)
         await self.drain()

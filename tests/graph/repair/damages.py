@@ -74,6 +74,17 @@ async def a_password_hash_is_wrong(w: RepairWorld) -> None:
     await w.raw.hset(keys.login("p2"), "secret", "another hash")
 
 
+@finds(Kind.LOGIN_WRONG)
+async def a_change_of_a_password_is_lost(w: RepairWorld) -> None:
+    await w.raw.hset(keys.login("p2"), "secret", "the former hash")
+    await w.raw.hdel(keys.login("p2"), "secret:at")
+
+
+@finds(Kind.PROFILE_WRONG)
+async def the_number_of_a_change_of_a_password_is_lost(w: RepairWorld) -> None:
+    await w.raw.hdel(keys.user(w.carol), "password")
+
+
 @finds(Kind.SESSION_LIVE)
 async def an_ended_session_is_live(w: RepairWorld) -> None:
     await w.raw.hset(keys.sessions(w.carol), w.session, int(time.time()) + DAY)

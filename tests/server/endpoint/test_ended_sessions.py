@@ -20,3 +20,19 @@ async def test_ending_the_current_session_removes_its_cookie(api: Api) -> None:
         cookies = response.headers.get_list("set-cookie")
         assert len(cookies) == current
     assert cookie_of(response)["max-age"] == "0"
+
+
+async def test_a_change_of_the_password_replaces_the_cookie(api: Api) -> None:
+    """The token is not in the payload. The former cookie is refused."""
+    old = str(cookie_of(await ask(api, SIGN_UP, **OWN)).value)
+    api.client.cookies.clear()
+    document = """mutation { changePassword(
+        input: {currentPassword: "a long password", newPassword: "a longer password"}
+    ) { session { token } userErrors { code } } }"""
+    response = await ask(api, document, old, **OWN)
+    api.client.cookies.clear()
+    assert response.json()["data"] == {"changePassword": {"session": {"token": ""}, "userErrors": []}}
+    new = str(cookie_of(response).value)
+    assert (await ask(api, "{ viewer { login } }", old, **OWN)).status_code == 401
+    api.client.cookies.clear()
+    assert (await ask(api, "{ viewer { login } }", new, **OWN)).json()["data"] == {"viewer": {"login": "carla"}}

@@ -1,0 +1,65 @@
+"""Changes of passwords.
+
+The log holds no secrets, so a change has two parts: the new hash is stored under a nonce, and a PasswordChanged event
+with the nonce makes it the user's. Its projection sets the hash and then ends the sessions whose log-in was checked
+with an earlier password, in this order: a log-in that still reads the old hash finds that its password has changed when
+it starts its session. Of concurrent changes, the one with the highest number wins. A change whose nonce has expired
+before a worker could project it keeps the old password, and ends the sessions nevertheless.
+"""
+
+import secrets
+from dataclasses import replace
+
+from graph import keys
+from graph.commit import Commit
+from graph.errors import Rejected
+from graph.log.events import EventBody, PasswordChanged, SessionsEnded
+from graph.model import Session
+from graph.sessions import Sessions
+from graph.store.store import Store
+from graph.users import Users, no_account
+from graph.validation import Check
+
+NEXT_SECRET_SECONDS = 24 * 3600
+"""How long a new hash waits for the projection of its event: longer than an outage of one shard."""
+
+
+class PasswordChanges:
+    """Changes the passwords of users."""
+
+    def __init__(self, store: Store, commit: Commit, users: Users, sessions: Sessions) -> None:
+        self._store = store
+        self._commit = commit
+        self._users = users
+        self._sessions = sessions
+
+    async def change(
+        self, user: int, current: str, new: str, *, network: str = "", user_agent: str | None = None
+    ) -> Session:
+        """Change a password, end all sessions of the user, and return a new one. Nine round trips and two hashes.
+
+        Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, PASSWORD_TOO_WEAK, INVALID, NOT_FOUND)
+        and Overloaded; nothing is written then. After any other failure the change may have been made.
+        """
+        [found] = await self._users.get_many([user])
+        if found is None:
+            raise no_account()
+        check = Check()
+        check.password(new, found.login, found.name, field="newPassword")
+        check.done()
+        try:
+            await self._users.verify(found.login, current, network)
+        except Rejected as rejected:
+            raise Rejected(*(replace(problem, field=("currentPassword",)) for problem in rejected.problems)) from None
+        secret, nonce = await self._users.hash_password(new, network), secrets.token_hex(16)
+        [_, open_] = await self._store.send(
+            [
+                ("SET", keys.next_secret(found.login, nonce), secret, "EX", NEXT_SECRET_SECONDS),
+                ("HKEYS", keys.sessions(user)),
+            ]
+        )
+        bodies: list[EventBody] = [PasswordChanged(user, found.login, nonce)]
+        if open_:
+            bodies.append(SessionsEnded(user, sorted(open_)))
+        changed, *_ = await self._commit(bodies)
+        return await self._sessions.start(user, user_agent, changed.number)
