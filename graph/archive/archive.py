@@ -175,12 +175,25 @@ class Archive:
 
         All are of the same moment. One query per 256 reads, and one or two for the watermark.
         """
+        return await self._counts(pages.post_counts, reads)
 
+    async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+        """Return for each (post, number) the number of live likes up to the number, and the archive watermark.
+
+        Like `post_counts`.
+        """
+        return await self._counts(pages.like_counts, reads)
+
+    async def _counts(
+        self,
+        count: Callable[[AsyncConnection, Sequence[tuple[int, int]]], Awaitable[list[int]]],
+        reads: Sequence[tuple[int, int]],
+    ) -> tuple[list[int], int]:
         async def work(connection: AsyncConnection) -> tuple[list[int], int]:
             if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
                 await connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
-            return await pages.post_counts(connection, reads), watermark
+            return await count(connection, reads), watermark
 
         return await self._transaction(work)
 

@@ -113,8 +113,18 @@ async def post_rows(connection: AsyncConnection, reads: Sequence[tuple[int, Wind
 
 async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
     """Return for each author and id the number of the author's posts up to and including the id."""
-    scans = [Scan(author, 0, upto + 1, 0) for author, upto in reads]
-    rows = await _scanned(connection, statements.post_counts, postgresql.post_counts(), scans)
+    return await _counts(connection, reads, "actor", POST)
+
+
+async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each post and number the number of the post's live likes up to and including the number."""
+    return await _counts(connection, reads, "subject", LIKE)
+
+
+async def _counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], owner: str, kind: str) -> list[int]:
+    scans = [Scan(id_, 0, upto + 1, 0) for id_, upto in reads]
+    union = partial(statements.counts, owner=owner, kind=kind)
+    rows = await _scanned(connection, union, postgresql.counts(owner, kind), scans)
     counts = {position: int(count) for position, count in rows}
     return [counts[position] for position in range(len(reads))]
 

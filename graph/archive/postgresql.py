@@ -103,10 +103,10 @@ def slices(forward: bool) -> TextClause:
     return _per_author(statement)
 
 
-@lru_cache(maxsize=1)
-def post_counts() -> TextClause:
-    """Return the statement for (position, count) of authors."""
-    scan = _scan("actor", "asked.author", POST_KIND, "asked.low", "asked.high")
+@lru_cache(maxsize=2)
+def counts(owner: str, kind: str) -> TextClause:
+    """Return the statement for (position, count) of the events of one kind of some owners."""
+    scan = _scan(owner, "asked.author", f"'{kind}'", "asked.low", "asked.high")
     return _per_author(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 

@@ -148,18 +148,22 @@ def index_scans(terms: int, forward: bool) -> Subquery:
     return union_all(*parts).subquery()
 
 
-@lru_cache(maxsize=16)
-def post_counts(terms: int) -> Select[Any]:
-    """Return the statement for (position, count) of `terms` authors. `scan_parameters` builds its parameters."""
+@lru_cache(maxsize=32)
+def counts(terms: int, owner: str, kind: str) -> Select[Any]:
+    """Return the statement for (position, count) of the events of one kind of `terms` owners, actors or subjects.
+
+    `scan_parameters` builds its parameters.
+    """
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        of_author = EVENTS.c.actor == bindparam(f"author{position}")
-        count = select(func.count()).select_from(EVENTS).where(of_author, IS_POST, within)
-        number = count.with_hint(EVENTS, BY_ACTOR, "mysql").scalar_subquery()
-        parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
-    counts = union_all(*parts).subquery()
-    return select(counts.c.position, counts.c.posts)
+        of_owner = EVENTS.c[owner] == bindparam(f"author{position}")
+        of_kind: ColumnElement[str] = literal_column(f"'{kind}'")
+        count = select(func.count()).select_from(EVENTS).where(of_owner, EVENTS.c.kind == of_kind, within)
+        number = count.with_hint(EVENTS, f"FORCE INDEX (events_by_{owner})", "mysql").scalar_subquery()
+        parts.append(select(literal_column(str(position)).label("position"), number.label("events")))
+    found = union_all(*parts).subquery()
+    return select(found.c.position, found.c.events)
 
 
 def terms_for(reads: int) -> int:

@@ -34,6 +34,7 @@ from graph.errors import (
     StoreUnavailable,
     WrongArchive,
 )
+from graph.like_pages import LIKED, LIKERS
 from graph.log.dead_letters import DeadLetters
 from graph.log.numbers import entry_id
 from graph.projections.projections import Projections
@@ -162,7 +163,10 @@ class Archiver:
         if batch.last:
             if not await self._commit(batch, store_id, known) or not await self._advance(archived, trimmed, batch):
                 return True
-            await self._hot_window.cut_full(batch.authors, min(watermark, batch.last))
+            upto = min(watermark, batch.last)
+            await self._hot_window.cut_full(batch.authors, upto)
+            await self._hot_window.likes.cut_full(LIKERS, batch.liked_posts, upto)
+            await self._hot_window.likes.cut_full(LIKED, batch.likers, upto)
         if batch.stop is not None:
             raise batch.stop
         return batch.is_full

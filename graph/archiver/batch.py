@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.archive.rows import POST, Credential, EventRow
+from graph.archive.rows import LIKE, POST, Credential, EventRow
 from graph.errors import ArchiverStopped
 from graph.log.events import Event, PasswordChanged, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
 from graph.log.numbers import entry_id, number_of
@@ -43,6 +43,16 @@ class Batch:
     def authors(self) -> list[int]:
         """The users who published posts."""
         return list({row.actor: None for row in self.rows if row.kind == POST})
+
+    @property
+    def liked_posts(self) -> list[int]:
+        """The posts that were liked."""
+        return list({row.subject: None for row in self.rows if row.kind == LIKE and row.subject is not None})
+
+    @property
+    def likers(self) -> list[int]:
+        """The users who liked posts."""
+        return list({row.actor: None for row in self.rows if row.kind == LIKE})
 
 
 async def read_batch(store: Store, projections: Projections, low: int, upto: int, count: int) -> Batch:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.archive.rows import EventRow, EventsRefused
+from graph.archiver.like_windows import LikeWindows
 from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
 from graph.log.events import encode
@@ -36,13 +37,14 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class HotWindow:
-    """Cuts hot timelines. `trimmed` counts the posts that were removed from the store."""
+    """Cuts hot timelines. `trimmed` counts the posts that were removed from the store. `likes` cuts sets of likes."""
 
     def __init__(self, store: Store, binding: Binding, dead_letters: DeadLetters, tuning: Tuning) -> None:
         self._store = store
         self._binding = binding
         self._dead_letters = dead_letters
         self._tuning = tuning
+        self.likes = LikeWindows(store, binding, tuning)
         self.trimmed = 0
 
     async def cut_full(self, authors: Sequence[int], upto: int) -> None:

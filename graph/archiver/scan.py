@@ -1,4 +1,4 @@
-"""The scan: a slow pass over all posts in the store, which corrects what no event leads to.
+"""The scan: a slow pass over all posts and likes in the store, which corrects what no event leads to.
 
 It removes posts that have grown old from hot timelines, drops old tombstones, frees records that a crash has left
 behind, and corrects the counts of archived posts. It keeps no state: a pass that is interrupted begins anew.
@@ -14,6 +14,7 @@ from graph import keys
 from graph.archive.rows import REDACTED
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.lease import Lease
+from graph.archiver.like_scan import LikeScan
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, StoreUnavailable
@@ -25,7 +26,7 @@ from graph.projections.posts import free_posts
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
-PATTERN = "post*{*}"
+PATTERN = "[lp]*{*}"
 FIRST_PASS_SECONDS = 60.0
 PASS_SECONDS = 3600.0
 IDLE_SHARE = 4  # after each chunk the scan rests for this multiple of the time that the chunk took
@@ -93,14 +94,21 @@ class Scan:
         Raises ArchiveUnavailable and StoreUnavailable.
         """
         loop = asyncio.get_running_loop()
-        waiting: dict[str, list[int]] = {"post": [], "posts": []}
+        waiting: dict[str, list[int]] = {"post": [], "posts": [], "likes": [], "liked": []}
+        likes = LikeScan(self._store, self._binding, self._hot_window.likes)
         doubts: list[Count] = []
 
         async def check_timelines(authors: Sequence[int]) -> None:
             await self._hot_window.cut_old(authors, *await self._upto_and_now())
             doubts.extend(await self._doubtful_counts(authors))
 
-        handlers = {"post": self._check_records, "posts": check_timelines}
+        async def check_likes(posts: Sequence[int]) -> None:
+            await likes.check_posts(posts, *await self._upto_and_now())
+
+        async def check_liked(users: Sequence[int]) -> None:
+            await likes.check_users(users, *await self._upto_and_now())
+
+        handlers = {"post": self._check_records, "posts": check_timelines, "likes": check_likes, "liked": check_liked}
         started = loop.time()
         async for names in self._store.scan(PATTERN):
             for name in names:
@@ -118,6 +126,7 @@ class Scan:
                 await handle(waiting[kind])
         for start in range(0, len(doubts), COUNTS_AT_ONCE):
             await self._correct_counts(doubts[start : start + COUNTS_AT_ONCE])
+        await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
         """Return the number up to which every event is projected and archived, and that of the store's present time.
