@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from graph.log.events import Encoded, Event, Followed, PostDeleted, PostPublished, Unfollowed, decode
+from graph.log.events import Encoded, Event, Followed, Liked, PostDeleted, PostPublished, Unfollowed, Unliked, decode
 from graph.store.commands import Command
 
 APPEND_ARGUMENTS = 7
@@ -71,7 +71,20 @@ class Journal:
                         if other.body == Unfollowed(follower, followee) and other.number > event.number
                     )
                     row = row._replace(ended=min(undone, default=None))
+                case Liked(user, post):
+                    ended = min(self._changes_of(kept, user, post, event.number), default=None)
+                    row = row._replace(kind=kind if ended is None else "EndedLike", ended=ended)
                 case _:
                     pass
             rows[event.number] = row
         return rows
+
+    def _changes_of(self, events: Collection[Event], user: int, post: int, after: int) -> list[int]:
+        """Return the numbers of the likes and unlikes of a post by a user after a number."""
+        return [
+            event.number
+            for event in events
+            if isinstance(event.body, Liked | Unliked)
+            and (event.body.user, event.body.post) == (user, post)
+            and event.number > after
+        ]

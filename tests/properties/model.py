@@ -4,16 +4,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.errors import Overloaded, Rejected
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, Liked, PostDeleted, PostPublished, Unfollowed, Unliked
 from graph.model import Post
 
 
 @dataclass
 class World:
-    """Follows and posts that are not deleted, as plain sets."""
+    """Follows, posts that are not deleted, and likes with their numbers, as plain sets."""
 
     follows: set[tuple[int, int]] = field(default_factory=set)
     posts: dict[int, PostPublished] = field(default_factory=dict)
+    likes: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: list[Event]) -> "World":
@@ -29,12 +30,26 @@ class World:
                     world.posts[event.number] = published
                 case PostDeleted(post=post):
                     world.posts.pop(post, None)
+                case Liked(user, post):
+                    world.likes[user, post] = event.number
+                case Unliked(user, post):
+                    world.likes.pop((user, post), None)
         return world
 
     def home(self, viewer: int) -> list[int]:
         """Return the posts of a home timeline, newest first."""
         shown = {viewer} | {followee for follower, followee in self.follows if follower == viewer}
         return sorted((post for post, body in self.posts.items() if body.author in shown), reverse=True)
+
+    def likers(self, post: int) -> list[tuple[int, int]]:
+        """Return the users who like a post with the numbers of their likes, the newest like first."""
+        likes = [(user, number) for (user, liked), number in self.likes.items() if liked == post]
+        return sorted(likes, key=lambda like: -like[1])
+
+    def liked(self, user: int) -> list[tuple[int, int]]:
+        """Return the live posts that a user likes with the numbers of the likes, the newest like first."""
+        likes = [(post, number) for (liker, post), number in self.likes.items() if liker == user and post in self.posts]
+        return sorted(likes, key=lambda like: -like[1])
 
     def own(self, author: int) -> list[int]:
         """Return an author's posts, newest first."""
@@ -124,10 +139,14 @@ class History:
 
     def certainly_follows(self, follower: int, followee: int, start: int, end: int) -> bool | None:
         """Return whether a follow existed, or did not exist, throughout a period; None if it is uncertain."""
+        return self.certainly(("follow", "unfollow"), (follower, followee), start, end)
+
+    def certainly(self, kinds: tuple[str, str], pair: tuple[int, int], start: int, end: int) -> bool | None:
+        """Return whether the first of two opposite kinds held for a pair throughout a period; None if uncertain."""
         touching = [
             op
-            for kind in ("follow", "unfollow")
-            for op in self.of(kind, follower, followee)
+            for kind in kinds
+            for op in self.of(kind, *pair)
             if op.started < end and not isinstance(op.result, Rejected | Overloaded)
         ]
         if not touching:
@@ -137,7 +156,7 @@ class History:
         finished = last.returned is not None and last.returned < start and not last.died
         if not finished or any(op.returned is None or op.returned > last.started for op in others):
             return None
-        return last.kind == "follow"
+        return last.kind == kinds[0]
 
     def check_read(self, read: Operation, *, complete_fan_out: bool) -> None:
         """Check the posts that a read returned against what was certain throughout the read."""

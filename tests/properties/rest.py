@@ -21,6 +21,7 @@ from graph.paging import Window
 from graph.visibility import SYSTEM
 from tests.properties.archives import rows_of
 from tests.properties.journal import Journal, Row
+from tests.properties.likes import check_likes
 from tests.properties.model import World
 from tests.support.graph_worlds import counts_of
 
@@ -77,6 +78,7 @@ class Rest:
         self.check_fold()
         await asyncio.gather(*map(self._check_home, self.users))
         await self._check_lists()
+        await check_likes(self.graph, self.raw, self.world, self.users)
 
     def check_log(self) -> None:
         """Check the marks, and that only what may be discarded has left the log."""
@@ -130,7 +132,8 @@ class Rest:
 
     def check_records(self) -> None:
         """Check that the store holds the records of hot posts, and no others."""
-        held = {int(name[len("post:{") : -1]) for name in self.raw.scan_iter("post:{*}")}
+        found = {name: self.raw.hexists(name, "id") for name in self.raw.scan_iter("post:{*}")}
+        held = {int(name[len("post:{") : -1]) for name, has_record in found.items() if has_record}
         hot = {post for user in self.users for post in self.hot(user)}
         assert held == hot, [self.raw.hgetall(keys.post(post)) for post in held - hot]
 
@@ -140,7 +143,9 @@ class Rest:
             return
         secrets = {row[0]: row[2] for row in rows_of(self.engine, CREDENTIALS)}
         rows = [EventRow(*row[:5]) for row in self.rows.values()]
-        content = fold(Content(secrets=secrets), [decode(*row) for row in rows if row.kind != "Redacted"])
+        content = fold(
+            Content(secrets=secrets), [decode(*row) for row in rows if row.kind not in ("Redacted", "EndedLike")]
+        )
         floors = {user: self.floor(user) for user in self.users}
         cold = {user: int(self.raw.get(keys.cold(user)) or 0) for user in self.users}
         expected = {

@@ -33,8 +33,9 @@ from graph.log.events import PostPublished, ProfileChanged
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
-from tests.properties.disasters import Disaster, Disasters
+from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
+from tests.properties.likes import LikeRules
 from tests.properties.model import Operation, World
 from tests.properties.processes import (
     AGELESS,
@@ -69,7 +70,7 @@ processes = st.sampled_from(PROCESSES)
 calls = st.sampled_from((ALL_CALLS, 0, 1, 2, 3, 4, 8))
 
 
-class Interleavings(Disasters):
+class Interleavings(LikeRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
     def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
@@ -320,6 +321,7 @@ class Interleavings(Disasters):
             for other in self.users:
                 certain = self.history.certainly_follows(viewer, other, end, end)
                 assert viewer == other or certain is None or certain == ((viewer, other) in world.follows)
+        self.check_certain_likes(world)
 
     @invariant()
     def nothing_failed(self) -> None:
@@ -374,6 +376,7 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
 ) -> None:
     """Crashes, repetitions, outages and failovers included. Batches are small, so that each takes several."""
     monkeypatch.setattr("graph.archiver.hot_window.POSTS_PER_CUT", 2)
+    monkeypatch.setattr("graph.archiver.like_windows.LIKES_PER_CUT", 2)
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
     monkeypatch.setattr("graph.archiver.scan.KEYS_AT_ONCE", 3)
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", 3600)

@@ -74,11 +74,11 @@ async def test_a_full_batch_of_damaged_entries_is_passed(world: ArchiveWorld) ->
 async def test_the_archiver_stops_at_an_event_of_an_unknown_kind(world: ArchiveWorld) -> None:
     """It archives all events before it, and says which one stops it. A later version will archive it."""
     before = await world.graph.log.last()
-    unknown = await world.raw.xadd(keys.LOG, {"kind": "Liked", "actor": 1, "subject": 2, "body": "{}"})
+    unknown = await world.raw.xadd(keys.LOG, {"kind": "PostPinned", "actor": 1, "subject": 2, "body": "{}"})
     await posts(world.graph, world.bob, "later")
     last = await mark_projected(world)
 
-    with pytest.raises(ArchiverStopped, match=f"'Liked' of event {number_of(str(unknown))}. Upgrade"):
+    with pytest.raises(ArchiverStopped, match=f"'PostPinned' of event {number_of(str(unknown))}. Upgrade"):
         await world.graph.archiver.work()
 
     assert await world.marks() == [before, last, before]
@@ -106,14 +106,14 @@ async def test_a_running_archiver_raises_the_alarm_when_it_stops(
 ) -> None:
     """It gives up its lease, so that another process, perhaps of a later version, can try."""
     monkeypatch.setattr("graph.archiver.archiver.RETRY_SECONDS", 0.01)
-    await world.raw.xadd(keys.LOG, {"kind": "Liked", "actor": 1, "body": "{}"})
+    await world.raw.xadd(keys.LOG, {"kind": "PostPinned", "actor": 1, "body": "{}"})
     await mark_projected(world)
 
     async with background(world.graph.archiver.run()), asyncio.timeout(PATIENCE):
         while not world.graph.archiver.failures:  # noqa: ASYNC110 - the archiver sends no notification
             await asyncio.sleep(0.01)
 
-    assert "'Liked'" in str(await world.raw.get(keys.ALARM))
+    assert "'PostPinned'" in str(await world.raw.get(keys.ALARM))
     assert 0 < await world.raw.ttl(keys.ALARM) <= 60
 
 

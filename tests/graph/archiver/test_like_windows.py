@@ -68,7 +68,8 @@ async def liked_by(graph: Graph, post: int, users: Sequence[int]) -> None:
 
 async def hot(raw: Redis, key: str) -> list[int]:
     """Return the members of a set, oldest first, without the floor."""
-    return [int(member) for member in await raw.zrange(key, 0, -1) if member != "f"]
+    members: Any = await raw.zrange(key, 0, -1)
+    return [int(member) for member in members if member != "f"]
 
 
 async def test_the_oldest_likes_of_a_post_are_only_in_the_archive(small: Graph, raw: Redis) -> None:
