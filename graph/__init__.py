@@ -74,7 +74,9 @@ class Graph:
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
         self.visibility = Visibility(store)
         mentions = Mentions(self.users.ids_of_logins)
-        self.posts = Posts(store, self.log, self.commit, self.binding, self.visibility, mentions)
+        self.posts = Posts(
+            store, self.log, self.commit, self.binding, self.visibility, mentions, media_hosts=tuning.media_hosts
+        )
         self.likes = Likes(store, self.log, self.commit, self.binding, self.posts)
         self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)

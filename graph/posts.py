@@ -7,6 +7,7 @@ from typing import cast
 
 from graph import keys
 from graph.archive.rows import POST, REDACTED, Found
+from graph.attachments import Attachment
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, ProblemCode, Rejected, StoreUnavailable
@@ -25,7 +26,15 @@ class Posts:
     """Posts, in the store and in the archive."""
 
     def __init__(
-        self, store: Store, log: Log, commit: Commit, binding: Binding, visibility: Visibility, mentions: Mentions
+        self,
+        store: Store,
+        log: Log,
+        commit: Commit,
+        binding: Binding,
+        visibility: Visibility,
+        mentions: Mentions,
+        *,
+        media_hosts: frozenset[str],
     ) -> None:
         self._store = store
         self._log = log
@@ -33,6 +42,7 @@ class Posts:
         self._binding = binding
         self._visibility = visibility
         self._mentions = mentions
+        self._media_hosts = media_hosts
 
     async def get_many(self, view: View, ids: Sequence[int]) -> list[Post | None]:
         """Return posts by id, None for posts that are deleted, unknown or hidden from the view.
@@ -76,19 +86,30 @@ class Posts:
     async def publish(
         self,
         author: int,
-        text: str,
+        text: str = "",
         *,
         platform: str | None = None,
         location: Location | None = None,
+        attachments: Sequence[Attachment] = (),
         idempotency_key: str | None = None,
     ) -> Post:
         """Publish and return a post. The first followers have it on return; workers push it to the others.
+
+        The text may be empty if there are attachments.
 
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post
         of a repeated key was deleted. Four round trips, one more if the text mentions users, and one more per
         1,000 of the first followers.
         """
-        draft, key = Draft.checked(author, text, platform=platform, location=location, idempotency_key=idempotency_key)
+        draft, key = Draft.checked(
+            author,
+            text,
+            platform=platform,
+            location=location,
+            attachments=attachments,
+            media_hosts=self._media_hosts,
+            idempotency_key=idempotency_key,
+        )
         mentions = await self._mentions.resolve(self._visibility.of(author), draft.text)
         [event] = await self._commit([publication(draft, mentions)], key)
         return await self._committed(event, is_repeatable=key is not None)

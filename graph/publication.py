@@ -1,8 +1,10 @@
 """What a user publishes: the draft of a post, its checks, and the event that it becomes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from graph.attachments import Attachment, checked, encoded
 from graph.entities import entities_of
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
@@ -18,6 +20,7 @@ class Draft:
     text: str
     platform: str | None = None
     location: Location | None = None
+    attachments: tuple[Attachment, ...] = ()
 
     @classmethod
     def checked(
@@ -27,20 +30,25 @@ class Draft:
         *,
         platform: str | None,
         location: Location | None,
+        attachments: Sequence[Attachment],
+        media_hosts: frozenset[str],
         idempotency_key: str | None,
     ) -> tuple["Draft", IdempotencyKey | None]:
         """Return a draft, and the idempotency key of its publication, which belongs to this draft only.
 
+        Files of attachments may be on `media_hosts`.
+
         Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY and INVALID.
         """
         check = Check()
-        text = check.text(text)
+        text = check.text(text, may_be_empty=bool(attachments))
         check.entities(len(entities_of(text)))
         platform = check.platform(platform)
         check.location(location)
+        files = checked(check, attachments, media_hosts)
         key = check.idempotency_key(idempotency_key)
         check.done()
-        draft = cls(author, text, platform, location)
+        draft = cls(author, text, platform, location, files)
         return draft, None if key is None else IdempotencyKey(author, key, request=draft.digest)
 
     @property
@@ -52,4 +60,12 @@ class Draft:
 def publication(draft: Draft, mentions: tuple[int, ...]) -> PostPublished:
     """Return the event that publishes a draft. `mentions` are the users whom its text mentions."""
     latitude, longitude = (draft.location.latitude, draft.location.longitude) if draft.location else (None, None)
-    return PostPublished(draft.author, draft.text, draft.platform, latitude, longitude, mentions=mentions)
+    return PostPublished(
+        draft.author,
+        draft.text,
+        draft.platform,
+        latitude,
+        longitude,
+        mentions=mentions,
+        attachments=encoded(draft.attachments),
+    )

@@ -15,7 +15,8 @@ class Tuning:
     infinity means push only, 0 pull only. The store keeps the newest `hot_posts` posts of an author and up to
     `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least
     `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
-    log-outs. So is the memory of the store from the part `store_full_at` on.
+    log-outs. So is the memory of the store from the part `store_full_at` on. Attachments may be on `media_hosts`,
+    domain names in lower case, some with a port.
     """
 
     home_size: int = 800
@@ -32,6 +33,7 @@ class Tuning:
     store_full_at: float = 0.9
     tombstones_live: timedelta = timedelta(days=30)
     max_following: int = 5000
+    media_hosts: frozenset[str] = frozenset()
     session_ttl: timedelta = timedelta(days=30)
     argon2_time_cost: int = 3
     argon2_memory_kib: int = 65536

@@ -107,10 +107,10 @@ class Check:
             self.fail(ProblemCode.INVALID, message, *path)
         return normal or ""
 
-    def text(self, text: str) -> str:
-        """Check and return a post's normalised text: 1 to 1000 characters after trimming."""
+    def text(self, text: str, *, may_be_empty: bool = False) -> str:
+        """Check and return a post's normalised text: up to 1000 characters after trimming, usually at least 1."""
         cleaned = self._words(text, "text", ProblemCode.TEXT_TOO_LONG, MAX_TEXT)
-        if not cleaned and not self.problems:
+        if not cleaned and not self.problems and not may_be_empty:
             self.fail(
                 ProblemCode.TEXT_EMPTY,
                 "The text is empty. Write at least one character other than white space.",
@@ -170,28 +170,34 @@ class Check:
             self.fail(ProblemCode.INVALID, f"The {name} must not be empty.", name, min=least, max=most, length=0)
         return cleaned
 
-    def _words(self, value: str, name: str, too_long: ProblemCode, most: int) -> str:
+    def words(self, value: str, name: str, most: int, *path: str) -> str:
+        """Check and return the normalised text of the field at this path: at most `most` characters."""
+        return self._words(value, name, ProblemCode.INVALID, most, *path)
+
+    def _words(self, value: str, name: str, too_long: ProblemCode, most: int, *path: str) -> str:
+        where = path or (name,)
         if not encodable(value):
-            self.fail(ProblemCode.INVALID, f"The {name} contains a lone surrogate, which is not valid Unicode.", name)
+            message = f"The {name} contains a lone surrogate, which is not valid Unicode."
+            self.fail(ProblemCode.INVALID, message, *where)
             return ""
         value = value.strip()
         if len(value) > most * DECOMPOSED:
-            self._too_long(too_long, name, len(value), most)
+            self._too_long(too_long, name, len(value), most, *where)
             return ""
         if has_many_marks(value):
             message = f"The {name} has too many combining characters in a row; the limit is {MAX_MARKS}."
-            self.fail(ProblemCode.INVALID, message, name)
+            self.fail(ProblemCode.INVALID, message, *where)
             return ""
         cleaned = unicodedata.normalize("NFC", value).strip()
         if any(unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS for character in cleaned):
-            self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", name)
+            self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", *where)
         elif len(cleaned) > most:
-            self._too_long(too_long, name, len(cleaned), most)
+            self._too_long(too_long, name, len(cleaned), most, *where)
         return cleaned
 
-    def _too_long(self, code: ProblemCode, name: str, length: int, most: int) -> None:
+    def _too_long(self, code: ProblemCode, name: str, length: int, most: int, *path: str) -> None:
         message = f"The {name} has {length} characters; the limit is {most}."
-        self.fail(code, message, name, max=most, length=length)
+        self.fail(code, message, *path, max=most, length=length)
 
 
 def _weakness(password: str, login: str, name: str) -> str | None:

@@ -32,3 +32,14 @@ def normal_url(text: str) -> str | None:
         return None
     port = "" if found["port"] is None else f":{found['port']}"
     return f"{SCHEME}{found['host'].lower()}{port}{found['rest']}"
+
+
+def authority_of(url: str) -> str:
+    """Return the host of a URL from `normal_url`, with its port if it has one."""
+    return re.split(r"[/?#]", url[len(SCHEME) :], maxsplit=1)[0]
+
+
+def normal_authority(text: str) -> str | None:
+    """Return a domain name, perhaps with a port, in lower case; None for anything else. O(n)."""
+    url = normal_url(SCHEME + text)
+    return text.lower() if url is not None and authority_of(url) == text.lower() else None

@@ -8,12 +8,21 @@ from enum import Enum
 
 import strawberry
 
+from graph.attachments import AttachmentKind
 from graph.errors import ProblemCode
 from graph.feed.filters import EventKind
 from graph.feed.updates import GapReason
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
 
-__all__ = ["EventKind", "FollowOutcome", "GapReason", "ProblemCode", "RelationshipState", "TimelineKind"]
+__all__ = [
+    "AttachmentKind",
+    "EventKind",
+    "FollowOutcome",
+    "GapReason",
+    "ProblemCode",
+    "RelationshipState",
+    "TimelineKind",
+]
 
 
 def describe(enum: type[Enum], description: str, values: Mapping[Enum, str], name: str | None = None) -> None:
@@ -44,6 +53,11 @@ describe(
     },
 )
 describe(
+    AttachmentKind,
+    "The kind of an attachment.",
+    {AttachmentKind.IMAGE: "A picture.", AttachmentKind.VIDEO: "A video."},
+)
+describe(
     FollowOutcome,
     "The outcome of following or unfollowing one user.",
     {
@@ -69,7 +83,8 @@ describe(
         ProblemCode.TEXT_TOO_LONG: "The text has more than 1,000 characters.",
         ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
         ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
-        ProblemCode.TOO_MANY: "The input has too many ids, or the text too many mentions, hashtags and links.",
+        ProblemCode.TOO_MANY: "The input has too many ids, too many attachments, or a text with too many mentions, "
+        "hashtags and links.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
         ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",

@@ -2,7 +2,7 @@
 
 import strawberry
 
-from resolvers.enums import EventKind
+from resolvers.enums import AttachmentKind, EventKind
 
 
 @strawberry.input(description="Identifies a user by `id` or `login`. Exactly one of them is required.", one_of=True)
@@ -90,17 +90,46 @@ class UpdateProfileInput:
     )
 
 
+@strawberry.input(description="A picture or video on another server that a post shows.")
+class AttachmentInput:
+    """The values are not validated yet."""
+
+    kind: AttachmentKind = strawberry.field(description="Whether it is a picture or a video.")
+    url: str = strawberry.field(
+        description="The `https` URL of the file, up to 500 ASCII characters, on a host that the server accepts."
+    )
+    preview_url: str | None = strawberry.field(
+        description="The `https` URL of a smaller picture to show first, with the same limits."
+    )
+    width: int | None = strawberry.field(
+        description="The width in pixels, from 1 to 65,535. Send both width and height, or neither."
+    )
+    height: int | None = strawberry.field(
+        description="The height in pixels, from 1 to 65,535. Send both width and height, or neither."
+    )
+    alt: str | None = strawberry.field(
+        description="What it shows, for people who do not see it: up to 1,000 characters."
+    )
+    sensitive: bool | None = strawberry.field(
+        description="Whether clients should hide it until the reader asks for it. Defaults to false."
+    )
+
+
 @strawberry.input(description="The input of `publishPost`.")
 class PublishPostInput:
     """The values are not validated yet."""
 
-    text: str = strawberry.field(
-        description="The text: 1 to 1,000 characters after trimming white space and normalising to NFC."
+    text: str | None = strawberry.field(
+        description="The text: 1 to 1,000 characters after trimming white space and normalising to NFC. Optional "
+        "if there are attachments."
     )
     platform: str | None = strawberry.field(
         description="The app or device that the post is written with, such as `Web`: 1 to 30 characters."
     )
     location: LocationInput | None = strawberry.field(description="Where the post is written.")
+    attachments: list[AttachmentInput] | None = strawberry.field(
+        description="The pictures and videos that the post shows, at most 4."
+    )
     idempotency_key: str | None = strawberry.field(
         description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
         "hours, the same key and input return the same post; a different input fails with `IDEMPOTENCY_MISMATCH`."

@@ -8,7 +8,7 @@ import strawberry
 
 from graph.errors import Problem, ProblemCode, Rejected
 from graph.model import Follow, FollowOutcome, Location, Post, User
-from resolvers import ids, inputs
+from resolvers import attachments, ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.payloads import Payload, mutation
@@ -65,9 +65,10 @@ async def publish_post(
     location = input.location
     post = await context.graph.posts.publish(
         viewer.user,
-        input.text,
+        input.text or "",
         platform=input.platform,
         location=None if location is None else Location(location.latitude, location.longitude),
+        attachments=attachments.given(input.attachments),
         idempotency_key=input.idempotency_key,
     )
     return PublishPostPayload(post=post)

@@ -7,8 +7,9 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import entities, posts
+from resolvers import attachments, entities, posts
 from resolvers import likes as post_likes
+from schema.attachment import Attachment
 from schema.node import Node
 from schema.text_entity import TextEntity
 
@@ -34,10 +35,15 @@ class Post(Node):
     record: ClassVar[type] = model.Post
 
     id: strawberry.ID = batched(posts.global_ids, description="The global id of the post.")
-    text: str = strawberry.field(description="The text, 1 to 1,000 characters.")
+    text: str = strawberry.field(
+        description="The text, up to 1,000 characters. It is empty only if there are attachments."
+    )
     entities: list[TextEntity] = batched(
         entities.entities,
         description="The mentions, hashtags and links in the text, in their order. They do not overlap. At most 50.",
+    )
+    attachments: list[Attachment] = batched(
+        attachments.attachments, description="The pictures and videos that the post shows. At most 4."
     )
     created_at: datetime = batched(posts.creation_times, description="When the post was published.")
     platform: str | None = strawberry.field(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from graph.web_urls import normal_authority
+
 MAX_COUNT = 2**53  # integers that Lua scripts count exactly
 MIN_LOG = 10_000  # a hundred times what one mutation writes
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -62,7 +64,20 @@ def read_list(value: object) -> object:
     return tuple(re.split(r"[\s,]+", value.strip(", \n\t"))) if isinstance(value, str) else value
 
 
+def read_hosts(value: object) -> object:
+    """Return the hosts in a text, in lower case, each perhaps with a port. Raises ValueError for what is no host."""
+    hosts = read_list(value)
+    if isinstance(hosts, tuple):
+        normal = {host: normal_authority(host) for host in hosts if host}
+        if None in normal.values():
+            raise ValueError("every host must be a domain name, such as media.example.org or media.example.org:8443")
+        return tuple(name for name in normal.values() if name)
+    return hosts
+
+
 Duration = Annotated[timedelta, BeforeValidator(read_duration), Field(gt=timedelta(0))]
+Names = Annotated[tuple[str, ...], BeforeValidator(read_list)]
+Hosts = Annotated[tuple[str, ...], BeforeValidator(read_hosts)]
 Count = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 Share = Annotated[float, Field(gt=0, le=1)]
 LogLimit = Annotated[int, Field(ge=MIN_LOG, le=MAX_COUNT)]

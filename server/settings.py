@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import platformdirs
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy import URL
 from strawberry.http.websocket_origin import normalize_allowed_origins
@@ -24,7 +24,17 @@ from graph.store.urls import check_url
 from server.embedded import Durability
 from server.observability_settings import ObservabilitySettings
 from server.setting_messages import sentences
-from server.setting_values import Count, Duration, Env, LogLimit, Share, TimelineMode, TrustedDocumentsMode, read_list
+from server.setting_values import (
+    Count,
+    Duration,
+    Env,
+    Hosts,
+    LogLimit,
+    Names,
+    Share,
+    TimelineMode,
+    TrustedDocumentsMode,
+)
 from server.signing_keys import make_key_file, weakness
 from server.transport.proxies import parse_proxies
 
@@ -57,7 +67,7 @@ class Settings(ObservabilitySettings):
         description="The SQL database of the archive, which keeps all events: SQLite, PostgreSQL or MySQL. If not set, "
         "an SQLite file in the data folder.",
     )
-    secret: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
+    secret: Names = Field(
         default=(),
         repr=False,
         description="Keys that sign access tokens, separated by commas, each at least 32 bytes. The first signs, all "
@@ -80,9 +90,7 @@ class Settings(ObservabilitySettings):
     )
     sync_followers: Count = Field(default=1000, description="Followers that get a post before publishPost returns.")
     hibernate_after: Duration = Field(default=timedelta(days=7), description="Greatest age of a home cache.")
-    log_retention: Duration = Field(
-        default=timedelta(hours=24), description="How long the log keeps events for replay."
-    )
+    log_retention: Duration = Field(default=timedelta(hours=24), description="How long the log keeps its events.")
     log_limit: LogLimit = Field(
         default=2_000_000,
         description="Maximum events in the log. The last tenth is for deletions, unfollows and log-outs.",
@@ -104,6 +112,7 @@ class Settings(ObservabilitySettings):
         default=False, description="Whether `/health/ready` answers 200 while pages are served but changes are refused."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
+    media_hosts: Hosts = Field(default=(), description="Hosts of the pictures and videos that posts may show.")
     durability: Durability = Field(
         default=Durability.SAFE,
         description="When a write is acknowledged. The embedded store: when it is on disk (`safe`), or up to a second "
@@ -124,9 +133,7 @@ class Settings(ObservabilitySettings):
     )
     max_aliases: Count = Field(default=100, description="Maximum aliases of a document, counted likewise.")
     max_directives: Count = Field(default=100, description="Maximum directives of a document, counted likewise.")
-    max_cost: Count = Field(
-        default=20000, description="Maximum cost of an operation, in points for objects and values."
-    )
+    max_cost: Count = Field(default=20000, description="Maximum cost of an operation, in points.")
     max_event_cost: Count = Field(default=500, description="Maximum cost of one event of a subscription, in points.")
     max_response: Count = Field(default=5_000_000, description="Maximum bytes of the data in a response.")
     deadline: Duration = Field(default=timedelta(seconds=10), description="Maximum duration of an operation.")
@@ -167,7 +174,7 @@ class Settings(ObservabilitySettings):
     max_connections: Count = Field(
         default=100, description="With rate limits: maximum connections of an address in a process."
     )
-    trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
+    trusted_proxies: Names = Field(
         default=(),
         description="Addresses or networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; "
         "`unix` for a unix socket.",
@@ -175,9 +182,7 @@ class Settings(ObservabilitySettings):
     executor: bool = Field(
         default=True, description="Whether operations are executed breadth first. If not, graphql-core executes them."
     )
-    allowed_origins: Annotated[tuple[str, ...], BeforeValidator(read_list)] = Field(
-        default=(), description="Other web origins whose pages may use the API; `*` for all."
-    )
+    allowed_origins: Names = Field(default=(), description="Other web origins whose pages can use the API; `*`: all.")
     introspection: bool | None = Field(
         default=None, description="Whether introspection is enabled. Default: enabled except in production."
     )
@@ -351,6 +356,7 @@ class Settings(ObservabilitySettings):
             store_full_at=self.store_full_at,
             max_following=self.max_following,
             session_ttl=self.session_ttl,
+            media_hosts=frozenset(self.media_hosts),
         )
 
     @property

@@ -111,7 +111,7 @@ USER = {
     "NOT_FOUND": ("the object does not exist or was deleted", "remove it from the page"),
     "NOT_ALLOWED": ("the object belongs to another user", "do not offer the action"),
     "TOO_MANY": (
-        "the input has too many ids, or a text too many mentions, hashtags and links",
+        "the input has too many ids or attachments, or a text too many mentions, hashtags and links",
         "split the request; shorten the text",
     ),
     "TOO_MANY_ATTEMPTS": (

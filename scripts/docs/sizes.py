@@ -1,5 +1,6 @@
 """The table of fixed limits of the API, from the constants that enforce them."""
 
+from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
 from graph.paging import MAX_PAGE
@@ -22,10 +23,18 @@ def table() -> str:
         ("display name", f"1 to {MAX_NAME} characters"),
         ("bio", f"up to {MAX_BIO} characters"),
         ("URL of a picture or website", f"`https`, a domain name, up to {MAX_URL} ASCII characters in all"),
-        ("text of a post", f"1 to {MAX_TEXT:,} characters after trimming white space and normalising to NFC"),
+        (
+            "text of a post",
+            f"1 to {MAX_TEXT:,} characters after trimming white space and normalising to NFC, or none with attachments",
+        ),
         (
             "mentions, hashtags and links of a post",
             f"{MAX_ENTITIES} together; a hashtag has up to {MAX_TAG} characters",
+        ),
+        (
+            "attachments of a post",
+            f"{MAX_ATTACHMENTS}; URLs of up to {MAX_URL} characters, alternative texts of {MAX_ALT:,}, "
+            f"sides of {MAX_SIDE:,} pixels",
         ),
         ("platform of a post", f"1 to {MAX_PLATFORM} characters"),
         ("idempotency key", f"1 to {MAX_KEY} printable ASCII characters"),

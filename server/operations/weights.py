@@ -19,8 +19,10 @@ from graphql import (
 )
 from graphql.type import introspection_types
 
+from graph.attachments import MAX_ATTACHMENTS
 from graph.entities import MAX_ENTITIES
 from graph.sessions import MAX_SESSIONS
+from graph.web_urls import MAX_URL
 
 OBJECT = 1.0
 LEAF = 0.25
@@ -82,6 +84,9 @@ BYTES: dict[str, int] = {
     "DateTime": 28,
     "Post.text": 4_000,
     "Post.platform": 120,
+    "Attachment.url": MAX_URL,
+    "Attachment.previewUrl": MAX_URL,
+    "Attachment.alt": 4_000,
     "HashtagEntity.tag": 240,
     "LinkEntity.url": 20,  # on average: 50 links have at most the 1,000 characters of a text
     "Timeline.liveCursor": 32,
@@ -108,6 +113,7 @@ BYTES: dict[str, int] = {
 """The maximum length of values in bytes, without quotes: of fields of type String, and of other scalar types."""
 
 LISTS: dict[str, int] = {
+    "Post.attachments": MAX_ATTACHMENTS,
     "Post.entities": MAX_ENTITIES,
     "FollowPayload.results": IDS,
     "FollowPayload.userErrors": IDS,

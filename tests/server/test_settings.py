@@ -46,6 +46,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
             "FANLINE_ARCHIVE_LAG": "3m",
             "FANLINE_ALLOWED_ORIGINS": "https://a.example https://B.example:443",
             "FANLINE_PLAYGROUND": "true",
+            "FANLINE_MEDIA_HOSTS": "Media.example.org, cdn.example.org:8443",
             "OTHER": "ignored",
         }
     )
@@ -57,6 +58,7 @@ def test_every_setting_is_read_from_the_environment(tmp_path: Path) -> None:
     assert not settings.shows_schema
     assert settings.tuning.push_limit == 0
     assert settings.tuning.home_size == 50
+    assert settings.tuning.media_hosts == {"media.example.org", "cdn.example.org:8443"}
     assert settings.tuning.hot_posts == 70
     assert settings.tuning.hot_age == timedelta(days=12)
     assert settings.tuning.log_limit == 50_000
@@ -111,6 +113,11 @@ def test_the_timeline_mode_is_one_limit(mode: str, limit: float) -> None:
         ("ARCHIVE_URL", "sqlite://", "FANLINE_ARCHIVE_URL must name a file"),
         ("HOT_POSTS", "0", "FANLINE_HOT_POSTS must be greater than 0"),
         ("LOG_LIMIT", "9999", "FANLINE_LOG_LIMIT must be at least 10000"),
+        (
+            "MEDIA_HOSTS",
+            "a.example, https://b.example",
+            "FANLINE_MEDIA_HOSTS: every host must be a domain",
+        ),
         ("METRICS_TOKEN", "short-token", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("METRICS_TOKEN", "a short token and spaces", "FANLINE_METRICS_TOKEN must have 16 ASCII characters or more"),
         ("RATE_LIMIT", "100", "FANLINE_RATE_LIMIT is not a setting. Did you mean FANLINE_RATE_LIMITS?"),

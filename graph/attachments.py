@@ -1,0 +1,105 @@
+"""Attachments: pictures and videos on other servers that a post shows. Fanline stores their URLs, not the files.
+
+Browsers of all readers load these URLs, so the hosts must be in the setting `media_hosts`. The grammar of URLs is that
+of `graph.web_urls`, which leaves no room for programs to find another host in the same URL.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Any
+
+from graph.errors import ProblemCode
+from graph.validation import Check
+from graph.web_urls import authority_of
+
+MAX_ATTACHMENTS = 4
+MAX_ALT = 1000
+MAX_SIDE = 65_535
+FIELD = "attachments"
+
+
+class AttachmentKind(Enum):
+    """The kinds of attachments. The names are part of the log and of the GraphQL schema."""
+
+    IMAGE = "IMAGE"
+    VIDEO = "VIDEO"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A picture or video. `preview_url` is a picture to show first, `width` and `height` are in pixels."""
+
+    kind: AttachmentKind
+    url: str
+    preview_url: str | None = None
+    width: int | None = None
+    height: int | None = None
+    alt: str = ""
+    sensitive: bool = False
+
+
+def encoded(attachments: Sequence[Attachment]) -> tuple[dict[str, Any], ...]:
+    """Return attachments as JSON objects, without the fields that are empty."""
+    objects = (asdict(each) | {"kind": each.kind.value} for each in attachments)
+    return tuple({name: value for name, value in each.items() if value} for each in objects)
+
+
+def decoded(objects: Sequence[Mapping[str, Any]]) -> list[Attachment]:
+    """Return the attachments of a post from JSON objects, without those of kinds that this version does not know."""
+    return [
+        Attachment(
+            AttachmentKind(each["kind"]),
+            each["url"],
+            each.get("preview_url"),
+            each.get("width"),
+            each.get("height"),
+            each.get("alt", ""),
+            each.get("sensitive", False),
+        )
+        for each in objects
+        if each.get("kind") in AttachmentKind.__members__ and "url" in each
+    ]
+
+
+def checked(check: Check, attachments: Sequence[Attachment], hosts: frozenset[str]) -> tuple[Attachment, ...]:
+    """Check and return the normalised attachments of a post, which may be loaded from these hosts.
+
+    At most 4. URLs have up to 500 characters, the alternative text 1,000. Width and height are given together, from 1
+    to 65,535. The fields of the problems have the place of the attachment.
+    """
+    if len(attachments) > MAX_ATTACHMENTS:
+        message = f"The post has {len(attachments)} attachments; the limit is {MAX_ATTACHMENTS}. Remove some."
+        check.fail(ProblemCode.TOO_MANY, message, FIELD, max=MAX_ATTACHMENTS, length=len(attachments))
+        return ()
+    return tuple(one_checked(check, each, hosts, FIELD, str(place)) for place, each in enumerate(attachments))
+
+
+def one_checked(check: Check, given: Attachment, hosts: frozenset[str], *path: str) -> Attachment:
+    """Check and return one normalised attachment."""
+    for name, side in (("width", given.width), ("height", given.height)):
+        if side is not None and not 1 <= side <= MAX_SIDE:
+            message = f"The {name} must be from 1 to {MAX_SIDE:,} pixels."
+            check.fail(ProblemCode.INVALID, message, *path, name, min=1, max=MAX_SIDE)
+    if (given.width is None) is not (given.height is None):
+        missing = "width" if given.width is None else "height"
+        message = "The width and the height belong together. Send both or neither."
+        check.fail(ProblemCode.INVALID, message, *path, missing)
+    preview = given.preview_url
+    return replace(
+        given,
+        url=media_url(check, given.url, hosts, *path, "url"),
+        preview_url=None if preview is None else media_url(check, preview, hosts, *path, "previewUrl"),
+        alt=check.words(given.alt, "alternative text", MAX_ALT, *path, "alt"),
+    )
+
+
+def media_url(check: Check, given: str, hosts: frozenset[str], *path: str) -> str:
+    """Check and return the normalised URL of a file: `https` and a host, perhaps with a port, of `hosts`."""
+    url = check.url(given, *path)
+    if not given.strip():
+        check.fail(ProblemCode.INVALID, "The URL is empty. It must begin with https:// and a domain name.", *path)
+    elif url and authority_of(url) not in hosts:
+        where = f"Use one of these: {', '.join(sorted(hosts)[:5])}." if hosts else "This server accepts no attachments."
+        check.fail(ProblemCode.INVALID, f"Files from this host are not accepted. {where}", *path)
+    return url

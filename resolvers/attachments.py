@@ -1,0 +1,21 @@
+"""The resolvers of the attachments of posts."""
+
+from collections.abc import Sequence
+
+from graph.attachments import Attachment, decoded
+from graph.model import Post
+from resolvers.context import Context
+from resolvers.inputs import AttachmentInput
+
+
+def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment]]:
+    """Return the attachments of posts."""
+    return [decoded(post.attachments) if post.attachments else [] for post in posts]
+
+
+def given(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:
+    """Return the attachments of an input, not validated yet."""
+    return [
+        Attachment(each.kind, each.url, each.preview_url, each.width, each.height, each.alt or "", bool(each.sensitive))
+        for each in inputs or ()
+    ]

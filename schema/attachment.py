@@ -1,0 +1,27 @@
+"""Pictures and videos of posts."""
+
+from typing import ClassVar
+
+import strawberry
+
+from graph import attachments
+from resolvers.enums import AttachmentKind
+
+
+@strawberry.type(description="A picture or video that a post shows. The file is on another server.")
+class Attachment:
+    """Values are `graph.attachments.Attachment`."""
+
+    record: ClassVar[type] = attachments.Attachment
+
+    kind: AttachmentKind = strawberry.field(description="Whether it is a picture or a video.")
+    url: str = strawberry.field(description="The `https` URL of the file, on a host that the server accepts.")
+    preview_url: str | None = strawberry.field(
+        description="The `https` URL of a smaller picture to show first. Null if there is none."
+    )
+    width: int | None = strawberry.field(description="The width in pixels. Null if unknown, like the height.")
+    height: int | None = strawberry.field(description="The height in pixels. Null if unknown, like the width.")
+    alt: str = strawberry.field(
+        description="What it shows, for people who do not see it: up to 1,000 characters. It may be empty."
+    )
+    sensitive: bool = strawberry.field(description="Whether clients should hide it until the reader asks for it.")
