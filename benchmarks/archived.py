@@ -12,6 +12,7 @@ from graph import Graph, Tuning
 from graph.archive.event_rows import event_row
 from graph.archive.rows import EventRow
 from graph.log.events import Event, PostPublished
+from graph.post_lists import TIMELINE
 
 ROWS_AT_ONCE = 10_000
 
@@ -36,7 +37,7 @@ async def archive_posts(graph: Graph, authors: Authors) -> None:
     while some := list(islice(rows, ROWS_AT_ONCE)):
         low, upto = upto, some[-1].number
         await graph.archive.append(some, [], store=store, watermark=low, upto=upto)
-    await graph.hot_window.cut_full([authors.id(index) for index in range(authors.count)], upto)
+    await graph.hot_window.cut_full([(TIMELINE, authors.id(index)) for index in range(authors.count)], upto)
     hot = graph.tuning.hot_posts
     assert graph.hot_window.trimmed == authors.count * (authors.posts_each - hot), "not all posts were removed"
 

@@ -53,6 +53,10 @@ key                            type            content
 `muting:{u}`                   versioned set   user muted by u → number of the Muted event
 `posts:{u}`                    versioned set   hot post → itself; member `f` → archive floor, at first 0
 `cold:{u}`                     string          number of u's live posts in the archive
+`replied:{u}`                  versioned set   hot reply by u → itself; member `f` as in `posts:{u}`
+`replies:{p}`                  versioned set   hot direct reply to p → itself; member `f` if posts are archived
+`reposts:{p}`                  versioned set   hot quote or repost of p → itself; member `f` if posts are archived
+`<list>:cold`                  string          number of live posts of one of these three lists in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
                                                `pull:<post>`, or `pull` after a rebuild
 `post:{p}`                     hash            id, author, text, platform, latitude, longitude, details (JSON of the
@@ -93,7 +97,19 @@ COUNT_FIELDS = ("replies", "reposts", "likes")
 """The fields of `post:{p}` that hold counts. Scripts compute them from sets in the same slot."""
 HOMES = "home:{"
 """The prefix of all home caches."""
-CONTENT = ("user:{", "following:{", "followers:{", "posts:{", "cold:{", "post:{", "likes:{", "liked:{")
+CONTENT = (
+    "user:{",
+    "following:{",
+    "followers:{",
+    "posts:{",
+    "cold:{",
+    "replied:{",
+    "replies:{",
+    "reposts:{",
+    "post:{",
+    "likes:{",
+    "liked:{",
+)
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
 """The prefixes of the keys that a rebuild writes, and of those that depend on them."""
@@ -202,6 +218,26 @@ def gone(versioned_set: str) -> str:
 def cold(author: int) -> str:
     """Return the key of the count of an author's archived posts."""
     return f"cold:{{{author}}}"
+
+
+def replied(author: int) -> str:
+    """Return the key of the versioned set of an author's hot replies."""
+    return f"replied:{{{author}}}"
+
+
+def replies(post: int) -> str:
+    """Return the key of the versioned set of the hot direct replies to a post."""
+    return f"replies:{{{post}}}"
+
+
+def reposts(post: int) -> str:
+    """Return the key of the versioned set of the hot quotes and plain reposts of a post."""
+    return f"reposts:{{{post}}}"
+
+
+def archived_of(post_list: str) -> str:
+    """Return the key of the count of a list's archived posts. That of a timeline is `cold`."""
+    return f"{post_list}:cold"
 
 
 def delivery(author: int) -> str:

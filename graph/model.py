@@ -231,10 +231,11 @@ class Relationship(NamedTuple):
 
 
 class TimelineKind(Enum):
-    """Whose posts a timeline shows: those of the owner and the users that the owner follows, or the owner's only."""
+    """What a timeline shows: posts of the owner and the users that the owner follows, the owner's posts, or replies."""
 
     HOME = "HOME"
     USER = "USER"
+    REPLIES = "REPLIES"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Posts: publishing, deletion and look-ups."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,16 +11,18 @@ from graph.archive.rows import POST, REDACTED, Found
 from graph.attachments import Attachment
 from graph.binding import Binding
 from graph.commit import Commit
-from graph.errors import ArchiveUnavailable, ProblemCode, Rejected, StoreUnavailable
+from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, PostDeleted, PostPublished
 from graph.log.log import IdempotencyKey, Log
 from graph.mentions import Mentions
-from graph.model import Location, Post
+from graph.model import Counts, Location, Post
 from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
 from graph.store.store import Store
 from graph.terms import digest_of
-from graph.visibility import SYSTEM, View, Visibility
+from graph.visibility import SYSTEM, View, Visibility, blocked
+
+UNKNOWN = "This post does not exist."
 
 
 class Posts:
@@ -83,6 +86,11 @@ class Posts:
         """Return for each post whether it was deleted. One round trip."""
         return [bool(reply) for reply in await self._store.read([("HEXISTS", keys.post(p), "deleted") for p in ids])]
 
+    async def counts(self, ids: Sequence[int]) -> list[Counts | None]:
+        """Return for each post its counts, None if it was deleted. One round trip."""
+        rows = await self._store.read([("HMGET", keys.post(p), "deleted", *keys.COUNT_FIELDS) for p in ids])
+        return [None if gone is not None else Counts(*(int(n or 0) for n in counts)) for gone, *counts in rows]
+
     async def publish(
         self,
         author: int,
@@ -91,15 +99,18 @@ class Posts:
         platform: str | None = None,
         location: Location | None = None,
         attachments: Sequence[Attachment] = (),
+        reply_to: int | None = None,
+        quote_of: int | None = None,
         idempotency_key: str | None = None,
     ) -> Post:
         """Publish and return a post. The first followers have it on return; workers push it to the others.
 
-        The text may be empty if there are attachments.
+        The text may be empty if there are attachments. It is a reply to the post `reply_to` and a quote of `quote_of`,
+        if given.
 
-        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH, and NOT_FOUND if the post
-        of a repeated key was deleted. Four round trips, one more if the text mentions users, and one more per
-        1,000 of the first followers.
+        Raises Rejected: TEXT_EMPTY, TEXT_TOO_LONG, TOO_MANY, INVALID, IDEMPOTENCY_MISMATCH; NOT_FOUND or BLOCKED for a
+        post that is replied to or quoted; NOT_FOUND if the post of a repeated key was deleted; and ArchiveUnavailable.
+        Four round trips, one more for a reply, a quote or mentions, and one more per 1,000 of the first followers.
         """
         draft, key = Draft.checked(
             author,
@@ -108,11 +119,52 @@ class Posts:
             location=location,
             attachments=attachments,
             media_hosts=self._media_hosts,
+            reply_to=reply_to,
+            quote_of=quote_of,
             idempotency_key=idempotency_key,
         )
-        mentions = await self._mentions.resolve(self._visibility.of(author), draft.text)
-        [event] = await self._commit([publication(draft, mentions)], key)
+        view = self._visibility.of(author)
+        try:
+            targets, mentions = await asyncio.gather(
+                self._targets(view, draft), self._mentions.resolve(view, draft.text)
+            )
+        except Rejected:
+            if key is None or (repeated := await self._log.repeated(key)) is None:
+                raise
+            return await self._committed(repeated[0], is_repeatable=True)
+        [event] = await self._commit([publication(draft, mentions, *targets)], key)
         return await self._committed(event, is_repeatable=key is not None)
+
+    async def _targets(self, view: View, draft: Draft) -> list[Post | None]:
+        """Return the post that a draft replies to, and the post that it quotes. Raises Rejected (NOT_FOUND, BLOCKED).
+
+        One round trip if there are any. A post that is committed and not projected yet is read from the log.
+        """
+        wanted = {"replyTo": draft.reply_to, "quoteOf": draft.quote_of}
+        ids = [post for post in wanted.values() if post is not None]
+        if not ids:
+            return [None, None]
+        view.begin()
+        found, deleted = await self.hydrate(SYSTEM, ids, {})
+        for post in ids:
+            if post not in found and post not in deleted and (late := await self._unprojected(post)) is not None:
+                found[post] = late
+        targets = {name: None if post is None else self.target(found.get(post)) for name, post in wanted.items()}
+        hidden = await view.hidden({target.author for target in targets.values() if target is not None})
+        problems: list[Problem] = []
+        for name, target in targets.items():
+            if target is None and wanted[name] is not None:
+                problems.append(Problem(ProblemCode.NOT_FOUND, UNKNOWN, (name,)))
+            elif target is not None and target.author in hidden:
+                problems += blocked(name).problems
+        if problems:
+            raise Rejected(*problems)
+        return [*targets.values()]
+
+    @staticmethod
+    def target(post: Post | None) -> Post | None:
+        """Return the post that a reply to, or a quote of, this one is about. A plain repost will mean its original."""
+        return post
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
         """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
@@ -130,8 +182,8 @@ class Posts:
                     return posts[event.number]
         return published_post(event.number, cast("PostPublished", event.body))
 
-    async def delete(self, viewer: int, post: int) -> None:
-        """Permanently delete one of the viewer's posts. Deleting it again succeeds and appends nothing.
+    async def delete(self, viewer: int, post: int) -> Post | None:
+        """Permanently delete one of the viewer's posts, and return it. Deleting it again succeeds and appends nothing.
 
         Repeated and concurrent deletions of a post append one event only: a second digest would let subscribers test
         guesses about the deleted text. Raises Rejected (NOT_FOUND, NOT_ALLOWED) and ArchiveUnavailable. Four round
@@ -146,13 +198,14 @@ class Posts:
         if found is None:
             if await self._author_of_deleted(post, deletion) != viewer:
                 raise not_found()
-            return
+            return None
         if found.author != viewer:
-            if await Visibility(self._store).of(viewer).hidden([found.author]):
+            if await self._visibility.of(viewer).hidden([found.author]):
                 raise not_found()
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
         idempotency_key = IdempotencyKey("-", f"deletion:{post}")
         await self._commit([deletion_of(found, digest_of(found.text))], idempotency_key)
+        return found
 
     async def _unprojected(self, post: int) -> Post | None:
         """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""
@@ -180,4 +233,4 @@ def deletion_of(post: Post, terms: str | None = None) -> PostDeleted:
 
 def not_found() -> Rejected:
     """Return the rejection of an unknown post id."""
-    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "id")
+    return Rejected.because(ProblemCode.NOT_FOUND, UNKNOWN, "id")

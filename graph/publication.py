@@ -1,15 +1,18 @@
 """What a user publishes: the draft of a post, its checks, and the event that it becomes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from graph.attachments import Attachment, checked, encoded
 from graph.entities import entities_of
 from graph.log.events import PostPublished
 from graph.log.log import IdempotencyKey
-from graph.model import Location
+from graph.model import Location, Post
 from graph.validation import Check
+
+MAX_ANCESTORS = 20
+"""The number of posts above a reply that it remembers, its parent included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Draft:
     platform: str | None = None
     location: Location | None = None
     attachments: tuple[Attachment, ...] = ()
+    reply_to: int | None = None
+    quote_of: int | None = None
 
     @classmethod
     def checked(
@@ -32,6 +37,8 @@ class Draft:
         location: Location | None,
         attachments: Sequence[Attachment],
         media_hosts: frozenset[str],
+        reply_to: int | None = None,
+        quote_of: int | None = None,
         idempotency_key: str | None,
     ) -> tuple["Draft", IdempotencyKey | None]:
         """Return a draft, and the idempotency key of its publication, which belongs to this draft only.
@@ -48,7 +55,7 @@ class Draft:
         files = checked(check, attachments, media_hosts)
         key = check.idempotency_key(idempotency_key)
         check.done()
-        draft = cls(author, text, platform, location, files)
+        draft = cls(author, text, platform, location, files, reply_to, quote_of)
         return draft, None if key is None else IdempotencyKey(author, key, request=draft.digest)
 
     @property
@@ -57,10 +64,15 @@ class Draft:
         return sha256(repr(self).encode()).hexdigest()[:32]
 
 
-def publication(draft: Draft, mentions: tuple[int, ...]) -> PostPublished:
-    """Return the event that publishes a draft. `mentions` are the users whom its text mentions."""
+def publication(
+    draft: Draft, mentions: tuple[int, ...], parent: Post | None = None, original: Post | None = None
+) -> PostPublished:
+    """Return the event that publishes a draft: as a reply to `parent`, or as a quote of `original`, or both.
+
+    `mentions` are the users whom its text mentions.
+    """
     latitude, longitude = (draft.location.latitude, draft.location.longitude) if draft.location else (None, None)
-    return PostPublished(
+    body = PostPublished(
         draft.author,
         draft.text,
         draft.platform,
@@ -68,4 +80,28 @@ def publication(draft: Draft, mentions: tuple[int, ...]) -> PostPublished:
         longitude,
         mentions=mentions,
         attachments=encoded(draft.attachments),
+    )
+    if original is not None:
+        body = replace(body, repost_of=original.id, repost_of_author=original.author)
+    return body if parent is None else as_reply(body, parent)
+
+
+def as_reply(body: PostPublished, parent: Post) -> PostPublished:
+    """Return a publication as a reply.
+
+    It is listed in timelines only if its author continues an own thread: if the author is that of the parent and of the
+    first post.
+    """
+    root, root_author = parent.id, parent.author
+    if parent.root is not None and parent.root_author is not None:
+        root, root_author = parent.root, parent.root_author
+    above = () if parent.reply_to is None else (*parent.ancestors, parent.reply_to)
+    return replace(
+        body,
+        reply_to=parent.id,
+        reply_to_author=parent.author,
+        root=root,
+        root_author=root_author,
+        ancestors=above[1 - MAX_ANCESTORS :],
+        listed=body.author == parent.author == root_author,
     )

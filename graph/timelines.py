@@ -1,4 +1,4 @@
-"""Pages of home and user timelines, from the store and the archive, with push, pull and hybrid delivery.
+"""Pages of timelines and of other lists of posts, from the store and the archive, with push, pull and hybrid delivery.
 
 To read a page older than a cursor:
 
@@ -15,7 +15,7 @@ A page newer than a cursor is read in the same way, in the opposite direction.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, replace
 
@@ -25,8 +25,9 @@ from graph.home.cache import CacheState, HomeCache
 from graph.home.merge import Which, first_of, merge_hot
 from graph.model import Page, Post, TimelineKind
 from graph.paging import Window
+from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.posts import Posts
-from graph.recording import RECORDING
+from graph.recording import RECORDING, TimelinePage
 from graph.store.store import Store
 from graph.tasks import end
 from graph.visibility import View, Visibility
@@ -35,6 +36,7 @@ MAX_WINDOW = 500
 FROM_CACHE = ("cache",)
 FROM_AUTHORS = ("merge",)
 FROM_CACHE_AND_AUTHORS = ("cache", "merge")
+RECORDED = {TIMELINE: TimelineKind.USER, REPLIED: TimelineKind.REPLIES}
 
 logger = logging.getLogger("fanline.timelines")
 
@@ -53,7 +55,7 @@ class Found:
 
 
 class Timelines:
-    """Reads home and user timelines page by page."""
+    """Reads timelines, and the lists of replies and reposts, page by page."""
 
     def __init__(self, store: Store, binding: Binding, posts: Posts, cache: HomeCache) -> None:
         self._store = store
@@ -118,49 +120,57 @@ class Timelines:
         return with_archived(ids, rows, window, sources, sum(len(authors) for authors, _ in reads)), cached.state
 
     async def user(self, view: View, authors: Sequence[int], window: Window) -> list[Page[Post]]:
-        """Return a page of each author's own timeline, empty if the author is hidden from the view.
+        """Return a page of each author's own timeline. Costs what `listed` costs."""
+        return await self.listed(view, TIMELINE, authors, window)
 
-        Two round trips for all authors, and more if posts were deleted. One query of the archive for all authors if a
-        page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
+    async def listed(self, view: View, of: PostList, owners: Sequence[int], window: Window) -> list[Page[Post]]:
+        """Return a page of each owner's list of one kind: a timeline, an author's replies, or the replies to a post.
+
+        Posts hidden from the view are left out, and so are the lists of hidden users. The view begins in the same round
+        trip. Posts are not hidden as owners: a client that knows a post may see what the view shows below it.
+
+        Two round trips for all owners, and more if posts were deleted or are hidden. One query of the archive for all
+        owners if a page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
         """
-        view.begin(authors)
-        pending = dict.fromkeys(authors, replace(window, count=window.count + 1))
-        found: dict[int, list[Post]] = {author: [] for author in pending}
-        recording = RECORDING.get()
-        pages = {} if recording is None else {each: recording.page(TimelineKind.USER, each) for each in pending}
+        users = set(owners) if of.is_of_users else set()
+        view.begin(users)
+        pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
+        found: dict[int, list[Post]] = {owner: [] for owner in pending}
+        pages = recorded_pages(of, pending)
         batch = 1
         while pending:
-            some = await self._user_ids(pending)
-            hidden = await view.hidden(pending)
+            some = await self._listed_ids(of, pending)
+            hidden = await view.hidden(users)
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
             wanted = [post for each in some.values() for post in each.ids]
             posts, _ = await self._posts.hydrate(view, wanted, archived)
             rest: dict[int, Window] = {}
-            for author, read in pending.items():
-                ids = some[author].ids
+            for owner, read in pending.items():
+                ids = some[owner].ids
                 kept = [posts[post] for post in ids if post in posts]
-                found[author] += kept
+                found[owner] += kept
                 if pages:
-                    pages[author].add(some[author].sources, 1, len(ids), len(ids) - len(kept))
-                if len(found[author]) <= window.count and len(ids) == read.count and author not in hidden:
-                    rest[author] = next_window(ids, read, max(window.count + 1 - len(found[author]), batch))
+                    pages[owner].add(some[owner].sources, 1, len(ids), len(ids) - len(kept))
+                if len(found[owner]) <= window.count and len(ids) == read.count and owner not in hidden:
+                    rest[owner] = next_window(ids, read, max(window.count + 1 - len(found[owner]), batch))
             pending = rest
             batch *= 2
-        return [window.page(found[author]) for author in authors]
+        return [window.page(found[owner]) for owner in owners]
 
-    async def _user_ids(self, reads: Mapping[int, Window]) -> dict[int, Found]:
-        """Return the next posts of each author's timeline."""
-        hot = await merge_hot(self._store, [([author], window) for author, window in reads.items()], Which.COUNTED)
+    async def _listed_ids(self, of: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
+        """Return the next posts of each owner's list."""
+        windows = [([owner], window) for owner, window in reads.items()]
+        hot = await merge_hot(self._store, windows, Which.COUNTED, of)
         cold = [
-            (author, archive_window(window, merged.posts, merged.floors))
-            for (author, window), merged in zip(reads.items(), hot, strict=True)
+            (owner, archive_window(window, merged.posts, merged.floors))
+            for (owner, window), merged in zip(reads.items(), hot, strict=True)
         ]
-        archive_reads = [(author, window) for author, window in cold if window is not None]
-        rows = await (await self._binding.archive()).slices(archive_reads) if archive_reads else []
-        archived = dict(zip((author for author, _ in archive_reads), rows, strict=True))
+        archive_reads = [(owner, window) for owner, window in cold if window is not None]
+        rows = await (await self._binding.archive()).slices(archive_reads, of) if archive_reads else []
+        archived = dict(zip((owner for owner, _ in archive_reads), rows, strict=True))
         return {
-            author: with_archived(merged.posts, archived.get(author), window, FROM_AUTHORS, 1)
-            for (author, window), merged in zip(reads.items(), hot, strict=True)
+            owner: with_archived(merged.posts, archived.get(owner), window, FROM_AUTHORS, 1)
+            for (owner, window), merged in zip(reads.items(), hot, strict=True)
         }
 
     def _start_rebuild(self, viewer: int) -> None:
@@ -185,6 +195,14 @@ class Timelines:
     async def close(self) -> None:
         """Cancel the running rebuilds. Their unfinished caches expire."""
         await end(list(self._rebuilds.values()))
+
+
+def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:
+    """Return the records of pages by owner; none if nothing is recorded, or for the lists under posts."""
+    recording, kind = RECORDING.get(), RECORDED.get(of)
+    if recording is None or kind is None:
+        return {}
+    return {owner: recording.page(kind, owner) for owner in owners}
 
 
 def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]) -> Window | None:

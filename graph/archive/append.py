@@ -28,11 +28,12 @@ from graph.archive.rows import (
     Credential,
     EventRow,
     Overtaken,
+    list_owners,
     redacted,
     same_event,
     stored,
 )
-from graph.archive.tables import CREDENTIALS, EVENTS, STATE
+from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, STATE
 
 POSTS_AT_ONCE = 50
 
@@ -100,7 +101,8 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     later = await _later(connection, [row for row in new if row.number <= watermark])
     deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
     written = [redacted(row) if row.kind == POST and row.number in deleted else row for row in new]
-    await add_rows(connection, EVENTS, EventRow._fields, written)
+    names = (*EventRow._fields, *LIST_COLUMNS)
+    await add_rows(connection, EVENTS, names, [(*row, *list_owners(row)) for row in written])
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
     await redact(connection, deletions)
     live = [codes[row.number] for row in written if row.kind == POST and row.number in codes]

@@ -5,6 +5,7 @@ content of its post's row. SQLAlchemy builds the statements for SQLite, PostgreS
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import func, select, update
@@ -20,6 +21,7 @@ from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
 from graph.paging import Window
+from graph.post_lists import TIMELINE, PostList
 
 T = TypeVar("T")
 
@@ -145,7 +147,7 @@ class Archive:
         return await self._transaction(work)
 
     async def merge(self, authors: Collection[int], window: Window) -> list[Post]:
-        """Return one window of the merged posts of these authors, in the direction of paging.
+        """Return one window of the merged timelines of these authors, in the direction of paging.
 
         One query; two on MySQL and MariaDB for more than 256 authors. The query reads at most `window.count` index
         entries per author, about 50 ms for 5,000 authors.
@@ -155,27 +157,27 @@ class Archive:
         rows = await self._transaction(lambda connection: pages.merge(connection, authors, window))
         return list(map(post_of, rows))
 
-    async def slices(self, reads: Sequence[tuple[int, Window]]) -> list[list[Post]]:
-        """Return the posts of each author and window, in the direction of paging. Costs as much as `post_rows`."""
-        return [list(map(post_of, rows)) for rows in await self.post_rows(reads)]
+    async def slices(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[Post]]:
+        """Return the posts of each owner's list and window, in the direction of paging. Costs as `post_rows`."""
+        return [list(map(post_of, rows)) for rows in await self.post_rows(reads, of)]
 
-    async def post_rows(self, reads: Sequence[tuple[int, Window]]) -> list[list[EventRow]]:
-        """Return the rows of the posts of each author and window, in the direction of paging.
+    async def post_rows(self, reads: Sequence[tuple[int, Window]], of: PostList = TIMELINE) -> list[list[EventRow]]:
+        """Return the rows of the posts of each owner's list and window, in the direction of paging.
 
         One query per 256 reads of one direction. Each read is a limited index scan.
         """
-        return await self._transaction(lambda connection: pages.post_rows(connection, reads)) if reads else []
+        return await self._transaction(lambda connection: pages.post_rows(connection, reads, of)) if reads else []
 
-    async def post_ids(self, author: int, low: int, high: int) -> set[int]:
-        """Return the ids of an author's posts in (`low`, `high`]. One query."""
-        return await self._transaction(lambda connection: pages.post_ids(connection, author, low, high))
+    async def post_ids(self, owner: int, low: int, high: int, of: PostList = TIMELINE) -> set[int]:
+        """Return the ids of the posts of an owner's list in (`low`, `high`]. One query."""
+        return await self._transaction(lambda connection: pages.post_ids(connection, owner, low, high, of))
 
-    async def post_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-        """Return for each (author, id) the number of the author's posts up to the id, and the archive watermark.
+    async def post_counts(self, reads: Sequence[tuple[int, int]], of: PostList = TIMELINE) -> tuple[list[int], int]:
+        """Return for each (owner, id) the number of posts in the list up to the id, and the archive watermark.
 
         All are of the same moment. One query per 256 reads, and one or two for the watermark.
         """
-        return await self._counts(pages.post_counts, reads)
+        return await self._counts(partial(pages.post_counts, of=of), reads)
 
     async def like_counts(self, reads: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
         """Return for each (post, number) the number of live likes up to the number, and the archive watermark.
@@ -196,6 +198,10 @@ class Archive:
             return await count(connection, reads), watermark
 
         return await self._transaction(work)
+
+    async def owners(self, of: PostList, after: int, limit: int) -> list[int]:
+        """Return the first `limit` owners after an id that have posts in a list of one kind. One query."""
+        return await self._transaction(lambda connection: pages.owners(connection, of, after, limit))
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
         """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""

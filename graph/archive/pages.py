@@ -12,6 +12,7 @@ from graph.archive.rows import LIKE, POST, EventRow, LikeRow
 from graph.archive.statements import Scan
 from graph.archive.tables import EVENTS
 from graph.paging import Window
+from graph.post_lists import TIMELINE, PostList
 
 T = TypeVar("T")
 
@@ -61,11 +62,14 @@ async def has_posts(connection: AsyncConnection, after: int, upto: int) -> bool:
 
 
 async def merge(connection: AsyncConnection, authors: Collection[int], window: Window) -> list[EventRow]:
-    """Return one window of the merged posts of these authors, in the direction of paging."""
+    """Return one window of the merged timelines of these authors, in the direction of paging."""
     among = sorted(set(authors))
+    parameters: dict[str, Any] = {"low": window.low, "high": window.high, "count": window.count}
+    if connection.dialect.name == "postgresql":
+        return await event_rows(connection, postgresql.merged(window.forward), parameters | {"owners": among})
     if connection.dialect.name != "mysql":
-        return await _first_events(connection, "actor", among, [POST], window)
-    parameters = {"low": window.low, "high": window.high, "count": window.count}
+        query = statements.first_events(connection.dialect.name, TIMELINE.column, among, None, window.forward)
+        return await event_rows(connection, query, parameters)
     if len(among) > statements.MAX_UNION_TERMS:
         among = list(await connection.scalars(statements.leading_authors(among, window.forward), parameters))
     terms = statements.terms_for(len(among))
@@ -96,47 +100,63 @@ async def _first_events(
     return await event_rows(connection, query, parameters)
 
 
-async def post_rows(connection: AsyncConnection, reads: Sequence[tuple[int, Window]]) -> list[list[EventRow]]:
-    """Return the posts of each author and window, in the direction of paging."""
+async def post_rows(
+    connection: AsyncConnection, reads: Sequence[tuple[int, Window]], of: PostList
+) -> list[list[EventRow]]:
+    """Return the posts of each owner's list and window, in the direction of paging."""
     found: list[list[EventRow]] = [[] for _ in reads]
     for forward in (True, False):
         positions = [position for position, (_, window) in enumerate(reads) if window.forward is forward]
         scans = [_scan(*reads[position]) for position in positions]
-        for index, *row in await _scanned(
-            connection, partial(statements.slices, forward=forward), postgresql.slices(forward), scans
-        ):
+        union = partial(statements.slices, forward=forward, of=of.column)
+        for index, *row in await _scanned(connection, union, postgresql.slices(forward, of.column), scans):
             found[positions[index]].append(EventRow(*row))
         for position in positions:
             found[position].sort(key=lambda row: row.number, reverse=forward)
     return found
 
 
-async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each author and id the number of the author's posts up to and including the id."""
-    return await _counts(connection, reads, "actor", POST)
+async def post_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], of: PostList) -> list[int]:
+    """Return for each owner and id the number of posts in the owner's list up to and including the id."""
+    union = partial(statements.post_counts, of=of.column)
+    return await _counts(connection, reads, union, postgresql.post_counts(of.column))
 
 
 async def like_counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]]) -> list[int]:
     """Return for each post and number the number of the post's live likes up to and including the number."""
-    return await _counts(connection, reads, "subject", LIKE)
+    union = partial(statements.counts, owner="subject", kind=LIKE)
+    return await _counts(connection, reads, union, postgresql.counts("subject", LIKE))
 
 
-async def _counts(connection: AsyncConnection, reads: Sequence[tuple[int, int]], owner: str, kind: str) -> list[int]:
+async def _counts(
+    connection: AsyncConnection,
+    reads: Sequence[tuple[int, int]],
+    union: Callable[[int], Select[Any]],
+    array: TextClause,
+) -> list[int]:
     scans = [Scan(id_, 0, upto + 1, 0) for id_, upto in reads]
-    union = partial(statements.counts, owner=owner, kind=kind)
-    rows = await _scanned(connection, union, postgresql.counts(owner, kind), scans)
+    rows = await _scanned(connection, union, array, scans)
     counts = {position: int(count) for position, count in rows}
     return [counts[position] for position in range(len(reads))]
 
 
-async def post_ids(connection: AsyncConnection, author: int, low: int, high: int) -> set[int]:
-    """Return the ids of an author's posts in (`low`, `high`]."""
+async def post_ids(connection: AsyncConnection, owner: int, low: int, high: int, of: PostList) -> set[int]:
+    """Return the ids of the posts in an owner's list in (`low`, `high`]."""
     if connection.dialect.name == "postgresql":
-        parameters = {"author": author, "low": low, "high": high + 1}
-        return set(await connection.scalars(postgresql.post_ids(), parameters))
+        parameters = {"owner": owner, "low": low, "high": high + 1}
+        return set(await connection.scalars(postgresql.post_ids(of.column), parameters))
     within = (EVENTS.c.number > low) & (EVENTS.c.number <= high)
-    query = select(EVENTS.c.number).where(EVENTS.c.actor == author, statements.IS_POST, within)
-    return set(await connection.scalars(query.with_hint(EVENTS, statements.BY_ACTOR, "mysql")))
+    query = select(EVENTS.c.number).where(EVENTS.c[of.column] == owner, within)
+    return set(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of.column), "mysql")))
+
+
+async def owners(connection: AsyncConnection, of: PostList, after: int, limit: int) -> list[int]:
+    """Return the first `limit` owners after an id that have posts in a list of one kind."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(postgresql.IN_INDEX_ORDER)
+    owner = EVENTS.c[of.column]
+    query = select(owner).where(owner > after).group_by(owner).order_by(owner).limit(limit)
+    return list(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of.column), "mysql")))
 
 
 async def _scanned(
@@ -180,8 +200,8 @@ async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: 
     return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
 
 
-def _scan(author: int, window: Window) -> Scan:
-    return Scan(author, window.low, window.high, window.count)
+def _scan(owner: int, window: Window) -> Scan:
+    return Scan(owner, window.low, window.high, window.count)
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

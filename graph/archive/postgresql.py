@@ -28,12 +28,13 @@ from sqlalchemy.types import TypeEngine
 
 from graph.archive.rows import POST
 from graph.archive.statements import Scan
+from graph.post_lists import TIMELINE
 
 POST_KIND = f"'{POST}'"
 NUMBERS: ARRAY[Any] = ARRAY(BigInteger)
 TEXTS: ARRAY[Any] = ARRAY(String)
 EVENT = "SELECT number, kind, actor, subject, body FROM events"
-ASKED = "unnest(:authors, :lows, :highs, :limits) WITH ORDINALITY AS asked(author, low, high, most, place)"
+ASKED = "unnest(:owners, :lows, :highs, :limits) WITH ORDINALITY AS asked(owner, low, high, most, place)"
 
 IN_INDEX_ORDER = text("SELECT set_config('enable_sort', 'off', true)")
 """Makes the rest of the transaction read in the order of an index. Without statistics, a range is read whole and sorted
@@ -91,29 +92,55 @@ def first_events(owner: str, forward: bool) -> TextClause:
 
 
 @lru_cache(maxsize=2)
-def slices(forward: bool) -> TextClause:
-    """Return the statement for limited index scans of authors; each row begins with the position of its scan."""
-    scan = _scan("actor", "asked.author", POST_KIND, "asked.low", "asked.high", "DESC" if forward else "ASC")
+def merged(forward: bool) -> TextClause:
+    """Return the statement for the first `count` posts of the timelines of `owners` between `low` and `high`."""
+    order = "DESC" if forward else "ASC"
+    scan = _list_scan(TIMELINE.column, "owned.owner", ":low", ":high", order)
+    statement = f"""
+        SELECT event.number, event.kind, event.actor, event.subject, event.body
+        FROM (
+            SELECT scan.number
+            FROM unnest(:owners) AS owned(owner)
+            CROSS JOIN LATERAL ({scan} LIMIT :count) AS scan
+            ORDER BY scan.number {order} LIMIT :count
+        ) AS first
+        CROSS JOIN LATERAL ({EVENT} WHERE number = first.number OFFSET 0) AS event
+        ORDER BY event.number {order}
+    """  # noqa: S608 - no part comes from outside
+    return text(statement).bindparams(bindparam("owners", type_=NUMBERS))
+
+
+@lru_cache(maxsize=8)
+def slices(forward: bool, of: str) -> TextClause:
+    """Return the statement for limited scans of lists with a column; each row begins with the position of its scan."""
+    scan = _list_scan(of, "asked.owner", "asked.low", "asked.high", "DESC" if forward else "ASC")
     statement = f"""
         SELECT asked.place - 1, event.number, event.kind, event.actor, event.subject, event.body
         FROM {ASKED}
         CROSS JOIN LATERAL ({scan} LIMIT asked.most) AS scan
         CROSS JOIN LATERAL ({EVENT} WHERE number = scan.number OFFSET 0) AS event
     """  # noqa: S608 - no part comes from outside
-    return _per_author(statement)
+    return _per_owner(statement)
 
 
 @lru_cache(maxsize=2)
 def counts(owner: str, kind: str) -> TextClause:
     """Return the statement for (position, count) of the events of one kind of some owners."""
-    scan = _scan(owner, "asked.author", f"'{kind}'", "asked.low", "asked.high")
-    return _per_author(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
+    scan = _scan(owner, "asked.owner", f"'{kind}'", "asked.low", "asked.high")
+    return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
 
 
-@lru_cache(maxsize=1)
-def post_ids() -> TextClause:
-    """Return the statement for the ids of an author's posts between two numbers, both exclusive."""
-    return text(_scan("actor", ":author", POST_KIND, ":low", ":high"))
+@lru_cache(maxsize=4)
+def post_counts(of: str) -> TextClause:
+    """Return the statement for (position, count) of lists with a column."""
+    scan = _list_scan(of, "asked.owner", "asked.low", "asked.high")
+    return _per_owner(f"SELECT asked.place - 1, (SELECT count(*) FROM ({scan}) AS scan) FROM {ASKED}")  # noqa: S608
+
+
+@lru_cache(maxsize=4)
+def post_ids(of: str) -> TextClause:
+    """Return the statement for the ids of the posts of a list between two numbers, both exclusive."""
+    return text(_list_scan(of, ":owner", ":low", ":high"))
 
 
 def scan_parameters(scans: Sequence[Scan]) -> dict[str, list[int]]:
@@ -129,5 +156,12 @@ def _scan(owner: str, of: str, kind: str, low: str, high: str, order: str | None
     return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
 
 
-def _per_author(statement: str) -> TextClause:
+def _list_scan(column: str, of: str, low: str, high: str, order: str | None = None) -> str:
+    """Return a scan of the index (column, number) of lists between two numbers, both exclusive."""
+    within = f"({column}, number) > ({of}, {low}) AND ({column}, number) < ({of}, {high}) AND {column} IS NOT NULL"
+    ordered = f" ORDER BY {column} {order}, number {order}" if order else ""
+    return f"SELECT number FROM events WHERE {within}{ordered}"  # noqa: S608 - no part comes from outside
+
+
+def _per_owner(statement: str) -> TextClause:
     return text(statement).bindparams(*(bindparam(f"{name}s", type_=NUMBERS) for name in Scan._fields))

@@ -7,6 +7,7 @@ import orjson
 
 from graph.errors import GraphError
 from graph.model import Location, Post, details_of, new_post
+from graph.post_lists import lists_of
 
 POST = "PostPublished"
 DELETION = "PostDeleted"
@@ -124,6 +125,15 @@ def stored(row: EventRow) -> EventRow:
         kept = {name: values[name] for name in KEPT_BY_DELETIONS if name in values}
         return row._replace(body=orjson.dumps(kept).decode())
     return row
+
+
+def list_owners(row: EventRow) -> tuple[int | None, ...]:
+    """Return the values of LIST_COLUMNS of a row that `stored` has returned."""
+    if row.kind != POST:
+        return (None,) * 4
+    post = post_of(row)
+    owners = {post_list.column: owner for post_list, owner in lists_of(post)}
+    return owners.get("listed_by"), owners.get("replied_by"), owners.get("reply_to"), owners.get("repost_of")
 
 
 def redacted(row: EventRow) -> EventRow:

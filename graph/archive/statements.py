@@ -26,14 +26,13 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import Subquery
 
 from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED
-from graph.archive.tables import CREDENTIALS, EVENTS, NUMBER
+from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER
+from graph.post_lists import TIMELINE
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
 MAX_LIST_LENGTH = 900  # from 1,000 on, MariaDB turns the list into a table and scans all events of each owner
-NO_AUTHOR = -1
+NO_OWNER = -1
 POST_KIND: ColumnElement[str] = literal_column(f"'{POST}'")
-IS_POST = EVENTS.c.kind == POST_KIND
-BY_ACTOR = "FORCE INDEX (events_by_actor)"
 BY_PAIR = "FORCE INDEX (events_by_pair)"
 SQLITE_BY_PAIR = "INDEXED BY events_by_pair"
 BY_KIND = "FORCE INDEX (events_by_kind)"
@@ -42,9 +41,9 @@ FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
 
 
 class Scan(NamedTuple):
-    """A read of an author's posts with numbers between `low` and `high`, both exclusive."""
+    """A read of the posts of an owner's list with numbers between `low` and `high`, both exclusive."""
 
-    author: int
+    owner: int
     low: int
     high: int
     limit: int
@@ -61,16 +60,20 @@ def events_of_kind(kind: str) -> Select[Any]:
     return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
 
-def first_events(dialect: str, owner: str, owners: Collection[int], kinds: Sequence[str], forward: bool) -> Select[Any]:
+def first_events(
+    dialect: str, owner: str, owners: Collection[int], kinds: Sequence[str] | None, forward: bool
+) -> Select[Any]:
     """Return the statement for the first `count` events of these owners and kinds between `low` and `high`.
 
-    `owner` is `actor` or `subject`. The statement names the index, so it is for SQLite, MySQL and MariaDB only. SQLite
-    stops each scan early; MySQL and MariaDB read all index entries of the owners between `low` and `high`.
+    `owner` is `actor` or `subject`; or the column of a kind of list, without kinds. The statement names the index, so
+    it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and MariaDB read all index entries of
+    the owners between `low` and `high`.
     """
     number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
     source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
-    of_kind = kind == kinds[0] if len(kinds) == 1 else kind.in_(kinds)
-    within = select(number).select_from(source).where(of.in_(owners), of_kind, _between(number))
+    within = select(number).select_from(source).where(of.in_(owners), _between(number))
+    if kinds is not None:
+        within = within.where(kind == kinds[0] if len(kinds) == 1 else kind.in_(kinds))
     return _rows(within.order_by(page_order(number, forward)).limit(bindparam("count")), forward)
 
 
@@ -90,6 +93,11 @@ def page_order(numbers: ColumnElement[int], forward: bool) -> UnaryExpression[in
     return numbers.desc() if forward else numbers.asc()
 
 
+def list_index(of: str) -> str:
+    """Return the hint that makes MySQL and MariaDB use the index of the lists with a column."""
+    return f"FORCE INDEX (events_by_{of})"
+
+
 def _between(numbers: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that numbers lie between the parameters `low` and `high`, both exclusive."""
     return (numbers > bindparam("low")) & (numbers < bindparam("high"))
@@ -104,8 +112,8 @@ def _rows(numbers: Select[Any], forward: bool) -> Select[Any]:
 
 @lru_cache(maxsize=64)
 def merged_by_union(terms: int, forward: bool) -> Select[Any]:
-    """Return the merge statement for MySQL and MariaDB: a union of limited index scans, one per author."""
-    scans = index_scans(terms, forward)
+    """Return the statement that merges timelines for MySQL and MariaDB: a union of limited scans, one per author."""
+    scans = index_scans(terms, forward, TIMELINE.column)
     first = select(scans.c.number).order_by(page_order(scans.c.number, forward)).limit(bindparam("count"))
     return _rows(first, forward)
 
@@ -116,33 +124,34 @@ def leading_authors(authors: Sequence[int], forward: bool) -> Select[Any]:
     They are the authors whose first posts come first. The databases find them with a loose index scan.
     """
     first = (func.max if forward else func.min)(EVENTS.c.number).label("first")
-    among = select(EVENTS.c.actor, first).where(IS_POST, _between(EVENTS.c.number)).group_by(EVENTS.c.actor)
+    author = EVENTS.c[TIMELINE.column].label("author")
+    among = select(author, first).where(_between(EVENTS.c.number)).group_by(author)
     parts = [
-        among.where(EVENTS.c.actor.in_(authors[at : at + MAX_LIST_LENGTH]))
-        for at in range(0, len(authors), MAX_LIST_LENGTH)
+        among.where(author.in_(authors[at : at + MAX_LIST_LENGTH])) for at in range(0, len(authors), MAX_LIST_LENGTH)
     ]
     every = union_all(*parts).subquery()
-    return select(every.c.actor).order_by(page_order(every.c.first, forward)).limit(bindparam("count"))
+    return select(every.c.author).order_by(page_order(every.c.first, forward)).limit(bindparam("count"))
 
 
 @lru_cache(maxsize=64)
-def slices(terms: int, forward: bool) -> Select[Any]:
-    """Return the statement for `terms` index scans; each row begins with the position of its scan.
+def slices(terms: int, forward: bool, of: str) -> Select[Any]:
+    """Return the statement for `terms` scans of lists with the column `of`.
 
+    Each row begins with the position of its scan.
     `scan_parameters` builds its parameters.
     """
-    scans = index_scans(terms, forward)
+    scans = index_scans(terms, forward, of)
     rows = events().join(scans, scans.c.number == EVENTS.c.number)
     return rows.with_only_columns(scans.c.position, *rows.selected_columns, maintain_column_froms=True)
 
 
-def index_scans(terms: int, forward: bool) -> Subquery:
-    """Return a subquery with (position, number) of `terms` limited scans of the index of an author's posts."""
+def index_scans(terms: int, forward: bool, of: str) -> Subquery:
+    """Return a subquery with (position, number) of `terms` limited scans of the index of lists with a column."""
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        scan = select(EVENTS.c.number).where(EVENTS.c.actor == bindparam(f"author{position}"), IS_POST, within)
-        scan = scan.with_hint(EVENTS, BY_ACTOR, "mysql")
+        scan = select(EVENTS.c.number).where(EVENTS.c[of] == bindparam(f"owner{position}"), within)
+        scan = scan.with_hint(EVENTS, list_index(of), "mysql")
         limited = scan.order_by(page_order(EVENTS.c.number, forward)).limit(bindparam(f"limit{position}")).subquery()
         parts.append(select(literal_column(str(position)).label("position"), limited.c.number))
     return union_all(*parts).subquery()
@@ -157,13 +166,30 @@ def counts(terms: int, owner: str, kind: str) -> Select[Any]:
     parts = []
     for position in range(terms):
         within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
-        of_owner = EVENTS.c[owner] == bindparam(f"author{position}")
+        of_owner = EVENTS.c[owner] == bindparam(f"owner{position}")
         of_kind: ColumnElement[str] = literal_column(f"'{kind}'")
         count = select(func.count()).select_from(EVENTS).where(of_owner, EVENTS.c.kind == of_kind, within)
         number = count.with_hint(EVENTS, f"FORCE INDEX (events_by_{owner})", "mysql").scalar_subquery()
         parts.append(select(literal_column(str(position)).label("position"), number.label("events")))
     found = union_all(*parts).subquery()
     return select(found.c.position, found.c.events)
+
+
+@lru_cache(maxsize=16)
+def post_counts(terms: int, of: str) -> Select[Any]:
+    """Return the statement for (position, count) of `terms` lists with the column `of`.
+
+    `scan_parameters` builds its parameters.
+    """
+    parts = []
+    for position in range(terms):
+        within = (EVENTS.c.number > bindparam(f"low{position}")) & (EVENTS.c.number < bindparam(f"high{position}"))
+        of_owner = EVENTS.c[of] == bindparam(f"owner{position}")
+        count = select(func.count()).select_from(EVENTS).where(of_owner, within)
+        number = count.with_hint(EVENTS, list_index(of), "mysql").scalar_subquery()
+        parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
+    found = union_all(*parts).subquery()
+    return select(found.c.position, found.c.posts)
 
 
 def terms_for(reads: int) -> int:
@@ -173,14 +199,14 @@ def terms_for(reads: int) -> int:
 
 def scan_parameters(reads: Sequence[Scan], terms: int) -> dict[str, int]:
     """Return the parameters of index scans. Surplus scans find nothing."""
-    padded = [*reads, *[Scan(NO_AUTHOR, 0, 0, 0)] * (terms - len(reads))]
+    padded = [*reads, *[Scan(NO_OWNER, 0, 0, 0)] * (terms - len(reads))]
     return {f"{name}{at}": value for at, read in enumerate(padded) for name, value in read._asdict().items()}
 
 
 def redact_posts(ids: Sequence[int]) -> Update:
-    """Return the statement that removes the content of those of these events that are posts."""
+    """Return the statement that removes the content of those of these events that are posts, and unlists them."""
     posts = EVENTS.c.number.in_(ids) & (_not_in_index(EVENTS.c.kind) == POST)
-    return update(EVENTS).where(posts).values(kind=REDACTED, body=None)
+    return update(EVENTS).where(posts).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
 def end_follows() -> Update:

@@ -1,11 +1,21 @@
 """The archive's tables. The migrations create them."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
 from sqlalchemy.dialects import mysql
 
 metadata = MetaData()
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 BINARY = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
+
+LIST_COLUMNS = ("listed_by", "replied_by", "reply_to", "repost_of")
+"""The columns that hold the owners of the lists (`graph.post_lists`) of a live post. Other events have nulls there."""
+
+
+def list_index(column: str) -> Index:
+    """Return the index of the lists of one kind: only the rows of their posts, where the database allows that."""
+    live = text(f"{column} IS NOT NULL")
+    return Index(f"events_by_{column}", column, "number", sqlite_where=live, postgresql_where=live)
+
 
 EVENTS = Table(
     "events",
@@ -16,10 +26,15 @@ EVENTS = Table(
     Column("subject", NUMBER),
     Column("body", Text().with_variant(mysql.MEDIUMTEXT(), "mysql")),
     Column("ended", NUMBER),
+    Column("listed_by", NUMBER),
+    Column("replied_by", NUMBER),
+    Column("reply_to", NUMBER),
+    Column("repost_of", NUMBER),
     Index("events_by_actor", "actor", "kind", "number"),
     Index("events_by_subject", "subject", "kind", "number"),
     Index("events_by_pair", "subject", "actor", "number"),
     Index("events_by_kind", "kind", "number"),
+    *(list_index(name) for name in LIST_COLUMNS),
 )
 CREDENTIALS = Table(
     "credentials",

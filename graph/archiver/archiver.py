@@ -164,7 +164,7 @@ class Archiver:
             if not await self._commit(batch, store_id, known) or not await self._advance(archived, trimmed, batch):
                 return True
             upto = min(watermark, batch.last)
-            await self._hot_window.cut_full(batch.authors, upto)
+            await self._hot_window.cut_full(batch.lists, upto)
             await self._hot_window.likes.cut_full(LIKERS, batch.liked_posts, upto)
             await self._hot_window.likes.cut_full(LIKED, batch.likers, upto)
         if batch.stop is not None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.archive.rows import LIKE, POST, Credential, EventRow
+from graph.archive.rows import LIKE, POST, Credential, EventRow, post_of
 from graph.errors import ArchiverStopped
 from graph.log.events import Event, PasswordChanged, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
 from graph.log.numbers import entry_id, number_of
+from graph.post_lists import PostList, lists_of
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.store.store import Store
@@ -40,9 +41,10 @@ class Batch:
         return self.rows[0].number if self.rows else self.last
 
     @property
-    def authors(self) -> list[int]:
-        """The users who published posts."""
-        return list({row.actor: None for row in self.rows if row.kind == POST})
+    def lists(self) -> list[tuple[PostList, int]]:
+        """The lists that have new posts, with their owners."""
+        posts = [post_of(row) for row in self.rows if row.kind == POST and row.body is not None]
+        return list(dict.fromkeys(member for post in posts for member in lists_of(post)))
 
     @property
     def liked_posts(self) -> list[int]:

@@ -1,10 +1,10 @@
-"""The hot window: the newest posts of an author, which the store holds. The archive holds all posts.
+"""The hot window: the newest posts of a list, which the store holds. The archive holds all posts.
 
-A cut removes the oldest posts from a hot timeline:
+A cut removes the oldest posts from a list, such as a timeline:
 
 1. Read from the archive which of them it holds; insert the others, from their records.
-2. Free their records. Readers that find no record ask the archive.
-3. In one script, remove the posts from the timeline, raise its floor and count them as archived.
+2. Free their records, if the record of a post belongs to this list. Readers that find no record ask the archive.
+3. In one script, remove the posts from the list, raise its floor and count them as archived.
 4. Free the records again, because a repeated projection may have written one in the meantime.
 
 A cut can stop after any step; the next one begins anew.
@@ -21,6 +21,7 @@ from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
 from graph.log.events import encode
 from graph.log.numbers import before, entry_id
+from graph.post_lists import TIMELINE, PostList
 from graph.projections.posts import free_posts
 from graph.records import as_published
 from graph.store.commands import Command, script
@@ -37,7 +38,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class HotWindow:
-    """Cuts hot timelines. `trimmed` counts the posts that were removed from the store. `likes` cuts sets of likes."""
+    """Cuts lists. `trimmed` counts the listed posts that were removed from the store. `likes` cuts sets of likes."""
 
     def __init__(self, store: Store, binding: Binding, dead_letters: DeadLetters, tuning: Tuning) -> None:
         self._store = store
@@ -47,78 +48,79 @@ class HotWindow:
         self.likes = LikeWindows(store, binding, tuning)
         self.trimmed = 0
 
-    async def cut_full(self, authors: Sequence[int], upto: int) -> None:
-        """Cut the timelines of authors with more than `hot_posts` + `hot_slack` hot posts.
+    async def cut_full(self, lists: Sequence[tuple[PostList, int]], upto: int) -> None:
+        """Cut the lists with more than `hot_posts` + `hot_slack` hot posts. They are given with their owners.
 
         Only posts up to the number `upto` are removed, which must be projected and archived. One round trip, and about
         six with two queries for every 1,000 posts removed.
         """
         commands: list[Command] = []
-        for author in authors:
-            commands += [("ZSCORE", keys.posts(author), "f"), ("ZCARD", keys.posts(author))]
+        for of, owner in lists:
+            commands += [("ZSCORE", of.key(owner), "f"), ("ZCARD", of.key(owner))]
         replies = await self._store.read(commands)
-        for author, floor, size in zip(authors, replies[::2], replies[1::2], strict=True):
-            await self._cut(author, int(floor or 0), self._surplus(size - 1), upto)
+        for (of, owner), floor, size in zip(lists, replies[::2], replies[1::2], strict=True):
+            await self._cut(of, owner, int(floor or 0), self._surplus(size - (floor is not None)), upto)
 
-    async def cut_old(self, authors: Sequence[int], upto: int, now: int) -> None:
-        """Cut like `cut_full`, and remove the posts older than `hot_age`, except an author's newest `hot_newest`.
+    async def cut_old(self, of: PostList, owners: Sequence[int], upto: int, now: int) -> None:
+        """Cut like `cut_full`, and remove the posts older than `hot_age`, except the newest `hot_newest` of a list.
 
         `now` is the lowest number that an event of the present time can have, by the store's clock.
         """
         oldest = before(now, self._tuning.hot_age)
         commands: list[Command] = []
-        for author in authors:
-            name = keys.posts(author)
+        for owner in owners:
+            name = of.key(owner)
             commands += [("ZSCORE", name, "f"), ("ZCARD", name), ("ZCOUNT", name, "-inf", f"({oldest}")]
         replies = await self._store.read(commands)
-        for author, floor, size, older in zip(authors, replies[::3], replies[1::3], replies[2::3], strict=True):
-            aged = min(older - 1, size - 1 - self._tuning.hot_newest)
-            await self._cut(author, int(floor or 0), max(self._surplus(size - 1), aged), upto)
+        for owner, floor, size, older in zip(owners, replies[::3], replies[1::3], replies[2::3], strict=True):
+            floors = int(floor is not None)
+            aged = min(older - floors, size - floors - self._tuning.hot_newest)
+            await self._cut(of, owner, int(floor or 0), max(self._surplus(size - floors), aged), upto)
 
     def _surplus(self, posts: int) -> int:
         hot = self._tuning.hot_posts
         return posts - hot if posts > hot + self._tuning.hot_slack else 0
 
-    async def _cut(self, author: int, floor: int, surplus: int, upto: int) -> None:
-        """Remove the `surplus` oldest posts of an author's timeline, as far as they are archived.
+    async def _cut(self, of: PostList, owner: int, floor: int, surplus: int, upto: int) -> None:
+        """Remove the `surplus` oldest posts of a list, as far as they are archived.
 
-        `floor` is the archive floor that was read before the timeline was counted. If it has changed, another process
-        has cut the timeline, and the surplus is gone.
+        `floor` is the archive floor that was read before the list was counted. If it has changed, another process has
+        cut the list, and the surplus is gone.
         """
         attempts = ATTEMPTS
         while surplus > 0 and attempts:
-            rows = await self._store.run("ZRANGE", keys.posts(author), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
+            rows = await self._store.run("ZRANGE", of.key(owner), 0, min(surplus, POSTS_PER_CUT), "WITHSCORES")
             present, posts = split_floor(rows)
             posts = [post for post in posts[:surplus] if post <= upto]
             if present != floor or not posts:
                 return
             try:
-                is_cut = await self._cut_posts(author, floor, posts)
+                is_cut = await self._cut_posts(of, owner, floor, posts)
             except ValueError as error:
-                logger.error("Posts of user %d cannot be archived and stay in the store: %s", author, error)
+                logger.error("Posts of the %s list of %d cannot be archived and stay: %s", of.name, owner, error)
                 return
             if is_cut:
                 floor = posts[-1]
                 surplus -= len(posts)
-                self.trimmed += len(posts)
+                self.trimmed += len(posts) if of is TIMELINE else 0
             else:
                 attempts -= 1
 
-    async def _cut_posts(self, author: int, floor: int, posts: Sequence[int]) -> bool:
-        """Remove posts, all above the floor, in ascending order. Return False if the timeline has changed.
+    async def _cut_posts(self, of: PostList, owner: int, floor: int, posts: Sequence[int]) -> bool:
+        """Remove posts, all above the floor, in ascending order. Return False if the list has changed.
 
         A post that has neither a row nor a record was deleted meanwhile, or is lost; neither keeps the others.
         """
         archive = await self._binding.archive()
-        missing = {*posts} - await archive.post_ids(author, floor, posts[-1])
+        missing = {*posts} - await archive.post_ids(owner, floor, posts[-1], of)
         if missing:
             rows = await self._rows(missing)
-            logger.warning("The archive lacked %d posts of user %d; inserting %d", len(missing), author, len(rows))
+            logger.warning("The archive lacked %d posts of list %d; inserting %d", len(missing), owner, len(rows))
             await self._insert(archive, rows)
-        await free_posts(self._store, posts)
-        cut = script("cut_posts").call([keys.posts(author), keys.cold(author)], floor, posts[-1], *posts)
+        await free_posts(self._store, posts, of)
+        cut = script("cut_posts").call([of.key(owner), of.cold(owner)], floor, posts[-1], *posts)
         outcome = await self._store.run(*cut)
-        await free_posts(self._store, posts)
+        await free_posts(self._store, posts, of)
         return bool(outcome == "cut")
 
     async def _insert(self, archive: "Archive", rows: Sequence[EventRow]) -> None:

@@ -6,9 +6,10 @@ behind, and corrects the counts of archived posts. It keeps no state: a pass tha
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from graph import keys
 from graph.archive.rows import REDACTED
@@ -21,12 +22,16 @@ from graph.errors import ArchiveUnavailable, StoreUnavailable
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.log.numbers import before
 from graph.model import EPOCH_MS
+from graph.post_lists import POST_LISTS, PostList
 from graph.posts import deletion_of
-from graph.projections.posts import free_posts
+from graph.projections.posts import free_posts, set_cold
+from graph.records import parse_details
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
-PATTERN = "[lp]*{*}"
+PATTERN = "[lpr]*{*}"
+LISTS = {of.key(0).partition(":")[0]: of for of in POST_LISTS}
+"""The kinds of lists by the first word of their keys."""
 FIRST_PASS_SECONDS = 60.0
 PASS_SECONDS = 3600.0
 IDLE_SHARE = 4  # after each chunk the scan rests for this multiple of the time that the chunk took
@@ -38,12 +43,13 @@ logger = logging.getLogger("fanline.archiver")
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """An author's archive floor and number of archived posts, as the store holds them, None if it holds no number.
+    """The archive floor and number of archived posts of a list, as the store holds them, None if it holds no number.
 
     `last` is the highest number that the log had assigned when they were read.
     """
 
-    author: int
+    of: PostList
+    owner: int
     floor: int
     posts: str | None
     last: int = 0
@@ -94,13 +100,13 @@ class Scan:
         Raises ArchiveUnavailable and StoreUnavailable.
         """
         loop = asyncio.get_running_loop()
-        waiting: dict[str, list[int]] = {"post": [], "posts": [], "likes": [], "liked": []}
+        waiting: dict[str, list[int]] = {name: [] for name in ("post", *LISTS, "likes", "liked")}
         likes = LikeScan(self._store, self._binding, self._hot_window.likes)
         doubts: list[Count] = []
 
-        async def check_timelines(authors: Sequence[int]) -> None:
-            await self._hot_window.cut_old(authors, *await self._upto_and_now())
-            doubts.extend(await self._doubtful_counts(authors))
+        async def check_lists(of: PostList, owners: Sequence[int]) -> None:
+            await self._hot_window.cut_old(of, owners, *await self._upto_and_now())
+            doubts.extend(await self._doubtful_counts(of, owners))
 
         async def check_likes(posts: Sequence[int]) -> None:
             await likes.check_posts(posts, *await self._upto_and_now())
@@ -108,7 +114,9 @@ class Scan:
         async def check_liked(users: Sequence[int]) -> None:
             await likes.check_users(users, *await self._upto_and_now())
 
-        handlers = {"post": self._check_records, "posts": check_timelines, "likes": check_likes, "liked": check_liked}
+        handlers: dict[str, Callable[[Sequence[int]], Awaitable[None]]] = {"post": self._check_records}
+        handlers |= {name: partial(check_lists, of) for name, of in LISTS.items()}
+        handlers |= {"likes": check_likes, "liked": check_liked}
         started = loop.time()
         async for names in self._store.scan(PATTERN):
             for name in names:
@@ -124,8 +132,10 @@ class Scan:
         for kind, handle in handlers.items():
             if waiting[kind]:
                 await handle(waiting[kind])
-        for start in range(0, len(doubts), COUNTS_AT_ONCE):
-            await self._correct_counts(doubts[start : start + COUNTS_AT_ONCE])
+        for of in POST_LISTS:
+            some = [count for count in doubts if count.of is of]
+            for start in range(0, len(some), COUNTS_AT_ONCE):
+                await self._correct_counts(of, some[start : start + COUNTS_AT_ONCE])
         await likes.correct_counts()
 
     async def _upto_and_now(self) -> tuple[int, int]:
@@ -139,18 +149,18 @@ class Scan:
         state = await (await self._binding.archive()).state()
         return min(state.watermark, *(int(mark or 0) for mark in marks)), int(now)
 
-    async def _doubtful_counts(self, authors: Sequence[int]) -> list[Count]:
+    async def _doubtful_counts(self, of: PostList, owners: Sequence[int]) -> list[Count]:
         """Return the counts of archived posts that differ from the archive.
 
         They are wrong, or the archive does not hold the newest deletions yet.
         """
         commands: list[Command] = []
-        for author in authors:
-            commands += [("ZSCORE", keys.posts(author), "f"), ("GET", keys.cold(author))]
+        for owner in owners:
+            commands += [("ZSCORE", of.key(owner), "f"), ("GET", of.cold(owner))]
         rows = await self._store.read(commands)
         counts = [
-            Count(author, int(floor), cold)
-            for author, floor, cold in zip(authors, rows[::2], rows[1::2], strict=True)
+            Count(of, owner, int(floor), cold)
+            for owner, floor, cold in zip(owners, rows[::2], rows[1::2], strict=True)
             if floor is not None and int(floor)
         ]
         if not counts:
@@ -159,40 +169,41 @@ class Scan:
         expected: list[int] = []
         for start in range(0, len(counts), COUNTS_AT_ONCE):
             some = counts[start : start + COUNTS_AT_ONCE]
-            expected += (await archive.post_counts([(count.author, count.floor) for count in some]))[0]
+            expected += (await archive.post_counts([(count.owner, count.floor) for count in some], of))[0]
         doubtful = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
         if not doubtful:
             return []
         last = int(await self._store.run(*script("last_number").call([keys.LOG], EPOCH_MS)))
         return [replace(count, last=last) for count in doubtful]
 
-    async def _correct_counts(self, doubtful: Sequence[Count]) -> None:
+    async def _correct_counts(self, of: PostList, doubtful: Sequence[Count]) -> None:
         """Set the counts that still differ from the archive, unless they have changed.
 
         The archive's count is right if the archive holds every event that the count in the store may include.
         """
         archive = await self._binding.archive()
-        expected, archived = await archive.post_counts([(count.author, count.floor) for count in doubtful])
+        expected, archived = await archive.post_counts([(count.owner, count.floor) for count in doubtful], of)
         wrong = [
-            script("set_cold").call([keys.posts(c.author), keys.cold(c.author)], c.floor, c.posts or "", posts)
+            set_cold(of, c.owner, c.floor, c.posts, posts)
             for c, posts in zip(doubtful, expected, strict=True)
             if c.last <= archived and int(c.posts or 0) != posts
         ]
         if wrong:
-            logger.warning("The counts of archived posts of %d users are wrong and are corrected", len(wrong))
+            logger.warning("The numbers of archived posts of %d lists are wrong and are corrected", len(wrong))
             await self._store.send(wrong)
 
     async def _check_records(self, posts: Sequence[int]) -> None:
         """Drop old tombstones, and free the records of archived posts."""
         upto, now = await self._upto_and_now()
-        rows = await self._store.read([("HMGET", keys.post(post), "author", "deleted") for post in posts])
+        rows = await self._store.read([("HMGET", keys.post(post), "author", "details", "deleted") for post in posts])
         tombstones: dict[int, int] = {}
-        records: dict[int, int] = {}
-        for post, (author, deleted) in zip(posts, rows, strict=True):
+        records: dict[int, str] = {}
+        for post, (author, details, deleted) in zip(posts, rows, strict=True):
             if deleted is not None:
                 tombstones[post] = int(deleted)
             elif author is not None and post <= upto:
-                records[post] = int(author)
+                is_listed = details is None or parse_details(details)[-1]
+                records[post] = keys.posts(int(author)) if is_listed else keys.replied(int(author))
         oldest = min(upto, before(now, self._tombstones_live))
         await self._drop_tombstones({post: number for post, number in tombstones.items() if number <= oldest})
         await self._free_records(records)
@@ -217,14 +228,16 @@ class Scan:
             key = IdempotencyKey("-", f"deletion:{post.id}:again", NONCE_SECONDS)
             await self._commit([deletion_of(post)], key)
 
-    async def _free_records(self, records: dict[int, int]) -> None:
-        """Free the records of posts that are below the floor of their timeline and in the archive, or deleted.
+    async def _free_records(self, records: dict[int, str]) -> None:
+        """Free the records of posts that are below the floor of their list and in the archive, or deleted.
+
+        `records` has the key of the list that each record belongs to.
 
         A projection that is repeated after the tombstone was dropped, and killed, leaves the record of a deleted post.
         """
         commands: list[Command] = []
-        for post, author in records.items():
-            commands.append(("ZMSCORE", keys.posts(author), "f", str(post)))
+        for post, name in records.items():
+            commands.append(("ZMSCORE", name, "f", str(post)))
         replies = await self._store.read(commands)
         floors = {
             post: int(floor or 0) for post, (floor, listed) in zip(records, replies, strict=True) if listed is None

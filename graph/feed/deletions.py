@@ -1,15 +1,18 @@
-"""Withholding deleted posts from subscriptions."""
+"""Withholding deleted posts from subscriptions, and the counts of replayed posts."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from graph.errors import StoreUnavailable
 from graph.feed.buffer import C
 from graph.feed.updates import PostAdded, PostPublished
 from graph.log.events import Event
 from graph.log.events import PostPublished as PostPublishedEvent
+from graph.model import Counts
 from graph.posts import Posts
+from graph.records import with_counts
 
 RECHECK_SECONDS = 1.0
 RETRY_SECONDS = 0.5
@@ -18,6 +21,23 @@ RETRY_SECONDS = 0.5
 async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
     """Return the numbers of the events whose post is deleted. One round trip if the events publish posts."""
     return await _deleted(posts, [event.number for event in events if isinstance(event.body, PostPublishedEvent)])
+
+
+async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts | None]:
+    """Return the counts of the posts that events publish, by the event's number; None for each deleted post.
+
+    One round trip if the events publish posts.
+    """
+    ids = [event.number for event in events if isinstance(event.body, PostPublishedEvent)]
+    return dict(zip(ids, await posts.counts(ids), strict=True)) if ids else {}
+
+
+def counted(update: C, counts: Mapping[int, Counts | None]) -> C:
+    """Return an update whose post has these counts, if they are known and not 0."""
+    if not isinstance(update, PostAdded | PostPublished):
+        return update
+    held = counts.get(update.post.id)
+    return replace(update, post=with_counts(update.post, held)) if held is not None and any(held) else update
 
 
 async def withhold_deleted(

@@ -16,7 +16,10 @@ from graph.records import published_post
 
 
 def home_update(event: Event) -> HomeChange | None:
-    """Return the update that an event causes in the home streams it concerns, or None if it concerns none."""
+    """Return the update that an event causes in the home streams it concerns, or None if it concerns none.
+
+    Replies that are not listed concern none.
+    """
     match event.body:
         case PostPublished() as body:
             return PostAdded(event.number, published_post(event.number, body))
@@ -86,12 +89,13 @@ class HomeIndex:
 
     def has_receivers(self, publication: Event) -> bool:
         """Return True if the publication of a post concerns a stream now."""
-        return isinstance(publication.body, PostPublished) and publication.body.author in self._by_author
+        body = publication.body
+        return isinstance(body, PostPublished) and body.listed and body.author in self._by_author
 
     def receivers(self, event: Event) -> list[Buffer[HomeChange]]:
         """Return the buffers of the streams that an event concerns, and apply follows and unfollows to the index."""
         match event.body:
-            case PostPublished(author) | PostDeleted(author):
+            case PostPublished(author, listed=True) | PostDeleted(author, listed=True):
                 return [buffer for audience in self._by_author[author] for buffer in audience.buffers]
             case Followed(follower, followee) if audience := self._audiences.get(follower):
                 if followee not in audience.authors:
@@ -183,7 +187,7 @@ class HomeSource(Source[HomeChange]):
 
     def _concerns(self, event: Event) -> bool:
         match event.body:
-            case PostPublished(author) | PostDeleted(author):
+            case PostPublished(author, listed=True) | PostDeleted(author, listed=True):
                 followed = author == self.viewer or author in self._followed
                 return followed or self._index.shows(self.viewer, author)
             case Followed(follower) | Unfollowed(follower):

@@ -18,7 +18,7 @@ from typing import Any, Generic
 
 from graph.errors import NotPermitted, SessionOver
 from graph.feed.buffer import Buffer, C
-from graph.feed.deletions import deleted_posts, withhold_deleted
+from graph.feed.deletions import counted, post_counts, withhold_deleted
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
@@ -26,11 +26,12 @@ from graph.feed.turns import Turn
 from graph.feed.updates import Checkpoint, Gap, GapReason, PostDeleted, PostRemoved
 from graph.log.events import Event, SessionsEnded
 from graph.log.log import Log
-from graph.model import Permission
+from graph.model import Counts, Permission
 from graph.posts import Posts
 
 REMEMBERED_DELETIONS = 50  # of each subscription
 REPLAY_BATCH = 100  # events; with the longest texts they take as much memory as a full buffer
+NO_COUNTS = Counts()
 REPLAY_STEP = 10  # events; with the longest texts and filters they take one or two milliseconds
 PROGRESS_SECONDS = 1.0  # a replay waits so long for a lagging reader before it looks at the log again
 
@@ -194,10 +195,11 @@ class Subscription(Generic[C]):
         await self._turn.step()
         selected = [event for event in self._source.select(events) if event.number > self._position]
         checked_at = asyncio.get_running_loop().time()
-        deleted = await deleted_posts(self._shared.posts, selected)
-        remaining = [event for event in selected if event.number not in deleted]
+        counts = await post_counts(self._shared.posts, selected)
+        remaining = [event for event in selected if counts.get(event.number, NO_COUNTS) is not None]
         for start in range(0, len(remaining), REPLAY_STEP):
-            updates = self._source.updates_of(remaining[start : start + REPLAY_STEP])
+            replayed = self._source.updates_of(remaining[start : start + REPLAY_STEP])
+            updates = [counted(update, counts) for update in replayed]
             withheld = withhold_deleted(self._shared.posts, updates, checked_at, self._buffer.raise_error)
             async with aclosing(withheld) as visible:
                 async for update in visible:

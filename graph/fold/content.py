@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from graph.log.events import PostPublished
+from graph.post_lists import LISTS_UNDER_POSTS, PostList
 
 
 class Part(Enum):
@@ -20,7 +21,13 @@ class Part(Enum):
     FOLLOWERS = "followers"
 
     POSTS = "posts"
-    """Live posts and deletions, and the likes of the posts."""
+    """Listed posts and their deletions, and the likes of all posts."""
+
+    REPLIED = "replied"
+    """Replies of an author and their deletions."""
+
+    UNDER = "under"
+    """The lists under posts: replies and reposts. The owners are posts."""
 
     LIKED = "liked"
     """The posts that a user likes."""
@@ -84,11 +91,15 @@ class VersionedSet:
 
 @dataclass(slots=True)
 class Posts:
-    """An author's live posts by id, the lowest number of the deletions of each deleted post, and all likes."""
+    """The live posts in a list of an author by id, the lowest number of a deletion of each deleted post, and likes.
+
+    `likes` are those of all posts of the author, except of the posts in `buried`, which are deleted.
+    """
 
     live: dict[int, PostPublished] = field(default_factory=dict)
     deleted: dict[int, int] = field(default_factory=dict)
     likes: dict[int, VersionedSet] = field(default_factory=dict)
+    buried: set[int] = field(default_factory=set)
 
     def publish(self, post: int, body: PostPublished) -> None:
         """Add a post, unless it is deleted."""
@@ -98,16 +109,38 @@ class Posts:
     def delete(self, post: int, number: int) -> None:
         """Replace a post by a tombstone. Of several deletions, the one with the lowest number counts."""
         self.live.pop(post, None)
-        self.likes.pop(post, None)
         self.deleted[post] = min(number, self.deleted.get(post, number))
+
+    def bury(self, post: int) -> None:
+        """Forget the likes of a deleted post, which may be in another list of its author."""
+        self.likes.pop(post, None)
+        self.buried.add(post)
 
     def likes_of(self, post: int) -> VersionedSet:
         """Return the set of users who like a post, to add to it. Of a deleted post, the likes are not kept."""
-        return VersionedSet() if post in self.deleted else self.likes.setdefault(post, VersionedSet())
+        return VersionedSet() if post in self.buried else self.likes.setdefault(post, VersionedSet())
+
+
+@dataclass(slots=True)
+class Under:
+    """The live posts in a list under a post, and the lowest number of a deletion of each deleted post."""
+
+    live: set[int] = field(default_factory=set)
+    deleted: dict[int, int] = field(default_factory=dict)
+
+    def publish(self, post: int) -> None:
+        """Add a post, unless it is deleted."""
+        if post not in self.deleted:
+            self.live.add(post)
+
+    def delete(self, post: int, number: int) -> None:
+        """Replace a post by a tombstone."""
+        self.live.discard(post)
+        self.deleted[post] = min(number, self.deleted.get(post, number))
 
 
 class Content:
-    """The content that belongs to some users, or to all of them with `owners=None`, restricted to some parts.
+    """The content that belongs to some owners, or to all of them with `owners=None`, restricted to some parts.
 
     Events of other users and other parts change nothing, so a large graph can be folded in chunks of owners.
     `secrets` has the password hash of each user with valid credentials, None for a user without a password: a sign-up
@@ -127,10 +160,12 @@ class Content:
         self.followers: dict[int, VersionedSet] = {}
         self.posts: dict[int, Posts] = {}
         self.liked: dict[int, VersionedSet] = {}
+        self.replied: dict[int, Posts] = {}
+        self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)
 
-    def owns(self, part: Part, user: int) -> bool:
-        """Return whether this part of a user's content belongs to the content."""
-        return part in self._parts and (self._owners is None or user in self._owners)
+    def owns(self, part: Part, owner: int) -> bool:
+        """Return whether this part of an owner's content belongs to the content."""
+        return part in self._parts and (self._owners is None or owner in self._owners)

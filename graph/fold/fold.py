@@ -7,7 +7,7 @@ and equals what the projection scripts (`graph/scripts`) leave in the store befo
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, Part, Posts, VersionedSet
+from graph.fold.content import Account, Content, Part, Posts, Under, VersionedSet
 from graph.log.events import (
     Event,
     Followed,
@@ -23,6 +23,10 @@ from graph.log.events import (
     Unliked,
     UserCreated,
 )
+from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
+
+PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOSTS: Part.UNDER}
+"""The part of the content that holds the lists of one kind."""
 
 
 def fold(content: Content, events: Iterable[Event]) -> Content:
@@ -77,15 +81,30 @@ def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
 
 
 def post_published(content: Content, number: int, body: PostPublished) -> None:
-    """Add the post to its author's posts."""
-    if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, Posts()).publish(number, body)
+    """Add the post to its lists."""
+    for post_list, owner in lists_of(body):
+        if not post_list.is_of_users:
+            if content.owns(Part.UNDER, owner):
+                content.under[post_list].setdefault(owner, Under()).publish(number)
+        elif content.owns(PARTS[post_list], owner):
+            posts_of(content, post_list).setdefault(owner, Posts()).publish(number, body)
 
 
 def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
-    """Replace the post by a tombstone."""
+    """Replace the post by a tombstone in its lists, and forget its likes."""
     if content.owns(Part.POSTS, body.author):
-        content.posts.setdefault(body.author, Posts()).delete(body.post, number)
+        content.posts.setdefault(body.author, Posts()).bury(body.post)
+    for post_list, owner in lists_of(body):
+        if not post_list.is_of_users:
+            if content.owns(Part.UNDER, owner):
+                content.under[post_list].setdefault(owner, Under()).delete(body.post, number)
+        elif content.owns(PARTS[post_list], owner):
+            posts_of(content, post_list).setdefault(owner, Posts()).delete(body.post, number)
+
+
+def posts_of(content: Content, post_list: PostList) -> dict[int, Posts]:
+    """Return the lists of one kind by user."""
+    return content.posts if post_list is TIMELINE else content.replied
 
 
 def followed(content: Content, number: int, body: Followed) -> None:

@@ -4,14 +4,15 @@ An author with many posts is read down to the floor of the hot window only, with
 many follows or followers is read page by page.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from graph.archive.rows import EventRow
+from graph.archive.rows import REDACTED, EventRow
 from graph.fold.content import Content, Part
-from graph.fold.fold import fold
+from graph.fold.fold import PARTS, fold
 from graph.fold.hot_window import HotLimits, floor
+from graph.fold.stored import Cut, Cuts
 from graph.log.events import (
     Event,
     Followed,
@@ -26,6 +27,7 @@ from graph.log.events import (
 )
 from graph.model import MAX_NUMBER
 from graph.paging import Window
+from graph.post_lists import REPLIED, TIMELINE, PostList
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
@@ -46,19 +48,19 @@ DELETION_KINDS = (PostDeleted.__name__,)
 
 @dataclass(slots=True)
 class Batch:
-    """Folded content of some users, and what is needed to store it.
+    """Folded content of some owners, and what is needed to store it. `cuts` are those of the lists in the content.
 
-    `floors` and `cold` are the archive floors of authors and their numbers of posts up to the floor. If the batch is
-    one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages hold. `events`
-    is the number of events in the batch, and `damaged` the numbers of rows that could not be decoded.
+    If the batch is one of several pages of one versioned set, `is_page` is True: later pages change what earlier pages
+    hold. `events` is the number of events in the batch, `damaged` are the numbers of rows that could not be decoded,
+    and `deleted` the owners of lists that are deleted posts.
     """
 
     content: Content
-    floors: Mapping[int, int] = field(default_factory=dict)
-    cold: Mapping[int, int] = field(default_factory=dict)
+    cuts: Cuts = field(default_factory=dict)
     is_page: bool = False
     events: int = 0
     damaged: list[int] = field(default_factory=list)
+    deleted: Collection[int] = ()
 
     def add(self, rows: Iterable[EventRow]) -> None:
         """Fold rows into the content. Rows without a body are skipped: SQL refused it, or the post was deleted."""
@@ -116,34 +118,56 @@ class Loading:
             yield batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
-        """Yield the hot posts of authors with their floors and counts, and the deletions."""
+        """Yield the timelines and replies of authors with the records of the hot posts, and the deletions."""
         for some in chunks(authors, self._authors):
-            newest = await self._newest(some, self._limits.newest + 1)
-            active = [author for author, rows in newest.items() if self._is_cut_short(rows)]
-            yield await self._timelines({author: rows for author, rows in newest.items() if author not in active})
-            for few in chunks(active, max(1, self._rows // (self._limits.posts + 1))):
-                yield await self._timelines(await self._newest(few, self._limits.posts + 1))
+            for post_list in (TIMELINE, REPLIED):
+                async for batch in self.lists(post_list, some):
+                    yield batch
             async for batch in self._deletions(some):
                 yield batch
 
-    async def _newest(self, authors: Sequence[int], most: int) -> dict[int, list[EventRow]]:
-        rows = await self._archive.post_rows([(author, Window(most, forward=True)) for author in authors])
-        return dict(zip(authors, rows, strict=True))
+    async def under(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the lists of one kind under posts. Tombstones are left out: those of the listed posts are enough.
+
+        The events are not counted: those of the lists of users are the same.
+        """
+        kinds = await self._archive.kinds_of(posts)
+        for some in chunks(posts, self._authors):
+            async for batch in self.lists(post_list, some):
+                batch.deleted = {post for post in some if kinds.get(post) == REDACTED}
+                batch.events = 0
+                yield batch
+
+    async def lists(self, post_list: PostList, owners: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield lists of one kind with their hot posts and cuts."""
+        newest = await self._newest(post_list, owners, self._limits.newest + 1)
+        active = [owner for owner, rows in newest.items() if self._is_cut_short(rows)]
+        inactive = {owner: rows for owner, rows in newest.items() if owner not in {*active}}
+        yield await self._hot(post_list, inactive)
+        for few in chunks(active, max(1, self._rows // (self._limits.posts + 1))):
+            yield await self._hot(post_list, await self._newest(post_list, few, self._limits.posts + 1))
+
+    async def _newest(self, post_list: PostList, owners: Sequence[int], most: int) -> dict[int, list[EventRow]]:
+        reads = [(owner, Window(most, forward=True)) for owner in owners]
+        return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
 
     def _is_cut_short(self, newest: Sequence[EventRow]) -> bool:
         """Return True if the hot window may hold more posts than the first read returned."""
         is_full = len(newest) > self._limits.newest
         return is_full and self._limits.posts > self._limits.newest and newest[-1].number >= self._limits.oldest
 
-    async def _timelines(self, posts: Mapping[int, Sequence[EventRow]]) -> Batch:
-        """Return the hot posts among the newest posts of authors, and count the others."""
-        floors = {author: floor([row.number for row in rows], self._limits) for author, rows in posts.items()}
-        cut = [(author, bottom) for author, bottom in floors.items() if bottom]
-        counts, _ = await self._archive.post_counts(cut) if cut else ([], 0)
-        cold = {author: count for (author, _), count in zip(cut, counts, strict=True)}
-        batch = Batch(Content(posts, parts=[Part.POSTS]), floors, cold, events=sum(counts))
-        for author, rows in posts.items():
-            batch.add(row for row in rows if row.number > floors[author])
+    async def _hot(self, post_list: PostList, posts: Mapping[int, Sequence[EventRow]]) -> Batch:
+        """Return the hot posts among the newest posts of lists, and count the others."""
+        floors = {owner: floor([row.number for row in rows], self._limits) for owner, rows in posts.items()}
+        cut = [(owner, bottom) for owner, bottom in floors.items() if bottom]
+        counts, _ = await self._archive.post_counts(cut, post_list) if cut else ([], 0)
+        cold = {owner: count for (owner, _), count in zip(cut, counts, strict=True)}
+        content = Content(posts, parts=[PARTS[post_list]])
+        batch = Batch(content, {post_list: Cut(floors, cold)}, events=sum(counts) if post_list is TIMELINE else 0)
+        for owner, rows in posts.items():
+            batch.add(row for row in rows if row.number > floors[owner])
+        if not post_list.is_of_users:  # a post can be in lists of both kinds
+            content.under = {kind: held if kind is post_list else {} for kind, held in content.under.items()}
         return batch
 
     async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
@@ -151,7 +175,7 @@ class Loading:
         pages = self._pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
         async for owners, rows, _ in pages:
             deleted = sorted({row.subject for row in rows if row.subject is not None})
-            batch = Batch(Content(owners, parts=[Part.POSTS]))
+            batch = Batch(Content(owners, parts=[Part.POSTS, Part.REPLIED]))
             for posts in chunks(deleted, self._authors):
                 async for _, all_deletions, _ in self._pages(self._archive.by_subject, posts, DELETION_KINDS):
                     batch.add(all_deletions)

@@ -4,12 +4,14 @@ Tombstones up to a number can be left out. The tombstone floor, which replaces t
 values: it protects against late events only.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.fold.content import Account, Content, Posts, VersionedSet
+from graph.fold.content import Account, Content, Posts, Under, VersionedSet
 from graph.log.events import PostPublished
+from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.records import record_fields
 
 
@@ -28,17 +30,29 @@ Stored: TypeAlias = Iterator[tuple[str, Value]]
 """Keys with their values."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The archive floors of lists of one kind by owner, and the numbers of their posts up to the floor, if not 0."""
+
+    floors: Mapping[int, int] = field(default_factory=dict)
+    cold: Mapping[int, int] = field(default_factory=dict)
+
+
+UNCUT = Cut()
+
+Cuts: TypeAlias = Mapping[PostList, Cut]
+
+
 def stored(
-    content: Content,
-    tombstones_after: int = 0,
-    floors: Mapping[int, int] | None = None,
-    cold: Mapping[int, int] | None = None,
+    content: Content, tombstones_after: int = 0, cuts: Cuts | None = None, deleted: Collection[int] = ()
 ) -> Stored:
     """Yield all keys of the content, with tombstones whose numbers are higher than `tombstones_after`.
 
-    `floors` has the archive floors of authors, and `cold` the numbers of their posts up to the floor, if not 0.
+    Of the posts of cut lists, only those above the archive floor are yielded, and counts of the others. `deleted` are
+    posts that are deleted according to events that the content lacks: they have no counts.
     """
-    floors, cold = floors or {}, cold or {}
+    cuts = cuts or {}
+    buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
     for user, following in content.following.items():
@@ -47,8 +61,32 @@ def stored(
         yield from versioned_set_keys(keys.followers, user, followers, tombstones_after)
     for user, liked in content.liked.items():
         yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
-    for author, posts in content.posts.items():
-        yield from timeline_keys(author, posts, floors.get(author, 0), cold.get(author, 0), tombstones_after)
+    records: dict[int, Hash] = {}
+    for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
+        cut = cuts.get(post_list, UNCUT)
+        for author, posts in lists.items():
+            yield from list_keys(post_list, author, posts.live, posts.deleted, cut, tombstones_after)
+            records |= records_of(post_list, posts, cut.floors.get(author, 0))
+            records |= {post: Hash(deleted=str(n)) for post, n in posts.deleted.items() if n > tombstones_after}
+    for post_list, under in content.under.items():
+        cut = cuts.get(post_list, UNCUT)
+        for owner, held in under.items():
+            yield from list_keys(post_list, owner, held.live, held.deleted, cut, tombstones_after)
+            count = length(held, cut.floors.get(owner, 0), cut.cold.get(owner, 0))
+            if count and owner not in buried and owner not in deleted:
+                records.setdefault(owner, Hash())[post_list.count or ""] = str(count)
+    for author_posts in content.posts.values():
+        for post, likes in author_posts.likes.items():
+            yield from versioned_set_keys(keys.likes, post, likes, tombstones_after)
+            if likes.members:
+                records.setdefault(post, Hash())["likes"] = str(len(likes.members))
+    for post, fields in records.items():
+        yield keys.post(post), fields
+
+
+def length(held: Under, floor: int, cold: int) -> int:
+    """Return the length of a list with this archive floor and number of archived posts. O(n)."""
+    return sum(post > floor for post in held.live) + cold
 
 
 def account_keys(user: int, account: Account) -> Stored:
@@ -89,29 +127,30 @@ def tombstone_keys(versioned_set: str, tombstones: Mapping[int, int], tombstones
         yield keys.gone(versioned_set), kept
 
 
-def timeline_keys(author: int, posts: Posts, floor: int = 0, cold: int = 0, tombstones_after: int = 0) -> Stored:
-    """Yield the keys of an author's timeline, and of the records, tombstones and likes of its posts.
-
-    Posts up to the archive floor are left out.
-    """
-    name = keys.posts(author)
-    hot = {post: body for post, body in posts.live.items() if post > floor}
-    if hot or floor:
-        yield name, SortedSet({"f": floor} | {str(post): post for post in hot})
-    yield from tombstone_keys(name, posts.deleted, tombstones_after)
+def list_keys(
+    post_list: PostList,
+    owner: int,
+    live: Iterable[int],
+    deleted: Mapping[int, int],
+    cut: Cut = UNCUT,
+    tombstones_after: int = 0,
+) -> Stored:
+    """Yield the keys of a list: its hot posts with the archive floor, its tombstones and its archived posts' number."""
+    name, floor, cold = post_list.key(owner), cut.floors.get(owner, 0), cut.cold.get(owner, 0)
+    hot = SortedSet({str(post): post for post in live if post > floor})
+    if floor or (hot and post_list.is_of_users):
+        hot["f"] = floor
+    if hot:
+        yield name, hot
+    yield from tombstone_keys(name, deleted, tombstones_after)
     if cold:
-        yield keys.cold(author), str(cold)
-    for post in {**hot, **posts.likes}:
-        likes = posts.likes.get(post, VersionedSet())
-        fields = Hash(record(post, hot[post]) if post in hot else {})
-        if likes.members:
-            fields["likes"] = str(len(likes.members))
-        if fields:
-            yield keys.post(post), fields
-        yield from versioned_set_keys(keys.likes, post, likes, tombstones_after)
-    for post, number in posts.deleted.items():
-        if number > tombstones_after:
-            yield keys.post(post), Hash(deleted=str(number))
+        yield post_list.cold(owner), str(cold)
+
+
+def records_of(post_list: PostList, posts: Posts, floor: int) -> dict[int, Hash]:
+    """Return the records of the hot posts whose first list this is."""
+    hot = {post: body for post, body in posts.live.items() if post > floor}
+    return {post: record(post, body) for post, body in hot.items() if body.listed is (post_list is TIMELINE)}
 
 
 def record(post: int, body: PostPublished) -> Hash:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, TypeAlias
 
 from redis.exceptions import ResponseError
@@ -16,6 +17,7 @@ from redis.exceptions import ResponseError
 from graph import keys
 from graph.model import MAX_NUMBER
 from graph.paging import Window
+from graph.post_lists import TIMELINE, PostList
 from graph.store.commands import Command, Word, script
 from graph.store.store import Store
 
@@ -47,19 +49,25 @@ class Merged:
 
 
 async def merge_hot(
-    store: Store, reads: Sequence[tuple[Collection[int], Window]], which: Which = Which.ALL
+    store: Store,
+    reads: Sequence[tuple[Collection[int], Window]],
+    which: Which = Which.ALL,
+    of: PostList = TIMELINE,
 ) -> list[Merged]:
     """Merge the hot posts of each group of authors in the group's window. One round trip for all groups.
+
+    `of` are lists of another kind to merge instead of the authors' timelines. Then the owners may be posts.
 
     A command merges up to 1,000 authors; on a cluster, all of one node. While slots of the cluster move, a command
     merges the authors of one slot, in one round trip for every 500 commands.
     """
+    command = partial(merge_command, which, of)
     try:
-        merges = await send_merges(store, reads, which, store.on_one_node, sys.maxsize)
+        merges = await send_merges(store, reads, command, of.key, store.on_one_node, sys.maxsize)
     except ResponseError as error:
         if MOVING not in str(error):
             raise
-        merges = await send_merges(store, reads, which, store.together, COMMANDS_AT_ONCE)
+        merges = await send_merges(store, reads, command, of.key, store.together, COMMANDS_AT_ONCE)
     posts: list[list[int]] = [[] for _ in reads]
     floors: list[dict[int, int]] = [{} for _ in reads]
     skipped: list[list[int]] = [[] for _ in reads]
@@ -74,7 +82,12 @@ async def merge_hot(
 
 
 async def send_merges(
-    store: Store, reads: Sequence[tuple[Collection[int], Window]], which: Which, grouped: Grouped, at_once: int
+    store: Store,
+    reads: Sequence[tuple[Collection[int], Window]],
+    command: Callable[[Sequence[int], Window], Command],
+    key: Callable[[int], str],
+    grouped: Grouped,
+    at_once: int,
 ) -> list[tuple[int, list[int], Any]]:
     """Return the place of a read, a group of its authors, and the reply of the script, for each group of authors.
 
@@ -83,23 +96,23 @@ async def send_merges(
     requests = [
         (index, group, window)
         for index, (authors, window) in enumerate(reads)
-        for group in grouped(sorted(authors, reverse=window.forward), keys.posts, AUTHORS_PER_SCRIPT)
+        for group in grouped(sorted(authors, reverse=window.forward), key, AUTHORS_PER_SCRIPT)
     ]
     found = []
     for start in range(0, len(requests), at_once):
         some = requests[start : start + at_once]
-        replies = await store.read([merge_command(group, window, which) for _, group, window in some])
+        replies = await store.read([command(group, window) for _, group, window in some])
         found += [(index, group, reply) for (index, group, _), reply in zip(some, replies, strict=True)]
     return found
 
 
-def merge_command(authors: Sequence[int], window: Window, which: Which) -> Command:
-    """Return the command that merges the timelines of authors whose keys are on one node."""
-    names = [keys.posts(author) for author in authors]
+def merge_command(which: Which, of: PostList, owners: Sequence[int], window: Window) -> Command:
+    """Return the command that merges the lists of owners whose keys are on one node."""
+    names = [of.key(owner) for owner in owners]
     if which is Which.PUSHED:
-        names = [name for author in authors for name in (keys.posts(author), keys.delivery(author))]
+        names = [name for owner in owners for name in (of.key(owner), keys.delivery(owner))]
     elif which is Which.COUNTED:
-        names = [name for author in authors for name in (keys.posts(author), keys.cold(author))]
+        names = [name for owner in owners for name in (of.key(owner), of.cold(owner))]
     high: Word = "inf" if window.high > MAX_NUMBER else window.high
     direction = "newest" if window.forward else "oldest"
     return script("merge").call(names[:1], window.low, high, window.count, direction, which.value, *names)

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
+from typing import NamedTuple
 
 import orjson
 
@@ -13,12 +14,13 @@ from graph.home.delivery import PULL, PUSH, DeliveryModes
 from graph.home.fan_out import FanOut, FanOutInterrupted, FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, PostPublished
+from graph.post_lists import POST_LISTS, TIMELINE, PostList, lists_of
 from graph.projections.batches import run_concurrently, send_in_batches
 from graph.projections.likes import like_keys
 from graph.projections.mode import Mode
 from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import record_fields
-from graph.store.commands import script
+from graph.store.commands import Command, script
 from graph.store.store import Store
 
 POSTS_PER_SCRIPT = 1000
@@ -28,7 +30,7 @@ POSTS_PER_SCRIPT = 1000
 class ListedPost:
     """The reply of `list_post.lua` for one post: its state, and what fan-out needs to know.
 
-    `state` is 'listed', 'deleted' or 'archived'.
+    `state` is 'listed', 'deleted' or 'archived'. `is_in_timeline` is False for a reply that is in no home timeline.
     """
 
     number: int
@@ -36,6 +38,22 @@ class ListedPost:
     state: str
     delivery_mode: str = PUSH
     followers: int = 0
+    is_in_timeline: bool = field(default=True, kw_only=True)
+
+
+class Membership(NamedTuple):
+    """A post in one of its lists. `is_first` tells whether its record stays as long as it is hot in this list."""
+
+    post: int
+    author: int
+    post_list: PostList
+    owner: int
+    is_first: bool
+
+    @property
+    def key(self) -> str:
+        """The key of the list."""
+        return self.post_list.key(self.owner)
 
 
 class PostProjection:
@@ -65,7 +83,7 @@ class PostProjection:
         posts = await self._list(await self._write(events))
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         if mode.fans_out:
-            listed = [post for post in posts if post.state == "listed"]
+            listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
             await run_concurrently([partial(self._fan_out, post, mode, pace) for post in listed])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
@@ -84,17 +102,29 @@ class PostProjection:
         ]
 
     async def _list(self, events: Sequence[tuple[int, PostPublished]]) -> list[ListedPost]:
-        """Add posts to their authors' timelines."""
-        groups = list(self._store.together(events, lambda event: keys.posts(event[1].author), POSTS_PER_SCRIPT))
-        commands = []
-        for group in groups:
-            names = [name for _, body in group for name in listing_keys(body.author)]
-            commands.append(script("list_post").call(names, *(number for number, _ in group)))
+        """Add posts to their lists, and return their states in the first list of each, in one round trip.
+
+        The first list is the author's timeline, or for a reply that is not listed the author's replies.
+        """
+        members = [
+            Membership(number, body.author, post_list, owner, place == 0)
+            for number, body in events
+            for place, (post_list, owner) in enumerate(lists_of(body))
+        ]
+        commands: list[Command] = []
+        groups: list[list[Membership]] = []
+        for post_list in POST_LISTS:
+            some = [member for member in members if member.post_list is post_list]
+            for group in self._store.together(some, lambda member: member.key, POSTS_PER_SCRIPT):
+                groups.append(group)
+                commands.append(listing(post_list, group))
         replies = await send_in_batches(self._store, commands)
         return [
-            ListedPost(number, body.author, *reply)
-            for group, group_replies in zip(groups, replies, strict=True)
-            for (number, body), reply in zip(group, group_replies, strict=True)
+            ListedPost(member.post, member.author, *state, is_in_timeline=member.post_list is TIMELINE)
+            for group, states in zip(groups, replies, strict=True)
+            if group[0].post_list.is_of_users
+            for member, state in zip(group, states, strict=True)
+            if member.is_first
         ]
 
     async def _fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
@@ -125,25 +155,21 @@ class PostProjection:
         )
 
     async def delete(self, events: Sequence[tuple[int, PostDeleted]], trim_up_to: int) -> None:
-        """Replace posts by tombstones, remove them from their authors' timelines, and delete their likes.
+        """Replace posts by tombstones, remove them from their lists, and delete their likes. Two round trips.
 
-        Two round trips.
-
-        Of several deletions of one post, the one with the lowest number counts. Tombstones of timelines with numbers up
-        to `trim_up_to` are trimmed.
+        Of several deletions of one post, the one with the lowest number counts. Tombstones of lists with numbers up to
+        `trim_up_to` are trimmed.
         """
         newest_first = sorted(events, key=itemgetter(0), reverse=True)
-        deletions = {body.post: (number, body.author) for number, body in newest_first}
+        deletions = {body.post: (number, body) for number, body in newest_first}
         numbers = await self._write_tombstones({post: number for post, (number, _) in deletions.items()})
-        removals = by_owner((author, post, numbers[post]) for post, (_, author) in deletions.items())
-        await send_in_batches(
-            self._store,
-            [
-                script("unlist_post").call([*set_keys(keys.posts, author), keys.cold(author)], trim_up_to, *pairs)
-                for author, pairs in removals
-            ]
-            + [("UNLINK", *like_keys(post)[:3]) for post in deletions],
-        )
+        members = [(*member, post) for post, (_, body) in deletions.items() for member in lists_of(body)]
+        commands: list[Command] = []
+        for post_list in POST_LISTS:
+            changes = ((owner, post, numbers[post]) for kind, owner, post in members if kind is post_list)
+            commands += [unlisting(post_list, owner, trim_up_to, pairs) for owner, pairs in by_owner(changes)]
+        commands += [("UNLINK", *like_keys(post)[:3]) for post in deletions]
+        await send_in_batches(self._store, commands)
 
     async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:
         """Replace posts by tombstones, and return for each post the number of the deletion that counts."""
@@ -162,13 +188,47 @@ class PostProjection:
         return numbers
 
 
-async def free_posts(store: Store, posts: Sequence[int]) -> None:
-    """Remove the records of archived posts from the store, but not tombstones. One round trip."""
-    groups = store.together(posts, keys.post, POSTS_PER_SCRIPT)
-    await send_in_batches(store, [script("free_post").call([keys.post(post) for post in group]) for group in groups])
+def listing(post_list: PostList, members: Sequence[Membership]) -> Command:
+    """Return the command that adds posts to lists of one kind."""
+    posts = [member.post for member in members]
+    if post_list.is_of_users:
+        names = [name for member in members for name in (*set_keys(post_list.key, member.owner), *fan_out_keys(member))]
+        return script("list_post").call(names, *posts)
+    names = [name for member in members for name in counted_keys(post_list, member.owner)]
+    return script("list_under").call(names, post_list.count or "", *posts)
 
 
-def listing_keys(author: int) -> tuple[str, str, str, str]:
-    """Return the keys that `list_post.lua` takes for a post of this author."""
-    name = keys.posts(author)
-    return name, keys.gone(name), keys.delivery(author), keys.followers(author)
+def unlisting(post_list: PostList, owner: int, trim_up_to: int, pairs: Sequence[str]) -> Command:
+    """Return the command that removes posts from a list. Pairs are a post and the number of its deletion."""
+    names = counted_keys(post_list, owner)
+    names = names[:3] if post_list.is_of_users else names
+    return script("unlist_post").call(names, trim_up_to, post_list.count or "", *pairs)
+
+
+def fan_out_keys(member: Membership) -> tuple[str, str]:
+    """Return the keys that tell how a post is delivered."""
+    return keys.delivery(member.author), keys.followers(member.author)
+
+
+def counted_keys(post_list: PostList, owner: int) -> list[str]:
+    """Return the keys of a list, its tombstones, the number of its archived posts, and the record of its owner."""
+    return [*set_keys(post_list.key, owner), post_list.cold(owner), keys.post(owner)]
+
+
+async def free_posts(store: Store, posts: Sequence[int], of: PostList = TIMELINE) -> None:
+    """Remove the records of archived posts from the store, but neither tombstones nor counts. One round trip.
+
+    A list of replies frees the records of those that are not listed only, and a list under a post none.
+    """
+    if of.is_of_users:
+        groups = store.together(posts, keys.post, POSTS_PER_SCRIPT)
+        which = "" if of is TIMELINE else "unlisted"
+        free = script("free_post")
+        await send_in_batches(store, [free.call([keys.post(post) for post in group], which) for group in groups])
+
+
+def set_cold(of: PostList, owner: int, floor: int, found: str | None, number: int) -> Command:
+    """Return the command that sets the number of a list's archived posts, if it and the floor are still those found."""
+    names = counted_keys(of, owner)
+    names = [names[0], names[2], *([] if of.is_of_users else [names[3]])]
+    return script("set_cold").call(names, floor, found or "", number, of.count or "")

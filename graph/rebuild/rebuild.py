@@ -20,6 +20,7 @@ from graph.errors import RebuildRefused
 from graph.fold.hot_window import HotLimits
 from graph.fold.loading import ROWS, Batch, Loading, chunks
 from graph.model import number_at
+from graph.post_lists import LISTS_UNDER_POSTS, TIMELINE
 from graph.rebuild.likes import LikeLoading
 from graph.rebuild.reservation import REPLACED, Reservation, complete, reserve
 from graph.rebuild.writes import KeyCommand, pulls, writes
@@ -42,7 +43,7 @@ COMMANDS_PER_SCRIPT = 500
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What a rebuild has written: numbers of users, live follows, live posts and likes, archived ones included.
+    """What a rebuild has written: numbers of users, live follows, listed posts and likes, archived ones included.
 
     `events` is the number of events that they come from. `damaged` events could not be decoded and are left out.
     """
@@ -97,6 +98,7 @@ class Rebuild:
             tombstones_after
         )
         report.events += report.likes
+        await self._fill_lists(loading, tombstones_after)
         await complete(self._store, self._archive, reservation)
         if on_progress:
             on_progress(report.users, total)
@@ -123,6 +125,16 @@ class Rebuild:
         followers |= await self._sizes(keys.followers, in_pages["followers"])
         await self._send(pulls(followers.items(), self._tuning.push_limit))
 
+    async def _fill_lists(self, loading: Loading, tombstones_after: int) -> None:
+        """Write the replies to and reposts of posts."""
+        for post_list in LISTS_UNDER_POSTS:
+            after = 0
+            while owners := await self._archive.owners(post_list, after, self._users):
+                async with aclosing(prefetched(loading.under(post_list, owners))) as batches:
+                    async for batch in batches:
+                        await self._send(writes(batch, tombstones_after))
+                after = owners[-1]
+
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:
         """Return the sizes of sets that were written in pages: a page does not know what later pages remove."""
         sizes: dict[int, int] = {}
@@ -147,7 +159,8 @@ def count(batch: Batch, report: RebuildReport) -> None:
     """Add what a batch holds to the report."""
     report.events += batch.events
     report.damaged += len(batch.damaged)
-    report.posts += sum(batch.cold.values()) + sum(len(posts.live) for posts in batch.content.posts.values())
+    cold = batch.cuts[TIMELINE].cold if TIMELINE in batch.cuts else {}
+    report.posts += sum(cold.values()) + sum(len(posts.live) for posts in batch.content.posts.values())
 
 
 async def prefetched(items: AsyncIterator[T]) -> AsyncGenerator[T]:

@@ -23,7 +23,7 @@ def writes(batch: Batch, tombstones_after: int) -> Iterator[KeyCommand]:
     if batch.is_page:
         yield from replacements(keys.following, batch.content.following)
         yield from replacements(keys.followers, batch.content.followers)
-    for key, value in stored(batch.content, tombstones_after, batch.floors, batch.cold):
+    for key, value in stored(batch.content, tombstones_after, batch.cuts, batch.deleted):
         yield from write(key, value)
 
 

@@ -13,6 +13,7 @@ from graph.fold.loading import ROWS, chunks
 from graph.fold.stored import record
 from graph.log.events import Event, PostDeleted, PostPublished
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
+from graph.post_lists import TIMELINE, PostList
 from graph.posts import deletion_of
 from graph.records import as_published
 from graph.repair.report import Difference, Kind
@@ -32,9 +33,11 @@ def readable(post: int, held: Record) -> PostPublished | None:
         return None
 
 
-def set_listing(author: int, post: int, found: int | None, new: int | None, floor: int) -> Command:
-    """Return the command that sets the state of a post in a timeline with this archive floor."""
-    return set_element(keys.posts, (author, post), found, new, floor=floor)
+def set_listing(
+    owner: int, post: int, found: int | None, new: int | None, floor: int | None, of: PostList = TIMELINE
+) -> Command:
+    """Return the command that sets the state of a post in a list with this archive floor."""
+    return set_element(of.key, (owner, post), found, new, floor=floor)
 
 
 def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> Difference:
@@ -49,7 +52,7 @@ def record_wrong(author: int, post: int, body: PostPublished, held: Record) -> D
 def record_left(post: int, held: Record, deletion: int | None) -> Difference:
     """Return the difference of a record of a deleted post, or of an archived one if there is no deletion."""
     if deletion is None:
-        command = script("free_post").call([keys.post(post)])
+        command = script("free_post").call([keys.post(post)], "")
         return Difference(Kind.RECORD_LEFT, post, post, f"post {post}, archived", [command])
     command = set_fields(keys.post(post), held, {"deleted": str(deletion)})
     return Difference(Kind.RECORD_LEFT, post, post, f"post {post}, deleted by event {deletion}", [command])

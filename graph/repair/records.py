@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
 from graph.archive.rows import POST, REDACTED
+from graph.post_lists import REPLIED, TIMELINE, Listable, PostList, lists_of
 from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_left, set_listing
 from graph.repair.report import Difference, Part
 from graph.repair.scope import Comparison, number, set_fields
@@ -30,26 +31,31 @@ class Records(Comparison):
         alive = [post for post in redacted if held[post] and "deleted" not in held[post]]
         found = [record_left(post, held[post], first) for post, first in (await deletions(scope, alive)).items()]
         others = {post: record for post, record in held.items() if record and post not in redacted}
-        authors = await self._authors(others, kinds)
-        states = await scope.states(keys.posts, [(author, post) for post, author in authors.items()])
-        floors = await scope.scores(keys.posts, [(author, "f") for author in authors.values()])
-        for post, record in others.items():
-            author = authors.get(post, 0)
-            if states.get((author, post)) is None:
-                found += self._unlisted(author, post, record, kinds.get(post), *floors.get((author, "f"), [None]))
+        homes = await self._homes(others, kinds)
+        for of in (TIMELINE, REPLIED):
+            authors = {post: author for post, (post_list, author) in homes.items() if post_list is of}
+            states = await scope.states(of.key, [(author, post) for post, author in authors.items()])
+            floors = await scope.scores(of.key, [(author, "f") for author in authors.values()])
+            for post, author in authors.items():
+                if states.get((author, post)) is None:
+                    floor = floors.get((author, "f"), [None])[0]
+                    found += self._unlisted(of, author, post, others[post], kinds.get(post), floor)
+        for post in others.keys() - homes.keys():
+            found += self._unlisted(TIMELINE, 0, post, others[post], kinds.get(post), None)
         return found
 
-    async def _authors(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, int]:
-        """Return the authors of posts as far as the records or the archive know them."""
-        authors = {post: body.author for post, held in records.items() if (body := readable(post, held)) is not None}
-        unread = [post for post in records if post not in authors and kinds.get(post) == POST]
+    async def _homes(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, tuple[PostList, int]]:
+        """Return the lists that decide about records, with the authors, as far as records or the archive know them."""
+        bodies = {post: body for post, held in records.items() if (body := readable(post, held)) is not None}
+        unread = [post for post in records if post not in bodies and kinds.get(post) == POST]
         found = (await self.scope.archive.look_up(unread)).posts if unread else {}
-        return authors | {post: row.author for post, row in found.items()}
+        known: dict[int, Listable] = {**bodies, **found}
+        return {post: next(lists_of(each)) for post, each in known.items()}
 
     def _unlisted(
-        self, author: int, post: int, held: Record, kind: str | None, floor: int | None
+        self, of: PostList, author: int, post: int, held: Record, kind: str | None, floor: int | None
     ) -> Iterator[Difference]:
-        """Yield the difference of a record whose post is neither redacted nor in its author's timeline, if any."""
+        """Yield the difference of a record whose post is neither redacted nor in the list it belongs to, if any."""
         is_archived = floor is not None and post <= floor
         if "deleted" in held:
             if kind == POST and is_archived and number(held["deleted"]) <= self.scope.upto:
@@ -58,8 +64,8 @@ class Records(Comparison):
             if is_archived:
                 yield record_left(post, held, None)
         else:
-            then = [] if floor is None else [set_listing(author, post, None, post, floor)]
+            then = [] if floor is None else [set_listing(author, post, None, post, floor, of)]
             if is_archived:
-                then = [script("free_post").call([keys.post(post)])]
+                then = [script("free_post").call([keys.post(post)], "")]
             body = readable(post, held) if kind is None else None
             yield post_unknown(self.scope, post, post, body, then, set_fields(keys.post(post), held, {}))

@@ -20,10 +20,11 @@ from graph.log.log import Log
 from graph.repair.accounts import Accounts
 from graph.repair.follows import Followers, Following
 from graph.repair.homes import HomeCaches
+from graph.repair.lists import Replies, Reposts
 from graph.repair.records import Records
 from graph.repair.report import Difference, Kind, Part, Report
 from graph.repair.scope import Comparison, Scope
-from graph.repair.timelines import Timelines
+from graph.repair.timelines import Replied, Timelines
 from graph.store.store import Store
 from graph.tuning import Tuning
 
@@ -39,7 +40,9 @@ TIMEOUT_SECONDS = 3.0
 POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
-COMPARISONS: Sequence[type[Comparison]] = (Accounts, Following, Followers, Timelines, Records, HomeCaches)
+COMPARISONS: Sequence[type[Comparison]] = (
+    *(Accounts, Following, Followers, Timelines, Replied, Records, Replies, Reposts, HomeCaches),
+)
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 
 

@@ -41,11 +41,11 @@ class Kind(Enum):
         "the archive floor of a timeline is missing, or most of the posts above it are",
         "set the floor below the author's newest posts",
     )
-    POST_UNLISTED = (Part.POSTS, "a post is missing or misplaced in its author's timeline", "list the post")
+    POST_UNLISTED = (Part.POSTS, "a post is missing or misplaced in a timeline or another list", "list the post")
     POST_LISTED = (
         Part.POSTS,
-        "a timeline lists a post that is deleted, below the archive floor, or by another author",
-        "remove the post from the timeline",
+        "a timeline or another list has a post that is deleted, below the archive floor, or not in this list",
+        "remove the post from the list",
     )
     RECORD_WRONG = (Part.POSTS, "the record of a post is missing or wrong", "write the record that the archive holds")
     RECORD_LEFT = (
@@ -60,6 +60,7 @@ class Kind(Enum):
     )
     DELETION_UNKNOWN = (Part.POSTS, "the archive does not know a deletion", "delete the post again")
     COUNT_WRONG = (Part.POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
+    LENGTH_WRONG = (Part.POSTS, "a number of replies or reposts is wrong", "count them again")
     CACHE_WRONG = (
         Part.HOMES,
         "a home cache is malformed, lacks a post, or includes an author whom the viewer does not follow",

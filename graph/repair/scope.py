@@ -15,6 +15,8 @@ from graph.binding import Binding
 from graph.commit import Commit
 from graph.fold import content
 from graph.fold.loading import ROWS, Batch, chunks, pages_of_one
+from graph.model import MAX_NUMBER
+from graph.post_lists import PostList
 from graph.repair.report import Difference, Part
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -76,6 +78,19 @@ class Scope:
                 del waiting[:size]
         self.scanned += len(waiting)
         yield waiting
+
+    async def list_owners(self, of: PostList) -> AsyncIterator[list[int]]:
+        """Yield the owners who have a list of one kind in the archive, then those who have one in the store only.
+
+        One query per chunk.
+        """
+        after = -1
+        while owners := await self.archive.owners(of, after, OWNERS_AT_ONCE):
+            after = owners[-1]
+            yield [owner for owner in owners if owner <= self.upto]
+        async for held in self.owners(of.key, OWNERS_AT_ONCE):
+            counts, _ = await self.archive.post_counts([(owner, MAX_NUMBER) for owner in held], of)
+            yield [owner for owner, count in zip(held, counts, strict=True) if not count and owner <= self.upto]
 
     async def folded(
         self,

@@ -4,18 +4,21 @@ The floor in the store is policy: it decides which posts the store holds. Only a
 most posts are missing, is replaced by that of the canonical hot window.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from graph import keys
 from graph.archive.rows import POST, REDACTED
-from graph.fold import content
 from graph.fold.content import Content
+from graph.fold.content import Part as FoldedPart
 from graph.fold.hot_window import HotLimits, floor
 from graph.fold.loading import Batch
 from graph.log.events import PostPublished
 from graph.paging import Window
+from graph.post_lists import REPLIED, TIMELINE, PostList, lists_of
+from graph.projections.posts import set_cold
 from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_wrong, set_listing
 from graph.repair.report import Difference, Kind, Part
 from graph.repair.scope import Comparison, number, state_of
@@ -34,6 +37,7 @@ class Timeline:
     cold, hot: the numbers of posts in the archive up to the floor and above it, when the archive ended at `archived`.
     posts: the posts above the floor in the archive.
     listed, gone, count: the members, the tombstones and the number of archived posts in the store.
+    may_lack_floor: whether an absent floor means 0.
     """
 
     author: int
@@ -47,10 +51,21 @@ class Timeline:
     listed: dict[int, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
     count: str | None = None
+    may_lack_floor: bool = False
 
     def lacks_posts(self, largest: int) -> bool:
         """Return True if the floor is missing, or if posts are although there are too many for the hot window."""
-        return self.found is None or self.size < self.hot > largest
+        return (self.found is None and not self.may_lack_floor) or self.size < self.hot > largest
+
+    @property
+    def is_floor_wrong(self) -> bool:
+        """Whether the floor in the store is not the one that the timeline should have."""
+        return self.mark != self.found
+
+    @property
+    def mark(self) -> int | None:
+        """The floor that the store should hold."""
+        return None if self.may_lack_floor and not self.floor and self.found is None else self.floor
 
 
 class Timelines(Comparison):
@@ -61,7 +76,8 @@ class Timelines(Comparison):
     """
 
     part = Part.POSTS
-    key = staticmethod(keys.posts)
+    key: ClassVar["staticmethod[[int], str]"] = staticmethod(keys.posts)
+    of: ClassVar[PostList] = TIMELINE
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the differences of these authors' timelines."""
@@ -76,9 +92,9 @@ class Timelines(Comparison):
             kinds = await self.scope.archive.kinds_of(surplus | buried)
             deleted = await deletions(self.scope, [post for post in surplus if kinds.get(post) == REDACTED])
             for timeline in timelines:
-                found += floor_and_count(timeline, kinds)
+                found += floor_and_count(self.of, timeline, kinds)
                 found += self._deletions(timeline, records, kinds)
-                found += hot_posts(timeline, records)
+                found += hot_posts(self.of, timeline, records)
                 found += self._surplus(timeline, records, kinds, deleted)
         return found
 
@@ -86,15 +102,18 @@ class Timelines(Comparison):
         """Return the timelines of authors who have posts, or a timeline in the store."""
         commands: list[Command] = []
         for author in authors:
-            commands += [("ZSCORE", keys.posts(author), "f"), ("ZCARD", keys.posts(author))]
+            commands += [("ZSCORE", self.of.key(author), "f"), ("ZCARD", self.of.key(author))]
         replies = await self.scope.send(commands)
         floors = [None if score is None else int(score) for score in replies[::2]]
         parts = [(author, bottom or 0) for author, bottom in zip(authors, floors, strict=True)]
         wholes = [(author, max(bottom, self.scope.upto)) for author, bottom in parts]
-        counts, archived = await self.scope.archive.post_counts([*parts, *wholes])
+        counts, archived = await self.scope.archive.post_counts([*parts, *wholes], self.of)
         rows = zip(authors, floors, replies[1::2], counts[: len(authors)], counts[len(authors) :], strict=True)
         return [
-            Timeline(author, bottom, size - (bottom is not None), cold, whole - cold, archived)
+            Timeline(
+                *(author, bottom, size - (bottom is not None), cold, whole - cold, archived),
+                may_lack_floor=not self.of.is_of_users,
+            )
             for author, bottom, size, cold, whole in rows
             if size or whole
         ]
@@ -107,12 +126,13 @@ class Timelines(Comparison):
         for t in timelines:
             most = limits.posts + 1 if t.lacks_posts(largest) else max(1, t.hot)
             reads.append((t.author, Window(most, forward=True, low=min(t.found or 0, high), high=high)))
-        for t, rows in zip(timelines, await self.scope.archive.post_rows(reads), strict=True):
+        for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.of), strict=True):
             lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
             t.floor = max(t.found or 0, lowest)
-            batch = Batch(Content([t.author], parts=[content.Part.POSTS]))
+            batch = Batch(Content(parts=[FoldedPart.POSTS, FoldedPart.REPLIED]))
             batch.add(row for row in rows if row.number > t.floor)
-            t.posts = batch.content.posts[t.author].live if batch.content.posts else {}
+            folded = (*batch.content.posts.values(), *batch.content.replied.values())
+            t.posts = {post: body for posts in folded for post, body in posts.live.items()}
             if t.lacks_posts(largest):
                 t.cold += t.hot - len(t.posts)
 
@@ -124,9 +144,9 @@ class Timelines(Comparison):
         records: dict[int, Record] = {**await self.scope.records([post for t in timelines for post in t.posts])}
         commands: list[Command] = []
         for t in timelines:
-            name = keys.posts(t.author)
+            name = self.of.key(t.author)
             commands += [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (name, keys.gone(name))]
-            commands.append(("GET", keys.cold(t.author)))
+            commands.append(("GET", self.of.cold(t.author)))
         replies = await self.scope.send(commands)
         for t, members, gone, count in list(zip(timelines, replies[::3], replies[1::3], replies[2::3], strict=True)):
             t.listed, t.gone, t.count = numbers(members), numbers(gone), count
@@ -153,43 +173,57 @@ class Timelines(Comparison):
             if post in t.posts or post > self.scope.upto:
                 continue
             deletion, kind = deleted.get(post), kinds.get(post)
-            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.floor)
+            unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
             if kind is None:
                 body = readable(post, records[post])
                 body = body if body is not None and body.author == t.author else None
                 yield post_unknown(self.scope, t.author, post, body, [] if post > t.floor else [unlist], unlist)
             elif kind != REDACTED or deletion is not None or post <= t.floor:
-                text = f"post {post} in the timeline of user {t.author}"
+                text = f"post {post} in the {self.of.name} of user {t.author}"
                 yield Difference(Kind.POST_LISTED, t.author, post, text, [unlist])
 
 
-def floor_and_count(t: Timeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
+class Replied(Timelines):
+    """Compares each author's replies, and the records of those that are not listed. Costs as much as `Timelines`."""
+
+    key = staticmethod(keys.replied)
+    of = REPLIED
+
+    def subjects(self) -> AsyncIterator[list[int]]:
+        """Yield the authors who have replies in the archive or in the store."""
+        return self.scope.list_owners(self.of)
+
+
+def floor_and_count(of: PostList, t: Timeline, kinds: Mapping[int, str]) -> Iterator[Difference]:
     """Yield a floor and a count of archived posts that are wrong.
 
     The archive also counts posts whose deletions it does not hold: not yet, or because it has lost them.
     """
-    if t.found != t.floor:
+    if t.is_floor_wrong:
         found = "" if t.found is None else t.found
-        command = script("repair_floor").call([keys.posts(t.author)], found, t.floor)
+        command = script("repair_floor").call([of.key(t.author)], found, t.floor)
         yield Difference(
             Kind.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
         )
     deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) == POST) for p, n in t.gone.items())
     count = t.cold - deleted
     if number(t.count) != count:
-        command = script("set_cold").call([keys.posts(t.author), keys.cold(t.author)], t.floor, t.count or "", count)
+        command = set_cold(of, t.author, t.floor, t.count, count)
         yield Difference(Kind.COUNT_WRONG, t.author, "count", f"user {t.author}: {t.count}, not {count}", [command])
 
 
-def hot_posts(t: Timeline, records: Mapping[int, Record]) -> Iterator[Difference]:
-    """Yield the hot posts that are not listed at their position, or whose record is missing or wrong."""
+def hot_posts(of: PostList, t: Timeline, records: Mapping[int, Record]) -> Iterator[Difference]:
+    """Yield the hot posts that are not listed at their position, or whose record is missing or wrong.
+
+    The records of listed replies are compared with the timelines.
+    """
     for post, body in t.posts.items():
         if post in t.gone or "deleted" in records[post]:
             continue
         if t.listed.get(post) != post:
-            command = set_listing(t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.floor)
+            command = set_listing(t.author, post, state_of(t.listed.get(post), t.gone.get(post)), post, t.mark, of)
             yield Difference(Kind.POST_UNLISTED, t.author, post, f"post {post} by user {t.author}", [command])
-        if readable(post, records[post]) != body:
+        if next(lists_of(body))[0] is of and readable(post, records[post]) != body:
             yield record_wrong(t.author, post, body, records[post])
 
 

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
--- Remove deleted posts from their author's timeline, or from the count of archived posts, and write tombstones. A
--- repeated deletion changes nothing. Old tombstones are then replaced by the tombstone floor.
--- KEYS: 1 posts:{a}   2 posts:{a}:gone   3 cold:{a}
--- ARGV: 1 highest number of a tombstone that may be trimmed   then pairs of post and number of the deletion
+-- Remove deleted posts from a list, or from the count of its archived posts, and write tombstones. A repeated deletion
+-- changes nothing. Old tombstones are then replaced by the tombstone floor.
+-- KEYS: 1 the list   2 its tombstones   3 the number of its archived posts   4 for a list under a post: post:{p}
+-- ARGV: 1 highest number of a tombstone that may be trimmed   2 the field of post:{p} with the length of the list, or ''
+--       then pairs of post and number of the deletion
 -- Returns the number of deletions that were new.
 local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
 local archived = tonumber(redis.call('ZSCORE', KEYS[1], 'f') or 0)
 local new = 0
-for i = 2, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
   local post, number = ARGV[i], ARGV[i + 1]
   if tonumber(number) > floor then
     if not redis.call('ZSCORE', KEYS[2], post) then
@@ -22,5 +23,10 @@ local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f
 if #oldest > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
   redis.call('ZADD', KEYS[2], oldest[2], 'f')
+end
+if KEYS[4] and redis.call('HEXISTS', KEYS[4], 'deleted') == 0 then
+  local hot = redis.call('ZCARD', KEYS[1]) - (redis.call('ZSCORE', KEYS[1], 'f') and 1 or 0)
+  local length = hot + (redis.call('GET', KEYS[3]) or 0)
+  if length > 0 then redis.call('HSET', KEYS[4], ARGV[2], length) else redis.call('HDEL', KEYS[4], ARGV[2]) end
 end
 return new

@@ -72,8 +72,8 @@ async def test_freeing_a_record_keeps_its_counts(graph: Graph) -> None:
     key = keys.post(event.number)
     await graph.store.run("HSET", key, "replies", "2", "likes", "3")
 
-    assert await graph.store.run(*script("free_post").call([key])) == 1
-    assert await graph.store.run(*script("free_post").call([key])) == 0
+    assert await graph.store.run(*script("free_post").call([key], "")) == 1
+    assert await graph.store.run(*script("free_post").call([key], "")) == 0
 
     assert await graph.store.run("HGETALL", key) == {"replies": "2", "likes": "3"}
 

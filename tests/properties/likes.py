@@ -1,7 +1,6 @@
 """Likes in the machine: the rule that likes and unlikes posts, and the check of all lists and counts of likes."""
 
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import hypothesis.strategies as st
 import redis
@@ -10,29 +9,16 @@ from hypothesis.stateful import precondition, rule
 from graph import Graph, keys
 from graph.paging import Window
 from graph.visibility import SYSTEM
-from tests.properties.disasters import Disaster, Disasters
-from tests.properties.model import Operation, World
-from tests.properties.processes import APIS
+from tests.properties.disasters import Disaster
+from tests.properties.model import World
+from tests.properties.requests import Requests, apis, users
 
-users = st.integers(0, 5)
-apis = st.sampled_from(APIS)
 calls = st.sampled_from((99, 99, 0, 1, 2, 3, 4, 8))
 WINDOWS = (Window(2, forward=True), Window(3, forward=False), Window(100, forward=True))
 
 
-class LikeRules(Disasters):
+class LikeRules(Requests):
     """The part of the machine that likes posts. After a disaster, the floors of likes may disagree with lost events."""
-
-    def user_at(self, index: int) -> int:
-        """Return one of the users for any index."""
-        raise NotImplementedError
-
-    def graph_of(self, process: str) -> Graph:
-        """Return the graph of a process."""
-        raise NotImplementedError
-
-    def _launch(self, operation: Operation, work: Coroutine[Any, Any, Any], calls: int) -> None:
-        raise NotImplementedError
 
     @precondition(lambda self: self.disaster is Disaster.NONE)
     @rule(

@@ -1,5 +1,6 @@
 """The reference model: the content of the log, and what a read may and must show while operations overlap."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +40,7 @@ class World:
     def home(self, viewer: int) -> list[int]:
         """Return the posts of a home timeline, newest first."""
         shown = {viewer} | {followee for follower, followee in self.follows if follower == viewer}
-        return sorted((post for post, body in self.posts.items() if body.author in shown), reverse=True)
+        return self._newest_first(lambda body: body.listed and body.author in shown)
 
     def likers(self, post: int) -> list[tuple[int, int]]:
         """Return the users who like a post with the numbers of their likes, the newest like first."""
@@ -52,8 +53,23 @@ class World:
         return sorted(likes, key=lambda like: -like[1])
 
     def own(self, author: int) -> list[int]:
-        """Return an author's posts, newest first."""
-        return sorted((post for post, body in self.posts.items() if body.author == author), reverse=True)
+        """Return an author's listed posts, newest first."""
+        return self._newest_first(lambda body: body.listed and body.author == author)
+
+    def replied(self, author: int) -> list[int]:
+        """Return an author's replies, newest first."""
+        return self._newest_first(lambda body: body.author == author and body.reply_to is not None)
+
+    def replies(self, post: int) -> list[int]:
+        """Return the direct replies to a post, newest first."""
+        return self._newest_first(lambda body: body.reply_to == post)
+
+    def reposts(self, post: int) -> list[int]:
+        """Return the quotes of a post, newest first."""
+        return self._newest_first(lambda body: body.repost_of == post)
+
+    def _newest_first(self, matches: Callable[[PostPublished], bool]) -> list[int]:
+        return sorted((post for post, body in self.posts.items() if matches(body)), reverse=True)
 
 
 @dataclass(eq=False)
@@ -178,5 +194,7 @@ class History:
             if any(deletion.started < end for deletion in self.of("delete", post.id)):
                 continue
             follows = post.author == viewer or self.certainly_follows(viewer, post.author, start, end)
-            if follows and complete_fan_out:
+            if not post.listed:
+                assert post.id not in ids, f"reply {post.id} of {post.author} was shown to {viewer}"
+            elif follows and complete_fan_out:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"

@@ -1,7 +1,7 @@
 """Checks of a graph at rest: the derived keys, the archive and the pages agree with the events."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,19 +13,24 @@ from graph.archive.rows import EventRow
 from graph.archive.tables import CREDENTIALS, EVENTS
 from graph.fold.content import Content
 from graph.fold.fold import fold
-from graph.fold.stored import stored
-from graph.log.events import decode
+from graph.fold.stored import Cut, stored
+from graph.log.events import PostPublished, decode
 from graph.log.numbers import entry_id
-from graph.model import MAX_NUMBER, Post
+from graph.model import MAX_NUMBER
 from graph.paging import Window
+from graph.post_lists import POST_LISTS, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 from graph.visibility import SYSTEM
 from tests.properties.archives import rows_of
 from tests.properties.journal import Journal, Row
 from tests.properties.likes import check_likes
 from tests.properties.model import World
+from tests.properties.reading import whole_timeline
 from tests.support.graph_worlds import counts_of
 
-FOLDED = ("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{")
+FOLDED = (
+    *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),
+    *("replied:{", "replies:{", "reposts:{"),
+)
 """The prefixes of the keys that the fold determines."""
 
 
@@ -47,7 +52,10 @@ class Rest:
     def __post_init__(self) -> None:
         self.rows = {row.number: Row(*row) for row in rows_of(self.engine, EVENTS)}
         self.journal.lost -= self.rows.keys()  # a cut inserts the rows of posts that the log has lost
-        self.live = {row.number for row in self.rows.values() if row.kind == "PostPublished"}
+        self.live: dict[int, PostPublished] = {}
+        for row in self.rows.values():
+            if row.kind == "PostPublished" and isinstance(body := decode(*row[:5]).body, PostPublished):
+                self.live[row.number] = body
         self.world = self._world()
 
     def _world(self) -> World:
@@ -55,18 +63,22 @@ class Rest:
         if self.forgets_lost:
             return World.of(self.journal.events(but=self.journal.lost))
         world = World.of(self.journal.events())
-        hot = {post for user in self.users for post in self.hot(user)}
+        hot = {post for user in self.users for of in (TIMELINE, REPLIED) for post in self.hot(of, user)}
         world.posts = {post: body for post, body in world.posts.items() if post not in self.journal.lost or post in hot}
         return world
 
-    def hot(self, author: int) -> list[int]:
-        """Return the posts of a hot timeline."""
-        members: Any = self.raw.zrange(keys.posts(author), 0, -1)
+    def hot(self, of: PostList, owner: int) -> list[int]:
+        """Return the hot posts of a list."""
+        members: Any = self.raw.zrange(of.key(owner), 0, -1)
         return [int(post) for post in members if post != "f"]
 
-    def floor(self, author: int) -> int:
-        """Return an author's archive floor."""
-        return int(self.raw.zscore(keys.posts(author), "f") or 0)
+    def floor(self, of: PostList, owner: int) -> int:
+        """Return the archive floor of a list."""
+        return int(self.raw.zscore(of.key(owner), "f") or 0)
+
+    def owners(self, of: PostList) -> list[int]:
+        """Return the possible owners of lists of one kind."""
+        return [*self.users] if of.is_of_users else [*self.journal.encoded]
 
     async def check(self) -> None:
         """Check everything."""
@@ -115,27 +127,40 @@ class Rest:
 
     def check_hot_windows(self) -> None:
         """Check that every live post is in the archive, and those above the floor, but no others, in the store."""
-        for user in self.users:
-            hot, floor = self.hot(user), self.floor(user)
-            archived = {post for post in self.live if self.rows[post].actor == user}
-            assert {post for post in hot if post not in self.journal.lost} == {p for p in archived if p > floor}
-            assert sorted({*hot, *archived}) == sorted(self.world.own(user))
-            tuning = self.graph.tuning
-            assert len(hot) <= tuning.hot_posts + tuning.hot_slack, "more posts are hot than should be"
-            self.check_count(user)
+        expected: dict[PostList, Callable[[int], list[int]]] = {
+            TIMELINE: self.world.own,
+            REPLIED: self.world.replied,
+            REPLIES: self.world.replies,
+            REPOSTS: self.world.reposts,
+        }
+        for of, posts_of in expected.items():
+            for owner in self.owners(of):
+                hot, floor = self.hot(of, owner), self.floor(of, owner)
+                archived = {post for post, body in self.live.items() if (of, owner) in lists_of(body)}
+                assert {post for post in hot if post not in self.journal.lost} == {p for p in archived if p > floor}
+                assert sorted({*hot, *archived}) == sorted(posts_of(owner))
+                tuning = self.graph.tuning
+                assert len(hot) <= tuning.hot_posts + tuning.hot_slack, "more posts are hot than should be"
+                self.check_count(of, owner)
 
-    def check_count(self, user: int) -> None:
-        """Check the count of a user's archived posts."""
-        floor = self.floor(user)
-        archived = [post for post in self.live if self.rows[post].actor == user and post <= floor]
-        assert int(self.raw.get(keys.cold(user)) or 0) == len(archived), "the count of archived posts is wrong"
+    def check_count(self, of: PostList, owner: int) -> None:
+        """Check the number of a list's archived posts."""
+        archived = [post for post, body in self.live.items() if (of, owner) in lists_of(body)]
+        cold = sum(post <= self.floor(of, owner) for post in archived)
+        assert int(self.raw.get(of.cold(owner)) or 0) == cold, "the number of archived posts is wrong"
 
     def check_records(self) -> None:
         """Check that the store holds the records of hot posts, and no others."""
-        found = {name: self.raw.hexists(name, "id") for name in self.raw.scan_iter("post:{*}")}
-        held = {int(name[len("post:{") : -1]) for name, has_record in found.items() if has_record}
-        hot = {post for user in self.users for post in self.hot(user)}
-        assert held == hot, [self.raw.hgetall(keys.post(post)) for post in held - hot]
+        names = [*self.raw.scan_iter("post:{*}")]
+        held = {int(name[len("post:{") : -1]) for name in names if {*self.raw.hkeys(name)} - {*keys.COUNT_FIELDS}}
+        hot = {post for user in self.users for post in self.hot(TIMELINE, user)}
+        unlisted = {post for user in self.users for post in self.hot(REPLIED, user) if not self.is_listed(post)}
+        assert held == hot | unlisted, [self.raw.hgetall(keys.post(post)) for post in held - hot - unlisted]
+
+    def is_listed(self, post: int) -> bool:
+        """Return whether a live post is listed."""
+        body = self.live.get(post) or self.world.posts.get(post)
+        return body is not None and body.listed
 
     def check_fold(self) -> None:
         """Check that the store holds what the fold of the archive's events says."""
@@ -146,11 +171,14 @@ class Rest:
         content = fold(
             Content(secrets=secrets), [decode(*row) for row in rows if row.kind not in ("Redacted", "EndedLike")]
         )
-        floors = {user: self.floor(user) for user in self.users}
-        cold = {user: int(self.raw.get(keys.cold(user)) or 0) for user in self.users}
+        cuts = {}
+        for of in POST_LISTS:
+            owners = self.owners(of)
+            floors = {owner: self.floor(of, owner) for owner in owners}
+            cuts[of] = Cut(floors, {owner: int(self.raw.get(of.cold(owner)) or 0) for owner in owners})
         expected = {
             key: {member: str(score) for member, score in value.items()} if isinstance(value, dict) else value
-            for key, value in stored(content, MAX_NUMBER, floors, cold)
+            for key, value in stored(content, MAX_NUMBER, cuts)
             if key.startswith(FOLDED) and not key.endswith(":gone")
         }
         found = self._stored()
@@ -158,14 +186,20 @@ class Rest:
             found = {key: value for key, value in found.items() if key in expected or not key.startswith("user:{")}
         assert found == expected
 
+    def is_deleted(self, post: int) -> bool:
+        """Return whether the archive shows that a post is deleted."""
+        return post in self.rows and self.rows[post].kind == "Redacted"
+
     def _stored(self) -> dict[str, Any]:
         """Return the keys that the fold determines, except empty ones and the winner of a login."""
         found: dict[str, Any] = {}
         for key in self.raw.scan_iter(count=1000):
             if not key.startswith(FOLDED) or key.endswith(":gone"):
                 continue
-            if key.startswith("cold:{"):
+            if key.startswith("cold:{") or key.endswith(":cold"):
                 found[key] = self.raw.get(key)
+            elif key.startswith("post:{") and self.is_deleted(int(key[len("post:{") : -1])):
+                continue  # a list under it has changed after its tombstone was dropped
             elif key.startswith(("post:{", "user:{", "login:{")):
                 found[key] = {field: value for field, value in self.raw.hgetall(key).items() if field != "winner"}
             else:
@@ -205,6 +239,22 @@ class Rest:
             assert counts[i].followers == len(followers[i].items)
             assert counts[i].following == len(following[i].items)
             assert counts[i].posts == len(self.world.own(user))
+        await self._check_conversations()
+
+    async def _check_conversations(self) -> None:
+        """Check the replies of users, and the replies to and quotes of live posts with their counts."""
+        everything = Window(100, forward=True)
+        listed = self.graph.timelines.listed
+        replied = await listed(SYSTEM, REPLIED, self.users, everything)
+        assert [[post.id for post in page.items] for page in replied] == [*map(self.world.replied, self.users)]
+        ids = [*self.world.posts]
+        posts = await self.graph.posts.get_many(SYSTEM, ids)
+        replies, reposts = [await listed(SYSTEM, of, ids, everything) for of in (REPLIES, REPOSTS)]
+        for id_, post, answers, quotes in zip(ids, posts, replies, reposts, strict=True):
+            assert post is not None
+            assert [each.id for each in answers.items] == self.world.replies(id_)
+            assert [each.id for each in quotes.items] == self.world.reposts(id_)
+            assert (post.replies, post.reposts) == (len(answers.items), len(quotes.items))
 
     def _versions(self, user: int) -> dict[int, int]:
         """Return the version of each follow from the followee's side."""
@@ -213,16 +263,3 @@ class Rest:
             for other in self.users
             if (score := self.raw.zscore(keys.followers(other), str(user))) is not None
         }
-
-
-async def whole_timeline(graph: Graph, viewer: int, size: int, *, forward: bool) -> list[Post]:
-    """Return a home timeline, newest first, read page by page in one direction."""
-    posts: list[Post] = []
-    window = Window(size, forward)
-    while True:
-        page = await graph.timelines.home(viewer, window)
-        posts = [*posts, *page.items] if forward else [*page.items, *posts]
-        if not (page.has_next if forward else page.has_previous):
-            return posts
-        assert len(page.items) == size, "a page is short though more follows"
-        window = replace(window, high=posts[-1].id) if forward else replace(window, low=posts[0].id)

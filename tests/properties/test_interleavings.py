@@ -8,10 +8,9 @@ written last. Limits are small, so that trims, cuts, promotions and fan-out task
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Coroutine
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import hypothesis.strategies as st
 import pytest
@@ -30,16 +29,16 @@ from graph import Graph, keys
 from graph.archive.tables import STATE
 from graph.home.pacing import Pace
 from graph.log.events import PostPublished, ProfileChanged
+from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
 from tests.properties.likes import LikeRules
-from tests.properties.model import Operation, World
+from tests.properties.model import World
 from tests.properties.processes import (
     AGELESS,
-    APIS,
     ARCHIVERS,
     PROCESSES,
     Processes,
@@ -48,7 +47,8 @@ from tests.properties.processes import (
     publish_many,
     sign_up,
 )
-from tests.properties.rest import Rest, whole_timeline
+from tests.properties.requests import calls, users
+from tests.properties.rest import Rest
 from tests.support.graphs import STORE_ID
 
 pytestmark = pytest.mark.slow
@@ -57,17 +57,11 @@ LIMITS = (math.inf, 0.0, 1.0, 2.0)
 MAX_DEATHS = 4
 PARTS = 2
 EXAMPLES, LONG_STEPS, STEPS = 400, 200_000, 50
-ALL_CALLS = 99
 MOST_EVENTS = 2_000_000
 MODES = (Mode.REQUEST, Mode.WORKER)
 
-users = st.integers(0, 5)
-authors = st.sampled_from((0, 0, 0, 1, 2))
-pairs = st.tuples(users, st.sampled_from((0, 1)))
-apis = st.sampled_from(APIS)
 archivers = st.sampled_from(ARCHIVERS)
 processes = st.sampled_from(PROCESSES)
-calls = st.sampled_from((ALL_CALLS, 0, 1, 2, 3, 4, 8))
 
 
 class Interleavings(LikeRules):
@@ -78,8 +72,7 @@ class Interleavings(LikeRules):
         self.archive_id = database[1]
         self.raw.flushall()
         empty(self.engine)
-        self.deaths = self.texts = self.at_rest = 0
-        self.users: list[int] = []
+        self.deaths = self.at_rest = 0
 
     @initialize(
         limits=st.tuples(st.sampled_from(LIMITS), st.sampled_from(LIMITS)),
@@ -138,63 +131,6 @@ class Interleavings(LikeRules):
         posts = await graph.posts.get_many(SYSTEM, list(world.posts))
         self.history.begin_anew(world, [post for post in posts if post is not None])
         await graph.close()
-
-    def user_at(self, index: int) -> int:
-        """Return one of the users for any index."""
-        return self.users[index % self.population]
-
-    def graph_of(self, process: str) -> Graph:
-        """Return the graph of a process."""
-        return self.processes.graphs[process]
-
-    def _launch(self, operation: Operation, work: Coroutine[Any, Any, Any], calls: int) -> None:
-        async def perform() -> None:
-            await self.processes.perform(operation, work)
-            if operation.kind == "read":
-                self.history.check_read(operation, complete_fan_out=self.sync == 100)
-
-        self.run(self.processes.launch(operation, perform(), calls))
-
-    @rule(process=apis, author=authors, key=st.sampled_from((None, None, "k1", "k2")), calls=calls)
-    def publish(self, process: str, author: int, key: str | None, calls: int) -> None:
-        """An author publishes, perhaps with a repeated idempotency key and the same text."""
-        self.texts += 1
-        text = f"text {self.texts}" if key is None else f"text of {key}"
-        user = self.user_at(author)
-        operation = self.history.start(process, "publish", user, text)
-        self._launch(operation, self.graph_of(process).posts.publish(user, text, idempotency_key=key), calls)
-
-    @rule(process=apis, pair=pairs, again=st.sampled_from((False, False, False, True)), calls=calls)
-    def toggle_follow(self, process: str, pair: tuple[int, int], again: bool, calls: int) -> None:
-        """A user follows or unfollows another user: usually the opposite of the current state."""
-        v, a = self.user_at(pair[0]), self.user_at(pair[0] + 1 + pair[1] % (self.population - 1))
-        follows = self.raw.zscore(keys.following(v), str(a)) is not None
-        kind = "unfollow" if follows is not again else "follow"
-        work = getattr(self.graph_of(process).follows, kind)(v, [a])
-        self._launch(self.history.start(process, kind, v, a), work, calls)
-
-    @rule(process=apis, which=st.integers(0, 20), calls=calls)
-    def delete(self, process: str, which: int, calls: int) -> None:
-        """An author deletes a published post."""
-        published = [op.result for op in self.history.operations if op.kind == "publish" and op.done]
-        if published:
-            post = published[which % len(published)]
-            work = self.graph_of(process).posts.delete(post.author, post.id)
-            self._launch(self.history.start(process, "delete", post.id), work, calls)
-
-    @rule(process=apis, viewer=users, size=st.sampled_from((1, 2, 7)), forward=st.booleans(), calls=calls)
-    def read(self, process: str, viewer: int, size: int, forward: bool, calls: int) -> None:
-        """A user reads a home timeline to its end, page by page, in one direction."""
-        user = self.user_at(viewer)
-        operation = self.history.start(process, "read", user)
-        self._launch(operation, whole_timeline(self.graph_of(process), user, size, forward=forward), calls)
-
-    @rule(process=apis, name=st.integers(0, 1), calls=calls)
-    def sign_up(self, process: str, name: int, calls: int) -> None:
-        """Somebody signs up. Several sign-ups want the same login."""
-        self.texts += 1
-        work = sign_up(self.graph_of(process), f"new{name}", f"nonce {self.texts}", f"hash {self.texts}")
-        self._launch(self.history.start(process, "sign up"), work, calls)
 
     @precondition(lambda self: not self.history.runs("worker", "work"))
     @rule(calls=calls)
@@ -292,7 +228,8 @@ class Interleavings(LikeRules):
         rest = self._checks(graph)
         if not self.deaths and not self.disasters:
             for user in self.users:
-                rest.check_count(user)
+                rest.check_count(TIMELINE, user)
+                rest.check_count(REPLIED, user)
         await self.processes.scan(graph)
         rest = self._checks(graph)
         await rest.check()

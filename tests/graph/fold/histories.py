@@ -1,5 +1,7 @@
 """Random histories of a small graph, as the events that its log would hold."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from graph.log.events import (
@@ -10,7 +12,6 @@ from graph.log.events import (
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
-    PostDeleted,
     PostPublished,
     ProfileChanged,
     SessionsEnded,
@@ -18,7 +19,10 @@ from graph.log.events import (
     Unliked,
     UserCreated,
 )
-from graph.model import Permission
+from graph.model import Permission, Post
+from graph.posts import deletion_of
+from graph.publication import as_reply
+from graph.records import published_post
 
 USERS = 4
 STEP = 1 << 12
@@ -40,18 +44,18 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
         Event(user_id(place), UserCreated(f"user{place}", draw(NAMES), f"nonce{place}", draw(NAMES)))
         for place in range(USERS)
     ]
-    posts: list[tuple[int, int]] = []
+    posts: list[Event] = []
     for index in range(draw(st.integers(0, most))):
         number = user_id(USERS + index) + draw(st.integers(0, 3))
         body = draw(_bodies(posts))
-        if isinstance(body, PostPublished):
-            posts.append((body.author, number))
         events.append(Event(number, body))
+        if isinstance(body, PostPublished):
+            posts.append(events[-1])
     return events
 
 
 @st.composite
-def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
+def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
     kind = draw(st.sampled_from(kinds + ["delete", "delete", "like", "like", "unlike"] * bool(posts)))
@@ -70,13 +74,23 @@ def _bodies(draw: st.DrawFn, posts: list[tuple[int, int]]) -> EventBody:
         located = draw(st.booleans())
         latitude, longitude = (draw(st.sampled_from([0.0, -12.25, 89.9999])), 1e-07) if located else (None, None)
         mentions = tuple(draw(st.lists(st.just(other), max_size=1)))
-        return PostPublished(user, draw(NAMES), draw(st.none() | NAMES), latitude, longitude, mentions=mentions)
+        body = PostPublished(user, draw(NAMES), draw(st.none() | NAMES), latitude, longitude, mentions=mentions)
+        if len(posts) > 0 and draw(st.booleans()):
+            original = draw(st.sampled_from(posts)).number
+            body = replace(body, repost_of=original)
+        return as_reply(body, post_in(draw(st.sampled_from(posts)))) if len(posts) > 0 and draw(st.booleans()) else body
     if kind in ("like", "unlike"):
-        author, post = draw(st.sampled_from(posts))
-        return (Liked if kind == "like" else Unliked)(user, post, author)
+        liked = draw(st.sampled_from(posts))
+        return (Liked if kind == "like" else Unliked)(user, liked.number, post_in(liked).author)
     if kind == "delete":
-        return PostDeleted(*draw(st.sampled_from(posts)))
+        return deletion_of(post_in(draw(st.sampled_from(posts))))
     return Followed(user, other) if kind == "follow" else Unfollowed(user, other)
+
+
+def post_in(event: Event) -> Post:
+    """Return the post that an event publishes."""
+    assert isinstance(event.body, PostPublished)
+    return published_post(event.number, event.body)
 
 
 @st.composite

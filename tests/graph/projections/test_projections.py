@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,8 +24,11 @@ from graph.log.events import (
     Unfollowed,
     UserCreated,
 )
-from graph.model import User
+from graph.model import Post, User
+from graph.posts import deletion_of
 from graph.projections.mode import Mode
+from graph.publication import as_reply
+from graph.records import published_post
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, home, people, posts, state
 from tests.support.stores import Stop, runs
 
@@ -37,7 +41,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
     logins = ["alice", "bob", "carol", "dave", "erin"]
     bodies: list[EventBody] = [UserCreated(login, login.title(), login) for login in logins]
     users = [BASE + n for n in range(5)]
-    published: list[tuple[int, int]] = []
+    published: list[Post] = []
     changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
         user, other = rng.sample(users, 2)
@@ -47,10 +51,13 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case 2:
                 bodies.append(Unfollowed(user, other))
             case 3:
-                bodies.append(PostPublished(user, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5))
-                published.append((user, number))
+                body = PostPublished(user, f"post {number}", rng.choice([None, "web"]), 1.5, -2.5)
+                if published and rng.randrange(3):
+                    body = as_reply(replace(body, repost_of=rng.choice(published).id), rng.choice(published))
+                bodies.append(body)
+                published.append(published_post(number, body))
             case 4 if published:
-                bodies.append(PostDeleted(*rng.choice(published)))
+                bodies.append(deletion_of(rng.choice(published)))
             case 5:
                 bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
             case 6 if rng.random() < 0.3:
@@ -81,7 +88,7 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
                 followed.add(followee)
             case Unfollowed(follower, followee) if follower == viewer:
                 followed.discard(followee)
-            case PostPublished(author):
+            case PostPublished(author, listed=True):
                 live[event.number] = author
             case PostDeleted(_, post):
                 live.pop(post, None)
@@ -97,7 +104,7 @@ async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: in
     for start in range(0, len(events), batch):
         await graph.projections.project(events[start : start + batch], Mode.WORKER)
     found = await state(raw)
-    for key in [key for key in found if key.startswith("posts:") and not key.endswith(":gone")]:
+    for key in [key for key in found if key.startswith(("posts:", "replied:")) and not key.endswith(":gone")]:
         if found[key] == {"f": 0}:
             del found[key]  # left by deleted posts, and not a difference
     return found
@@ -109,7 +116,8 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     events = random_events(seed)
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
-    assert {key.split(":")[0] for key in in_order} == {"login", "user", "posts", "post", "following", "followers"}
+    kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
+    assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):
         shuffled = rng.sample(events, len(events)) + rng.sample(events, 60)

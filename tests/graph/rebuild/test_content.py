@@ -16,8 +16,9 @@ from graph.archive.rows import EventRow
 from graph.fold.content import Content
 from graph.fold.fold import fold
 from graph.fold.hot_window import HotLimits, cold, floor
-from graph.fold.stored import stored
+from graph.fold.stored import Cut, stored
 from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.rebuild.rebuild import Rebuild
 from graph.tuning import Tuning
 from tests.graph.fold.histories import STEP, USERS, histories, user_id
@@ -78,11 +79,17 @@ def test_a_rebuild_equals_the_fold(store_url: str, tmp_path: Path, *, long_profi
 def expected(events: list[Event], tuning: Tuning) -> dict[str, Any]:
     """Return the fold of a whole history, cut to the hot windows, with the delivery modes."""
     folded = fold(Content(secrets={user_id(place): None for place in range(USERS)}), events)
-    limits, floors, archived = HotLimits.of(tuning, datetime.now(UTC)), {}, {}
-    for author, posts in folded.posts.items():
-        floors[author] = floor(sorted(posts.live, reverse=True), limits)
-        archived[author] = cold(posts.live, floors[author])
-    found: dict[str, Any] = dict(stored(folded, floors=floors, cold=archived))
+    limits = HotLimits.of(tuning, datetime.now(UTC))
+    cuts = {}
+    lists: dict[PostList, Any] = {TIMELINE: folded.posts, REPLIED: folded.replied, **folded.under}
+    for post_list, by_owner in lists.items():
+        floors = {owner: floor(sorted(held.live, reverse=True), limits) for owner, held in by_owner.items()}
+        archived = {owner: cold(held.live, floors[owner]) for owner, held in by_owner.items()}
+        cuts[post_list] = Cut(floors, archived)
+    for under in folded.under.values():
+        for held in under.values():
+            held.deleted.clear()  # the tombstones of the posts are enough
+    found: dict[str, Any] = dict(stored(folded, cuts=cuts))
     for author, followers in folded.followers.items():
         if len(followers.members) > tuning.push_limit:
             found[keys.delivery(author)] = "pull"

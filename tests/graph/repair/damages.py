@@ -314,7 +314,8 @@ async def undelete(w: RepairWorld, post: int) -> None:
     await w.graph.posts.delete(w.bob, post)
     await w.drain()
     w.sql("DELETE FROM events WHERE subject = ? AND kind = 'PostDeleted'", post)
-    w.sql("UPDATE events SET kind = ?, body = ? WHERE number = ?", kind, body, post)
+    update = "UPDATE events SET kind = ?, body = ?, listed_by = actor WHERE number = ?"
+    w.sql(update, kind, body, post)
     await w.raw.delete(keys.idempotency("-", f"deletion:{post}"))
 
 

@@ -1,0 +1,69 @@
+"""The lists of posts, in the store and the archive: timelines, authors' replies, and replies to and reposts of a post.
+
+All of them hold each post under its own number, newest first, and a post is added and removed once. So one rule decides
+which part is hot, in the store; the whole list is in the archive.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from graph import keys
+
+
+@dataclass(frozen=True, slots=True)
+class PostList:
+    """A kind of list.
+
+    key: the key of an owner's list, a versioned set of hot posts with an archive floor.
+    cold: the key of the number of the list's live posts that are in the archive only.
+    column: the column of the archive that holds the owner in the rows of live posts.
+    count: the field of `post:{owner}` that holds the length of the list. None for the lists of users.
+    """
+
+    name: str
+    key: Callable[[int], str]
+    cold: Callable[[int], str]
+    column: str
+    count: str | None = None
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether the owners are users, not posts."""
+        return self.count is None
+
+
+TIMELINE = PostList("timeline", keys.posts, keys.cold, "listed_by")
+"""The listed posts of an author."""
+REPLIED = PostList("replied", keys.replied, lambda user: keys.archived_of(keys.replied(user)), "replied_by")
+"""The replies of an author, those that are listed included."""
+REPLIES = PostList("replies", keys.replies, lambda post: keys.archived_of(keys.replies(post)), "reply_to", "replies")
+"""The direct replies to a post."""
+REPOSTS = PostList("reposts", keys.reposts, lambda post: keys.archived_of(keys.reposts(post)), "repost_of", "reposts")
+"""The quotes and plain reposts of a post."""
+POST_LISTS = (TIMELINE, REPLIED, REPLIES, REPOSTS)
+LISTS_UNDER_POSTS = (REPLIES, REPOSTS)
+
+
+class Listable(Protocol):
+    """What decides about the lists of a post: a post, the event that published it, or the one that deleted it."""
+
+    @property
+    def author(self) -> int: ...  # noqa: D102
+    @property
+    def reply_to(self) -> int | None: ...  # noqa: D102
+    @property
+    def repost_of(self) -> int | None: ...  # noqa: D102
+    @property
+    def listed(self) -> bool: ...  # noqa: D102
+
+
+def lists_of(post: Listable) -> Iterator[tuple[PostList, int]]:
+    """Yield the lists that a post is in, with their owners. The first one decides where its record is."""
+    if post.listed:
+        yield TIMELINE, post.author
+    if post.reply_to is not None:
+        yield REPLIED, post.author
+        yield REPLIES, post.reply_to
+    if post.repost_of is not None:
+        yield REPOSTS, post.repost_of

@@ -1,0 +1,98 @@
+"""Tests of the lists of posts in the archive: replies and quotes, in all databases."""
+
+from typing import Any
+
+import pytest
+
+from graph.archive.archive import Archive
+from graph.model import Post
+from graph.paging import Window
+from graph.post_lists import POST_LISTS, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
+from tests.graph.archive.events import append, deletion, post
+from tests.graph.archive.test_plans import plans_of
+
+EVERY = Window(99, forward=True)
+
+
+@pytest.fixture
+async def talk(archive: Archive) -> Archive:
+    """User 1 posts 10, and replies to it with 11. User 2 replies to 10 and 11, and quotes 10 twice."""
+    await append(
+        archive,
+        post(10, 1),
+        post(11, 1, reply_to=10, root=10),
+        post(12, 2, reply_to=10, root=10, listed=False),
+        post(13, 2, reply_to=11, root=10, listed=False, repost_of=10),
+        post(14, 2, repost_of=10),
+        post(15, 2),
+    )
+    return archive
+
+
+async def listed(archive: Archive, of: PostList, owner: int) -> list[int]:
+    [found] = await archive.slices([(owner, EVERY)], of)
+    return [each.id for each in found]
+
+
+async def test_a_post_is_in_all_its_lists(talk: Archive) -> None:
+    assert [await listed(talk, TIMELINE, user) for user in (1, 2)] == [[11, 10], [15, 14]]
+    assert [await listed(talk, REPLIED, user) for user in (1, 2)] == [[11], [13, 12]]
+    assert [await listed(talk, REPLIES, parent) for parent in (10, 11, 12)] == [[12, 11], [13], []]
+    assert [await listed(talk, REPOSTS, original) for original in (10, 14)] == [[14, 13], []]
+    assert [row.id for row in await talk.merge([1, 2], EVERY)] == [15, 14, 11, 10]
+
+
+async def test_lists_are_paged_and_counted(talk: Archive) -> None:
+    window = Window(1, forward=False, low=11)
+    assert await talk.slices([(2, window)], REPLIED) == [[(await talk.get_many([12]))[0]]]
+    assert await talk.post_ids(10, 10, 13, REPOSTS) == {13}
+    assert (await talk.post_counts([(10, 11), (10, 99), (11, 99)], REPLIES))[0] == [1, 2, 1]
+    assert await talk.post_rows([(15, EVERY)], REPLIES) == [[]]
+
+
+async def test_owners_are_found_in_order(talk: Archive) -> None:
+    assert {of: await talk.owners(of, 0, 9) for of in POST_LISTS} == {
+        TIMELINE: [1, 2],
+        REPLIED: [1, 2],
+        REPLIES: [10, 11],
+        REPOSTS: [10],
+    }
+    assert await talk.owners(REPLIES, 0, 1) == [10]
+    assert await talk.owners(REPLIES, 10, 1) == [11]
+    assert await talk.owners(REPLIES, 11, 1) == []
+
+
+async def test_a_deleted_post_leaves_all_its_lists(talk: Archive) -> None:
+    """The lists under it stay."""
+    await append(talk, deletion(16, 13, 2), deletion(17, 10))
+
+    assert await listed(talk, REPLIED, 2) == [12]
+    assert await listed(talk, REPLIES, 11) == []
+    assert await listed(talk, REPOSTS, 10) == [14]
+    assert await listed(talk, REPLIES, 10) == [12, 11]
+    assert await listed(talk, TIMELINE, 1) == [11]
+
+
+async def test_replies_are_found_by_id(talk: Archive) -> None:
+    [reply] = await talk.get_many([13])
+
+    assert reply == Post(13, 2, "text", reply_to=11, root=10, repost_of=10, listed=False)
+
+
+@pytest.mark.parametrize("of", POST_LISTS, ids=lambda of: str(of.name))
+async def test_a_list_is_read_from_its_index(archive: Archive, of: PostList) -> None:
+    bodies: dict[PostList, dict[str, Any]] = {
+        TIMELINE: {},
+        REPLIED: {"reply_to": 5, "listed": False},
+        REPLIES: {"reply_to": 1, "listed": False},
+        REPOSTS: {"repost_of": 1},
+    }
+    body = bodies[of]
+    await append(archive, *(post(number, 1, **body) for number in range(10, 2000)))
+    window = Window(11, forward=True, low=50, high=1900)
+
+    read = await plans_of(archive, lambda: archive.post_rows([(1, window)], of))
+    counted = await plans_of(archive, lambda: archive.post_counts([(1, 100)], of))
+
+    assert any(f"events_by_{of.column}" in step for step in read)
+    assert all(f"events_by_{of.column}" in step for step in counted)

@@ -1,0 +1,122 @@
+"""Repair of the lists of replies and quotes, and of their lengths in the records of posts."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.repair.report import Kind
+from tests.graph.repair.broken import repair
+from tests.support.graph_worlds import Open, archive_log, people, state
+
+
+@dataclass
+class Talk:
+    """A post with replies that are quotes too. Each list has archived posts."""
+
+    graph: Graph
+    raw: Redis
+    alice: int
+    bob: int
+    root: int
+    replies: list[int] = field(default_factory=list)
+
+
+@pytest.fixture
+async def talk(another: Open, raw: Redis) -> Talk:
+    """Bob replies to alice's post five times, and deletes one reply. Two replies are hot."""
+    graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
+    alice, bob = await people(graph, "alice", "bob")
+    root = (await graph.posts.publish(alice, "root")).id
+    found = Talk(graph, raw, alice, bob, root)
+    for n in range(6):
+        reply = await graph.posts.publish(bob, f"reply {n}", reply_to=root, quote_of=root)
+        found.replies.append(reply.id)
+    await graph.posts.delete(bob, found.replies.pop(1))
+    await graph.posts.publish(alice, "own", reply_to=root)
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.scan.run_pass()
+    assert len(await raw.zrange(keys.replied(bob), 0, -1)) == 3
+    return found
+
+
+async def test_an_undamaged_conversation_is_right(talk: Talk) -> None:
+    report = await repair(talk.graph)
+
+    assert (report.clean, report.found.total()) == (True, 0), report.examples
+
+
+Damage = Callable[[Talk], Awaitable[object]]
+
+DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
+    "a hot reply is missing among the author's replies": (
+        lambda t: t.raw.zrem(keys.replied(t.bob), t.replies[-1]),
+        {Kind.POST_UNLISTED},
+    ),
+    "the record of a hot reply is missing": (
+        lambda t: t.raw.delete(keys.post(t.replies[-1])),
+        {Kind.RECORD_WRONG},
+    ),
+    "the record of a hot reply is wrong": (
+        lambda t: t.raw.hset(keys.post(t.replies[-1]), "details", '{"reply_to":7,"listed":false}'),
+        {Kind.RECORD_WRONG},
+    ),
+    "a hot reply is missing in the thread": (
+        lambda t: t.raw.zrem(keys.replies(t.root), t.replies[-1]),
+        {Kind.POST_UNLISTED, Kind.LENGTH_WRONG},
+    ),
+    "a hot quote is missing": (
+        lambda t: t.raw.zrem(keys.reposts(t.root), t.replies[-1]),
+        {Kind.POST_UNLISTED, Kind.LENGTH_WRONG},
+    ),
+    "the thread lists a post that is no reply": (
+        lambda t: t.raw.zadd(keys.replies(t.root), {str(t.root): t.root}),
+        {Kind.POST_LISTED, Kind.LENGTH_WRONG},
+    ),
+    "an archived reply is listed again": (
+        lambda t: t.raw.zadd(keys.replies(t.root), {str(t.replies[0]): t.replies[0]}),
+        {Kind.POST_LISTED, Kind.LENGTH_WRONG},
+    ),
+    "the number of archived replies is wrong": (
+        lambda t: t.raw.set(keys.archived_of(keys.replies(t.root)), 9),
+        {Kind.COUNT_WRONG, Kind.LENGTH_WRONG},
+    ),
+    "the number of the author's archived replies is lost": (
+        lambda t: t.raw.delete(keys.archived_of(keys.replied(t.bob))),
+        {Kind.COUNT_WRONG},
+    ),
+    "a count of replies is wrong": (lambda t: t.raw.hset(keys.post(t.root), "replies", "9"), {Kind.LENGTH_WRONG}),
+    "a count of reposts is lost": (lambda t: t.raw.hdel(keys.post(t.root), "reposts"), {Kind.LENGTH_WRONG}),
+    "a post without replies has a count": (
+        lambda t: t.raw.zadd(keys.replies(t.replies[-1]), {str(t.root): t.root}),
+        {Kind.POST_LISTED, Kind.LENGTH_WRONG},
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "kinds"), DAMAGES.values(), ids=DAMAGES)
+async def test_every_damage_is_corrected(talk: Talk, damage: Damage, kinds: set[Kind]) -> None:
+    before = await state(talk.raw)
+    await damage(talk)
+
+    report = await repair(talk.graph)
+
+    assert set(report.found) == kinds, report.examples
+    assert report.clean
+    assert (await repair(talk.graph)).found.total() == 0
+    assert await state(talk.raw) == before
+
+
+async def test_a_lost_thread_is_restored(talk: Talk) -> None:
+    """All its posts become hot: the floor is lost too. The next cut removes the older ones again."""
+    name = keys.replies(talk.root)
+    await talk.raw.delete(name, keys.archived_of(name), keys.gone(name))
+
+    report = await repair(talk.graph)
+
+    assert report.clean
+    assert (await repair(talk.graph)).found.total() == 0
+    assert await talk.raw.hget(keys.post(talk.root), "replies") == "6"
