@@ -50,6 +50,7 @@ describe(
     {
         TimelineKind.HOME: "The posts of the owner and of the users that the owner follows now.",
         TimelineKind.USER: "The owner's own posts.",
+        TimelineKind.REPLIES: "The owner's replies.",
     },
 )
 describe(

@@ -21,6 +21,7 @@ class Kind(Enum):
     POST = "Post", 1
     HOME_TIMELINE = "HomeTimeline", 1
     USER_TIMELINE = "UserTimeline", 1
+    REPLIES_TIMELINE = "RepliesTimeline", 1
     RELATIONSHIP = "Relationship", 2
     SESSION = "SessionInfo", 1
 

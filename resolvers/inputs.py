@@ -130,6 +130,10 @@ class PublishPostInput:
     attachments: list[AttachmentInput] | None = strawberry.field(
         description="The pictures and videos that the post shows, at most 4."
     )
+    reply_to: strawberry.ID | None = strawberry.field(description="The global id of the post to reply to.")
+    quote_of: strawberry.ID | None = strawberry.field(
+        description="The global id of the post to quote. A post can be a reply and a quote at once."
+    )
     idempotency_key: str | None = strawberry.field(
         description="A key chosen by the client that makes retries safe: 1 to 128 printable ASCII characters. For 24 "
         "hours, the same key and input return the same post; a different input fails with `IDEMPOTENCY_MISMATCH`."

@@ -15,6 +15,7 @@ from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
 from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User
 from graph.paging import Window
+from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.visibility import View
 from resolvers.recording import make_loader
 
@@ -134,7 +135,26 @@ class Loaders:
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of users' own posts by author id and window. Adds the posts to `posts`."""
-        return self._loader("user_timelines", IsolatedFailures(partial(user_pages, self._graph, self.view, self.posts)))
+        return self._list_loader("user_timelines", TIMELINE)
+
+    @lazy
+    def reply_timelines(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of authors' replies by author id and window. Adds the posts to `posts`."""
+        return self._list_loader("reply_timelines", REPLIED)
+
+    @lazy
+    def replies(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of replies to posts by post id and window. Adds the posts to `posts`."""
+        return self._list_loader("replies", REPLIES)
+
+    @lazy
+    def reposts(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of quotes and reposts of posts by post id and window. Adds the posts to `posts`."""
+        return self._list_loader("reposts", REPOSTS)
+
+    def _list_loader(self, name: str, of: PostList) -> DataLoader[PageKey, Page[Post]]:
+        read = partial(list_pages, self._graph, self.view, self.posts, of)
+        return self._loader(name, IsolatedFailures(read))
 
 
 async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[SessionInfo]]:
@@ -152,11 +172,11 @@ async def home_pages(
     return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
 
 
-async def user_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+async def list_pages(
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], of: PostList, keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
-    """Return pages of users' own posts and prime the posts."""
-    return prime_posts(posts, await pages_by_window(partial(graph.timelines.user, view), keys))
+    """Return pages of lists of one kind and prime the posts."""
+    return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:

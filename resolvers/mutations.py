@@ -1,6 +1,7 @@
 """The resolvers of mutations of posts and follows, and the records behind their payloads."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from resolvers import attachments, ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.payloads import Payload, mutation
+from resolvers.threads import related
 
 MAX_FOLLOWS = 100
 FOLLOWING = (FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
@@ -31,10 +33,12 @@ class PublishPostPayload(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePostPayload(Payload):
-    """The record of `DeletePostPayload`. `viewer` is a user id."""
+    """The record of `DeletePostPayload`. `viewer` is a user id, `reply_to` and `repost_of` are ids of posts."""
 
     deleted_post_id: str | None = None
     viewer: int | None = None
+    reply_to: int | None = None
+    repost_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,20 @@ async def publish_post(
         platform=input.platform,
         location=None if location is None else Location(location.latitude, location.longitude),
         attachments=attachments.given(input.attachments),
+        reply_to=None if input.reply_to is None else post_number(input.reply_to, "replyTo"),
+        quote_of=None if input.quote_of is None else post_number(input.quote_of, "quoteOf"),
         idempotency_key=input.idempotency_key,
     )
     return PublishPostPayload(post=post)
+
+
+def post_number(post_id: str, *field: str) -> int:
+    """Return the number of a post's global id. Raises Rejected (NOT_FOUND), also for a malformed id."""
+    with suppress(BadInput):
+        number = ids.number(ids.Kind.POST, post_id)
+        if number is not None:
+            return number
+    raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *field)
 
 
 @mutation(DeletePostPayload)
@@ -88,8 +103,23 @@ async def delete_post(
         raise Rejected.because(ProblemCode.INVALID, str(error), "id") from None
     if post is None:
         raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "id")
-    await context.graph.posts.delete(viewer.user, post)
-    return DeletePostPayload(deleted_post_id=input.id, viewer=viewer.user)
+    deleted = await context.graph.posts.delete(viewer.user, post)
+    targets = (None, None) if deleted is None else (deleted.reply_to, deleted.repost_of)
+    return DeletePostPayload(deleted_post_id=input.id, viewer=viewer.user, reply_to=targets[0], repost_of=targets[1])
+
+
+async def deleted_replies_parents(
+    payloads: Sequence[DeletePostPayload], context: Context
+) -> list[Post | Exception | None]:
+    """Return the posts that the deleted posts replied to, after the deletions. One round trip."""
+    return await related(context, [payload.reply_to for payload in payloads])
+
+
+async def deleted_quotes_originals(
+    payloads: Sequence[DeletePostPayload], context: Context
+) -> list[Post | Exception | None]:
+    """Return the posts that the deleted posts quoted, after the deletions. One round trip."""
+    return await related(context, [payload.repost_of for payload in payloads])
 
 
 @mutation(FollowsPayload)

@@ -12,7 +12,7 @@ from resolvers.context import Context
 from resolvers.errors import BadInput
 
 MAX_NODES = 100
-USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.RELATIONSHIP)
+USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.REPLIES_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
 
 Record: TypeAlias = User | Post | Timeline | Relationship | SessionInfo | None
@@ -97,6 +97,8 @@ def _visible(
             return posts[post]
         case ids.Kind.USER_TIMELINE, (owner,):
             return None if users[owner] is None else Timeline(owner, TimelineKind.USER)
+        case ids.Kind.REPLIES_TIMELINE, (owner,):
+            return None if users[owner] is None else Timeline(owner, TimelineKind.REPLIES)
         case ids.Kind.HOME_TIMELINE, (owner,) if owner == context.viewer_id:
             return Timeline(owner, TimelineKind.HOME)
         case ids.Kind.RELATIONSHIP, (_, subject) if _is_viewers_relationship(context, key):

@@ -1,4 +1,4 @@
-"""The resolvers of timelines: users' own posts, and the viewer's home timeline."""
+"""The resolvers of timelines: users' own posts and replies, and the viewer's home timeline."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
@@ -10,12 +10,21 @@ from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
 from resolvers.references import Identified
 
-KINDS = {TimelineKind.HOME: ids.Kind.HOME_TIMELINE, TimelineKind.USER: ids.Kind.USER_TIMELINE}
+KINDS = {
+    TimelineKind.HOME: ids.Kind.HOME_TIMELINE,
+    TimelineKind.USER: ids.Kind.USER_TIMELINE,
+    TimelineKind.REPLIES: ids.Kind.REPLIES_TIMELINE,
+}
 
 
 def user_timelines(users: Sequence[Identified], context: Context) -> list[Timeline]:
     """Return the users' own timelines."""
     return [Timeline(user.id, TimelineKind.USER) for user in users]
+
+
+def reply_timelines(users: Sequence[Identified], context: Context) -> list[Timeline]:
+    """Return the timelines of the users' replies."""
+    return [Timeline(user.id, TimelineKind.REPLIES) for user in users]
 
 
 def home_timelines(users: Sequence[Identified], context: Context) -> list[Timeline | None]:
@@ -62,7 +71,11 @@ def posts(
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
     """Return a page of each timeline, after the watermark for the live cursor is known."""
     await context.watermark()
-    loaders = {TimelineKind.HOME: context.loaders.home_timelines, TimelineKind.USER: context.loaders.user_timelines}
+    loaders = {
+        TimelineKind.HOME: context.loaders.home_timelines,
+        TimelineKind.USER: context.loaders.user_timelines,
+        TimelineKind.REPLIES: context.loaders.reply_timelines,
+    }
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
         loaders[kind].load_many([(each.owner, window) for each in timelines if each.kind is kind]) for kind in kinds

@@ -47,6 +47,16 @@ class DeletePostPayload:
     viewer: User | None = batched(
         mutations.payload_viewers, description="The viewer after the deletion. Null on failure."
     )
+    reply_to: Post | None = batched(
+        mutations.deleted_replies_parents,
+        description="The post that the deleted post replied to, with its new count. Null if there is none, and if the "
+        "post had been deleted before.",
+    )
+    repost_of: Post | None = batched(
+        mutations.deleted_quotes_originals,
+        description="The post that the deleted post quoted, with its new count. Null if there is none, and if the post "
+        "had been deleted before.",
+    )
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 

@@ -7,13 +7,14 @@ import strawberry
 
 from executor.fields import batched
 from graph import model
-from resolvers import attachments, entities, posts
+from resolvers import attachments, entities, posts, threads
 from resolvers import likes as post_likes
 from schema.attachment import Attachment
 from schema.node import Node
 from schema.text_entity import TextEntity
 
 if TYPE_CHECKING:
+    from schema.connections import PostConnection
     from schema.like import LikeConnection
     from schema.user import User
 
@@ -63,4 +64,48 @@ class Post(Node):
     likes_count: int = batched(post_likes.likes_counts, description="The exact number of likes.")
     viewer_has_liked: bool | None = batched(
         post_likes.viewer_has_liked, description="Whether the viewer likes the post. Null for anonymous requests."
+    )
+    reply_to: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
+        threads.parents,
+        description="The post that this post replies to. Null if it is no reply, or if that post is deleted or hidden.",
+    )
+    reply_to_id: strawberry.ID | None = batched(
+        threads.parent_ids,
+        description="The global id of the post that this post replies to, also after it was deleted. Null if it is no "
+        "reply.",
+    )
+    thread: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
+        threads.roots,
+        description="The first post of the thread. Null if this post is no reply, or if the first post is deleted or "
+        "hidden.",
+    )
+    ancestors: list[Annotated["Post", strawberry.lazy("schema.post")] | None] | None = batched(
+        threads.ancestors,
+        description="The posts above this reply, the oldest first: the nearest 20 at most. Empty if this post is no "
+        "reply. An entry is null if its post is deleted or hidden.",
+    )
+    repost_of: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
+        threads.originals,
+        description="The post that this post quotes. Null if it is no quote, or if that post is deleted or hidden.",
+    )
+    repost_of_id: strawberry.ID | None = batched(
+        threads.original_ids,
+        description="The global id of the post that this post quotes, also after it was deleted. Null if it is no "
+        "quote.",
+    )
+    replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
+        threads.replies,
+        description="The direct replies, newest first. Requires `first` or `last`. Null if the page cannot be read; "
+        "`errors` gives the reason.",
+    )
+    reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
+        threads.reposts,
+        description="The quotes of the post, newest first. Requires `first` or `last`. Null if the page cannot be "
+        "read; `errors` gives the reason.",
+    )
+    replies_count: int = batched(
+        threads.replies_counts, description="The exact number of direct replies, those included that are hidden."
+    )
+    reposts_count: int = batched(
+        threads.reposts_counts, description="The exact number of quotes, those included that are hidden."
     )

@@ -67,7 +67,12 @@ class User(Node):
         "`last`. Null for anonymous requests, or if the page cannot be read; `errors` gives the reason.",
     )
     timeline: Timeline = batched(
-        timelines.user_timelines, needs_only_reference=True, description="The user's own posts."
+        timelines.user_timelines,
+        needs_only_reference=True,
+        description="The user's own posts. Of the user's replies, only those that continue an own thread.",
+    )
+    replies: Timeline = batched(
+        timelines.reply_timelines, needs_only_reference=True, description="All replies of the user."
     )
     home_timeline: Timeline | None = batched(
         timelines.home_timelines,

@@ -55,12 +55,20 @@ EXTRA: dict[str, float] = {
     "LikeEdge.node": 4,
     "LikeConnection.nodes": 4,
     "Query.likedPosts": 75,
+    "Post.replyTo": 4,
+    "Post.thread": 4,
+    "Post.repostOf": 4,
+    "Post.ancestors": 4,
+    "Post.replies": 15,
+    "Post.reposts": 15,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
 """Points in addition to those of the objects and values of a field; for a list, per item."""
 
 PER_ITEM: dict[str, float] = {
+    "Post.replies": 5,
+    "Post.reposts": 5,
     "User.followers": 1,
     "User.following": 1,
     "User.followersYouKnow": 1,
@@ -120,6 +128,7 @@ LISTS: dict[str, int] = {
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
     "Query.sessions": MAX_SESSIONS,
+    "Post.ancestors": 20,
     "UserError.field": 1,
     "UserError.params": 3,
 }

@@ -8,10 +8,12 @@ from pathlib import Path
 PACKAGED = Path(__file__).parent / "examples"  # in a wheel
 EXAMPLES = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2] / "examples"  # else in the checkout
 GROUPS = {
-    "Timelines and posts": ("home", "whats-new", "post", "liked-posts"),
+    "Timelines and posts": ("home", "whats-new", "post", "thread", "liked-posts"),
     "Users": ("followers-with-relations", "profile", "viewer"),
     "Live updates": ("live", "new-followers", "events"),
-    "Changes": ("publish", "delete-post", "follow", "unfollow", "like", "unlike", "update-profile"),
+    "Changes": (
+        *("publish", "reply", "quote", "delete-post", "follow", "unfollow", "like", "unlike", "update-profile"),
+    ),
     "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
     "Any object, limits": ("node", "nodes", "rate-limit"),
 }

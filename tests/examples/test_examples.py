@@ -32,6 +32,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "node": {"id": USER},
     "nodes": {"ids": [USER, POST]},
     "post": {"id": POST},
+    "quote": {"quoteOf": POST},
+    "reply": {"replyTo": POST},
+    "thread": {"id": POST},
     "unfollow": {"userIds": [USER]},
     "unlike": {"postId": POST},
 }
@@ -155,6 +158,20 @@ async def test_publish(alice: Alice) -> None:
     assert published["userErrors"] == []
     top = (await alice.run("home"))["viewer"]["homeTimeline"]["posts"]["edges"][0]
     assert top["cursor"] == published["postEdge"]["cursor"]
+
+
+async def test_a_thread(alice: Alice) -> None:
+    """A reply and a quote, and the thread that shows them."""
+    id_ = (await alice.run("publish"))["publishPost"]["postEdge"]["node"]["id"]
+    replied = (await alice.run("reply", replyTo=id_))["publishPost"]["postEdge"]["node"]
+    assert replied["replyTo"] == {"id": id_, "repliesCount": 1}
+    quoted = (await alice.run("quote", quoteOf=replied["id"]))["publishPost"]["postEdge"]["node"]
+    assert quoted["repostOf"]["repostsCount"] == 1
+
+    thread = (await alice.run("thread", id=id_))["post"]
+    assert [edge["node"]["id"] for edge in thread["replies"]["edges"]] == [replied["id"]]
+    below = (await alice.run("thread", id=replied["id"]))["post"]
+    assert [post["id"] for post in below["ancestors"]] == [below["thread"]["id"]] == [id_]
 
 
 async def test_follow(alice: Alice) -> None:

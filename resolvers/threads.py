@@ -1,0 +1,111 @@
+"""The resolvers of replies, threads and quotes."""
+
+from collections.abc import Awaitable, Sequence
+
+from executor.loader import DataLoader
+from graph.model import Page, Post
+from graph.paging import CursorKind, Window
+from resolvers import ids
+from resolvers.connections import After, Before, First, Last, PostPage
+from resolvers.context import Context
+from resolvers.loaders import PageKey
+
+
+def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
+    """Return the posts that posts reply to; None if they are no replies, or their parents are gone. One round trip."""
+    return context.start(related(context, [post.reply_to for post in posts]))
+
+
+def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
+    """Return the first posts of the threads of replies; None like `parents`. One round trip."""
+    return context.start(related(context, [post.root for post in posts]))
+
+
+def originals(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
+    """Return the posts that posts quote; None if they are no quotes, or the quoted posts are gone. One round trip."""
+    return context.start(related(context, [post.repost_of for post in posts]))
+
+
+async def ancestors(posts: Sequence[Post], context: Context) -> list[list[Post | None] | Exception]:
+    """Return the posts above replies, the oldest first; None for each that is gone. One round trip."""
+    chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to] for post in posts]
+    found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
+    return [first_failure([next(found) for _ in chain]) for chain in chains]
+
+
+def first_failure(chain: list[Post | Exception | None]) -> list[Post | None] | Exception:
+    """Return the posts of a chain, or the error of the first one that could not be read."""
+    posts: list[Post | None] = []
+    for post in chain:
+        if isinstance(post, Exception):
+            return post
+        posts.append(post)
+    return posts
+
+
+async def related(context: Context, posts: Sequence[int | None]) -> list[Post | Exception | None]:
+    """Return the posts with these ids; None where the id is None, and for those that are deleted or hidden."""
+    known = [post for post in posts if post is not None]
+    loaded = iter(await context.loaders.posts.load_many(known)) if known else iter(())
+    return [None if post is None else next(loaded) for post in posts]
+
+
+def parent_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
+    """Return the global ids of the posts that posts reply to."""
+    return optional_ids([post.reply_to for post in posts])
+
+
+def original_ids(posts: Sequence[Post], context: Context) -> list[str | None]:
+    """Return the global ids of the posts that posts quote."""
+    return optional_ids([post.repost_of for post in posts])
+
+
+def optional_ids(posts: Sequence[int | None]) -> list[str | None]:
+    """Return the global ids of posts; None where the number is None."""
+    return [None if post is None else ids.encode(ids.Kind.POST, post) for post in posts]
+
+
+def replies_counts(posts: Sequence[Post], context: Context) -> list[int]:
+    """Return the numbers of direct replies to posts."""
+    return [post.replies for post in posts]
+
+
+def reposts_counts(posts: Sequence[Post], context: Context) -> list[int]:
+    """Return the numbers of quotes and reposts of posts."""
+    return [post.reposts for post in posts]
+
+
+def replies(
+    posts: Sequence[Post],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[PostPage | Exception]]:
+    """Return a page of the direct replies to each post, newest first. Two round trips. Raises BadPaging."""
+    window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    return context.start(pages(context.loaders.replies, posts, window))
+
+
+def reposts(
+    posts: Sequence[Post],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[PostPage | Exception]]:
+    """Return a page of the quotes and reposts of each post, newest first. Two round trips. Raises BadPaging."""
+    window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    return context.start(pages(context.loaders.reposts, posts, window))
+
+
+async def pages(
+    loader: DataLoader[PageKey, Page[Post]], posts: Sequence[Post], window: Window
+) -> list[PostPage | Exception]:
+    """Return a page of each post's list. If the archive is down, only the pages that need it fail."""
+    found: list[Page[Post] | Exception] = [*await loader.load_many([(post.id, window) for post in posts])]
+    return [page if isinstance(page, Exception) else PostPage(page) for page in found]

@@ -1,0 +1,181 @@
+"""Replies, threads and quotes over the API, and their round trips."""
+
+import pytest
+
+from executor import Executor
+from resolvers import ids
+from schema import schema
+from tests.resolvers.conftest import World, post_id, texts
+from tests.resolvers.test_round_trips import ask_breadth_first
+
+PUBLISH = """mutation Publish($input: PublishPostInput!) { publishPost(input: $input) {
+    post { id text replyToId repostOfId replyTo { text repliesCount } repostOf { text repostsCount } }
+    postEdge { cursor node { id } }
+    userErrors { code field }
+} }"""
+
+DELETE = """mutation Delete($id: ID!) { deletePost(input: {id: $id}) {
+    deletedPostId replyTo { id repliesCount } repostOf { id repostsCount } userErrors { code }
+} }"""
+
+THREAD = """query Thread($id: ID!, $first: Int!) { post(id: $id) {
+    id text repliesCount repostsCount author { login }
+    thread { id author { login } }
+    ancestors { id text repliesCount author { login } }
+    replies(first: $first) { edges { cursor node { id text repliesCount author { login } } } pageInfo { hasNextPage } }
+} }"""
+
+HOME = """query Home($first: Int!) { viewer { homeTimeline { liveCursor posts(first: $first) { nodes {
+    id text repliesCount repostsCount author { login relationship { state } }
+    repostOf { id text repliesCount author { id login relationship { state } } }
+} } } } }"""
+
+REPLIES = """query Replies($login: String!) { user(by: {login: $login}) { replies {
+    id kind liveCursor posts(first: 10) { nodes { text } }
+} timeline { posts(first: 10) { nodes { text } } } } }"""
+
+
+async def test_a_reply_and_a_quote_are_published(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    [root] = await world.post(alice, "root")
+    target = post_id(root)
+
+    answer = await world.ask(PUBLISH, bob, input={"text": "hi", "replyTo": target, "quoteOf": target})
+
+    assert answer.errors == []
+    payload = answer.data["publishPost"]
+    assert payload["userErrors"] == []
+    assert payload["post"]["replyToId"] == payload["post"]["repostOfId"] == target
+    assert payload["post"]["replyTo"] == {"text": "root", "repliesCount": 1}
+    assert payload["post"]["repostOf"] == {"text": "root", "repostsCount": 1}
+    assert payload["postEdge"]["node"]["id"] == payload["post"]["id"]
+
+
+@pytest.mark.parametrize("field", ["replyTo", "quoteOf"])
+async def test_malformed_unknown_and_deleted_targets_are_not_found(world: World, field: str) -> None:
+    [alice] = await world.users("alice")
+    [gone] = await world.post(alice, "gone")
+    await world.graph.posts.delete(alice.id, gone.id)
+    user = ids.encode(ids.Kind.USER, alice.id)
+
+    for target in (post_id(gone), user, "", "x" * 200, ids.encode(ids.Kind.POST, 7)):
+        answer = await world.ask(PUBLISH, alice, input={"text": "hi", field: target})
+        assert answer.data["publishPost"]["post"] is None
+        assert answer.data["publishPost"]["userErrors"] == [{"code": "NOT_FOUND", "field": [field]}]
+
+
+async def test_deleting_a_reply_returns_its_targets_with_their_new_counts(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    [root] = await world.post(alice, "root")
+    reply = await world.graph.posts.publish(bob.id, "hi", reply_to=root.id, quote_of=root.id)
+
+    payload = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
+
+    assert payload["replyTo"] == {"id": post_id(root), "repliesCount": 0}
+    assert payload["repostOf"] == {"id": post_id(root), "repostsCount": 0}
+    again = (await world.ask(DELETE, bob, id=post_id(reply))).data["deletePost"]
+    assert again == {"deletedPostId": post_id(reply), "replyTo": None, "repostOf": None, "userErrors": []}
+
+
+async def test_a_thread_with_ancestors_and_replies_takes_four_round_trips(world: World) -> None:
+    """The session check included."""
+    alice, bob = await world.users("alice", "bob")
+    chain = await world.post(alice, "root")
+    for n in range(22):
+        author = (alice, bob)[n % 2]
+        chain.append(await world.graph.posts.publish(author.id, f"reply {n}", reply_to=chain[-1].id))
+    for n in range(20):
+        await world.graph.posts.publish(bob.id, f"answer {n}", reply_to=chain[-1].id)
+
+    executor = Executor(schema._schema)
+    answer = await ask_breadth_first(executor, world, THREAD, alice, id=post_id(chain[-1]), first=15)
+
+    assert (answer.errors, executor.fallen_back) == ([], 0)
+    post = answer.data["post"]
+    assert post["thread"] == {"id": post_id(chain[0]), "author": {"login": "alice"}}
+    assert [each["id"] for each in post["ancestors"]] == [post_id(each) for each in chain[-21:-1]]
+    assert {each["repliesCount"] for each in post["ancestors"]} == {1}
+    assert post["repliesCount"] == 20
+    assert [edge["node"]["text"] for edge in post["replies"]["edges"]] == [f"answer {n}" for n in range(19, 4, -1)]
+    assert post["replies"]["pageInfo"]["hasNextPage"]
+    assert answer.round_trips == 4
+
+
+async def test_a_home_page_with_quoted_posts_takes_four_round_trips(world: World) -> None:
+    """With the authors, the counts, the originals and their authors."""
+    alice, bob, carol = await world.users("alice", "bob", "carol")
+    await world.graph.follows.follow(alice.id, [bob.id])
+    originals = await world.post(carol, *(f"original {n}" for n in range(30)))
+    for n in range(30):
+        await world.graph.posts.publish(bob.id, f"quote {n}", quote_of=originals[n].id)
+    await world.ask(HOME, alice, first=30)
+    await world.graph.timelines.wait_for_rebuilds()
+
+    executor = Executor(schema._schema)
+    answer = await ask_breadth_first(executor, world, HOME, alice, first=30)
+
+    assert (answer.errors, executor.fallen_back) == ([], 0)
+    nodes = answer.data["viewer"]["homeTimeline"]["posts"]["nodes"]
+    assert [node["repostOf"]["text"] for node in nodes] == [f"original {n}" for n in range(29, -1, -1)]
+    assert {node["repostOf"]["author"]["login"] for node in nodes} == {"carol"}
+    assert answer.round_trips == 4
+
+
+async def test_deleted_posts_of_a_thread_are_null(world: World) -> None:
+    """Their replies stay, and say where they belong."""
+    alice, bob = await world.users("alice", "bob")
+    [root] = await world.post(alice, "root")
+    middle = await world.graph.posts.publish(bob.id, "middle", reply_to=root.id, quote_of=root.id)
+    leaf = await world.graph.posts.publish(alice.id, "leaf", reply_to=middle.id, quote_of=middle.id)
+    await world.graph.posts.delete(bob.id, middle.id)
+    query = """query ($id: ID!) { post(id: $id) {
+        replyToId replyTo { id } thread { id } ancestors { id } repostOfId repostOf { id } } }"""
+
+    found = (await world.ask(query, bob, id=post_id(leaf))).data["post"]
+
+    assert found == {
+        "replyToId": post_id(middle),
+        "replyTo": None,
+        "thread": {"id": post_id(root)},
+        "ancestors": [{"id": post_id(root)}, None],
+        "repostOfId": post_id(middle),
+        "repostOf": None,
+    }
+    plain = (await world.ask(query, bob, id=post_id(root))).data["post"]
+    assert plain == dict.fromkeys(found) | {"ancestors": []}
+
+
+async def test_the_quotes_of_a_post_are_paged(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    [root] = await world.post(alice, "root")
+    for n in range(3):
+        await world.graph.posts.publish(bob.id, f"quote {n}", quote_of=root.id)
+    query = """query ($id: ID!, $after: String) { post(id: $id) { repostsCount reposts(first: 2, after: $after) {
+        nodes { text } edges { node { text } } pageInfo { endCursor hasNextPage } } } }"""
+
+    first = (await world.ask(query, None, id=post_id(root))).data["post"]
+    second = (await world.ask(query, None, id=post_id(root), after=first["reposts"]["pageInfo"]["endCursor"])).data
+
+    assert first["repostsCount"] == 3
+    assert texts(first["reposts"]) == ["quote 2", "quote 1"]
+    assert texts(second["post"]["reposts"]) == ["quote 0"]
+
+
+async def test_replies_have_a_timeline_of_their_own(world: World) -> None:
+    alice, bob = await world.users("alice", "bob")
+    [root] = await world.post(alice, "root")
+    await world.graph.posts.publish(alice.id, "own", reply_to=root.id)
+    await world.graph.posts.publish(bob.id, "foreign", reply_to=root.id)
+
+    found = {login: (await world.ask(REPLIES, None, login=login)).data["user"] for login in ("alice", "bob")}
+
+    shown = {
+        login: [[node["text"] for node in user[name]["posts"]["nodes"]] for name in ("replies", "timeline")]
+        for login, user in found.items()
+    }
+    assert shown == {"alice": [["own"], ["own", "root"]], "bob": [["foreign"], []]}
+    timeline = found["bob"]["replies"]
+    assert timeline["kind"] == "REPLIES"
+    node = "query ($id: ID!) { node(id: $id) { ... on Timeline { id kind posts(first: 1) { nodes { text } } } } }"
+    again = (await world.ask(node, None, id=timeline["id"])).data["node"]
+    assert again == {"id": timeline["id"], "kind": "REPLIES", "posts": {"nodes": [{"text": "foreign"}]}}
