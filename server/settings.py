@@ -84,7 +84,9 @@ class Settings(ObservabilitySettings):
     )
     push_limit: Count = Field(default=10000, description="In `hybrid`: authors with more followers are not pushed.")
     home_size: Count = Field(default=800, description="Maximum posts in a home cache.")
-    hot_posts: Count = Field(default=1000, description="Newest posts of an author that stay in the store.")
+    hot_posts: Count = Field(
+        default=1000, description="Newest posts of an author, and newest replies to a post, that stay in the store."
+    )
     hot_age: Duration = Field(
         default=timedelta(days=30), description="Age from which posts leave the store, except an author's newest 50."
     )

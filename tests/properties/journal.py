@@ -1,9 +1,21 @@
 """The journal: every event that was ever appended, and the rows that the archive must hold of them."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import NamedTuple
 
-from graph.log.events import Encoded, Event, Followed, Liked, PostDeleted, PostPublished, Unfollowed, Unliked, decode
+from graph.log.events import (
+    Encoded,
+    Event,
+    Followed,
+    Liked,
+    PostDeleted,
+    PostPublished,
+    Unfollowed,
+    Unliked,
+    decode,
+    encode,
+)
 from graph.store.commands import Command
 
 APPEND_ARGUMENTS = 7
@@ -63,7 +75,7 @@ class Journal:
                 case PostPublished() if event.number in deleted:
                     row = row._replace(kind="Redacted", body=None)
                 case PostDeleted():
-                    row = row._replace(body="{}")
+                    row = row._replace(body=encode(replace(event.body, terms=None)).body)
                 case Followed(follower, followee):
                     undone = (
                         other.number

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph.errors import Overloaded, Rejected
+from graph.errors import ArchiveUnavailable, Overloaded, Rejected
 from graph.log.events import Event, Followed, Liked, PostDeleted, PostPublished, Unfollowed, Unliked
 from graph.model import Post
 
@@ -158,7 +158,10 @@ class History:
         return self.certainly(("follow", "unfollow"), (follower, followee), start, end)
 
     def certainly(self, kinds: tuple[str, str], pair: tuple[int, int], start: int, end: int) -> bool | None:
-        """Return whether the first of two opposite kinds held for a pair throughout a period; None if uncertain."""
+        """Return whether the first of two opposite kinds held for a pair throughout a period; None if uncertain.
+
+        An operation that met an outage of the archive may have taken effect.
+        """
         touching = [
             op
             for kind in kinds
@@ -167,6 +170,8 @@ class History:
         ]
         if not touching:
             return False
+        if any(isinstance(op.result, ArchiveUnavailable) for op in touching):
+            return None
         last = max(touching, key=lambda op: op.started)
         others = [op for op in touching if op is not last]
         finished = last.returned is not None and last.returned < start and not last.died

@@ -50,7 +50,7 @@ class Rest:
     forgets_lost: bool = False
 
     def __post_init__(self) -> None:
-        self.rows = {row.number: Row(*row) for row in rows_of(self.engine, EVENTS)}
+        self.rows = {row.number: Row(*row[: len(Row._fields)]) for row in rows_of(self.engine, EVENTS)}
         self.journal.lost -= self.rows.keys()  # a cut inserts the rows of posts that the log has lost
         self.live: dict[int, PostPublished] = {}
         for row in self.rows.values():
@@ -77,8 +77,13 @@ class Rest:
         return int(self.raw.zscore(of.key(owner), "f") or 0)
 
     def owners(self, of: PostList) -> list[int]:
-        """Return the possible owners of lists of one kind."""
-        return [*self.users] if of.is_of_users else [*self.journal.encoded]
+        """Return the owners who have a list of one kind, or should have one."""
+        if of.is_of_users:
+            return [*self.users]
+        prefix = of.key(0).partition("0")[0]
+        held = {int(name[len(prefix) : -1]) for name in self.raw.scan_iter(f"{prefix}*}}")}
+        bodies = (*self.live.values(), *self.world.posts.values())
+        return sorted(held | {owner for body in bodies for kind, owner in lists_of(body) if kind is of})
 
     async def check(self) -> None:
         """Check everything."""
