@@ -1,8 +1,9 @@
 """Replies, threads and quotes: what is published, where it appears, and what is counted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
+from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
@@ -296,3 +297,43 @@ async def test_a_listed_reply_keeps_its_record_while_it_is_in_the_timeline(anoth
     assert await graph.store.run("ZSCORE", keys.posts(alice), str(hot.id)) is not None
     assert await graph.store.run("HGET", keys.post(hot.id), "text") == "listed"
     assert len(await listed(graph, REPLIED, alice)) == 6
+
+
+@pytest.mark.parametrize("key", [keys.blocking, keys.blockers])
+async def test_replies_and_quotes_across_a_block_are_refused(
+    graph: Graph, raw: Redis, key: Callable[[int], str]
+) -> None:
+    """In either direction. A retry of an earlier reply returns it."""
+    alice, bob = await people(graph, "alice", "bob")
+    root = await graph.posts.publish(alice, "root")
+    earlier = await graph.posts.publish(bob, "earlier", reply_to=root.id, idempotency_key="k")
+    await raw.zadd(key(bob), {str(alice): 1})
+    last = await graph.log.last()
+
+    for targets, field in (({"reply_to": root.id}, "replyTo"), ({"quote_of": root.id}, "quoteOf")):
+        with pytest.raises(Rejected) as rejected:
+            await graph.posts.publish(bob, "text", **targets)  # type: ignore[arg-type]
+        assert [(problem.code, problem.field) for problem in rejected.value.problems] == [
+            (ProblemCode.BLOCKED, (field,))
+        ]
+    assert await graph.posts.publish(bob, "earlier", reply_to=root.id, idempotency_key="k") == earlier
+    assert await graph.log.last() == last
+
+
+async def test_replies_of_hidden_users_are_left_out_and_counted(graph: Graph, raw: Redis) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    root = await graph.posts.publish(alice, "root")
+    shown = await graph.posts.publish(carol, "shown", reply_to=root.id, quote_of=root.id)
+    for n in range(4):
+        await graph.posts.publish(bob, f"hidden {n}", reply_to=root.id, quote_of=root.id)
+    await raw.zadd(keys.blocking(alice), {str(bob): 1})
+    view = graph.visibility.of(alice)
+
+    for of in (REPLIES, REPOSTS):
+        [page] = await graph.timelines.listed(view, of, [root.id], newest(2))
+        assert (ids(page.items), page.has_next) == ([shown.id], False)
+    [page] = await graph.timelines.listed(graph.visibility.of(alice), REPLIED, [bob], newest(2))
+    assert (page.items, page.has_next) == ((), False)
+    [now] = await graph.posts.get_many(view, [root.id])
+    assert now is not None
+    assert (now.replies, now.reposts) == (5, 5)

@@ -25,7 +25,8 @@ from graph.archive.rows import Credential, EventsRefused, Overtaken
 from graph.archive.tables import metadata
 from graph.errors import ArchiveUnavailable
 from graph.model import Post
-from tests.graph.archive.events import append, followed, held, post
+from graph.paging import Window
+from tests.graph.archive.events import append, deletion, followed, held, post
 from tests.support.databases import PASSWORD, Server
 
 T = TypeVar("T")
@@ -205,6 +206,20 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
             await use()
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.state()).watermark == 0
+
+
+async def test_a_migration_lists_the_posts_of_earlier_versions(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """It can be repeated, because MySQL commits each of its steps by itself. Deleted posts stay unlisted."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1), post(11, 2), deletion(12, 10))
+    await run(archive, "UPDATE events SET listed_by = NULL")
+    await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
+
+    migrated = opened(archive_url)
+
+    assert [each.id for each in await migrated.merge([1, 2], Window(9, True))] == [11]
 
 
 async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: Callable[..., Archive]) -> None:
