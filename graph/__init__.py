@@ -19,6 +19,7 @@ from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
 from graph.capacity import Capacity
 from graph.commit import Commit
+from graph.export import Export
 from graph.feed.feed import Feed
 from graph.follows import Follows
 from graph.home.cache import HomeCache
@@ -152,6 +153,10 @@ class Graph:
     def repair(self) -> Repair:
         """Return a repair of what this graph's store derives from events."""
         return Repair(self.store, self.log, self.archive, self.binding, self.commit, self.tuning)
+
+    def export(self) -> Export:
+        """Return an export of the data of users."""
+        return Export(self.log, self.archive, self.binding, self.users, self.sessions)
 
     def rebuild(self) -> Rebuild:
         """Return a rebuild of this graph's store from its archive."""

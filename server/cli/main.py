@@ -187,6 +187,17 @@ def token(login: Login) -> None:
 
 
 @cli.command()
+def export(login: Login) -> None:
+    """Print everything of a user as lines of JSON: the profile, the sessions, and all events of the user.
+
+    The server can keep running in the meantime.
+    """
+    from server.cli.export import export_user
+
+    export_user(login)
+
+
+@cli.command()
 def grant(login: Login, permission: PermissionName) -> None:
     """Grant a permission to a user, until it is revoked. All processes apply it at once.
 

@@ -1,0 +1,123 @@
+"""The export of a user's data: the profile, the sessions, and every event that the user caused or that names the user.
+
+The events are read from the archive, one kind after the other and in pages, and those that are not archived yet from
+the log. So a new kind of event is exported without further code, and memory is bounded by one page.
+"""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import orjson
+
+from graph.archive.rows import ENDED_LIKE, LIKE, EventRow
+from graph.binding import Binding
+from graph.log.events import KINDS, Event, Followed, Unfollowed, encode
+from graph.log.log import Log
+from graph.model import SessionInfo, User, time_of
+from graph.sessions import Sessions
+from graph.users import Users
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+Line: TypeAlias = dict[str, Any]
+"""A line of an export, which is written as JSON. `kind` says what it is."""
+
+PAGE = 1000
+ARCHIVE_KINDS = {ENDED_LIKE: LIKE}
+"""Kinds of rows of the archive, and the kinds of the events that they hold. Those of deleted posts hold nothing."""
+
+ABOUT_USER = (Followed.__name__, Unfollowed.__name__)
+"""Kinds whose subject is a user and which are also that user's data: the followers, whom everybody can see."""
+
+WITHHELD = frozenset({"nonce", "terms", "sessions"})
+"""Fields of events that are not data of the user: random numbers, digests of deleted texts, and ids in tokens."""
+
+
+class Export:
+    """Exports the data of users."""
+
+    def __init__(self, log: Log, archive: "Archive", binding: Binding, users: Users, sessions: Sessions) -> None:
+        self._log = log
+        self._archive = archive
+        self._binding = binding
+        self._users = users
+        self._sessions = sessions
+
+    async def lines(self, user: int) -> AsyncIterator[Line]:
+        """Yield the lines of a user: the profile, the sessions, then the events, each once.
+
+        Archived events are ordered by kind and number, later ones by number. One query for every 1,000 events, at least
+        one per kind, and one round trip for every 500 events of the log that are not archived. Raises
+        ArchiveUnavailable, WrongArchive and StoreUnavailable.
+        """
+        await self._binding.check()
+        [profile] = await self._users.get_many([user])
+        if profile is None:
+            return
+        yield profile_line(profile)
+        for session in await self._sessions.infos(user):
+            yield session_line(session)
+        done = 0
+        while True:  # the archiver goes on meanwhile, and the log may be trimmed up to where it is
+            upto = (await self._archive.state()).watermark
+            if upto <= done:
+                break
+            async for line in self._archived(user, done, upto):
+                yield line
+            done = upto
+        async for event in self._log.replay(done, await self._log.last()):
+            if concerns(event, user):
+                yield event_line(event)
+
+    async def _archived(self, user: int, after: int, upto: int) -> AsyncIterator[Line]:
+        """Yield the lines of the archived events in (after, upto]."""
+        reads = [(self._archive.by_actor, kind) for kind in (*KINDS, *ARCHIVE_KINDS)]
+        for read, kind in [*reads, *((self._archive.by_subject, kind) for kind in ABOUT_USER)]:
+            last = after
+            while rows := await read([user], [kind], last, PAGE):
+                for row in rows:
+                    if row.number <= upto:
+                        yield row_line(row)
+                last = rows[-1].number
+                if len(rows) < PAGE or last >= upto:
+                    break
+
+
+def concerns(event: Event, user: int) -> bool:
+    """Return True if an event is the data of a user: the user acted, or is followed or unfollowed."""
+    encoded = encode(event.body)
+    actor = event.number if encoded.actor is None else encoded.actor
+    return actor == user or (encoded.kind in ABOUT_USER and encoded.subject == user)
+
+
+def event_line(event: Event) -> Line:
+    """Return the line of an event."""
+    encoded = encode(event.body)
+    actor = event.number if encoded.actor is None else encoded.actor
+    return row_line(EventRow(event.number, encoded.kind, actor, encoded.subject, encoded.body))
+
+
+def row_line(row: EventRow) -> Line:
+    """Return the line of an event in a row of the archive, without the fields that are withheld."""
+    kind = ARCHIVE_KINDS.get(row.kind, row.kind)
+    body = orjson.loads(row.body or "{}")
+    fields = {name: value for name, value in body.items() if name not in WITHHELD}
+    names = KINDS[kind]
+    owners = {name: id_ for name, id_ in ((names.ACTOR, row.actor), (names.SUBJECT, row.subject)) if name is not None}
+    return {"kind": kind, "id": row.number, "at": time_of(row.number).isoformat(), **owners, **fields}
+
+
+def profile_line(user: User) -> Line:
+    """Return the line of a user's profile."""
+    return {"kind": "Profile", **user._asdict(), "joined_at": time_of(user.id).isoformat()}
+
+
+def session_line(session: SessionInfo) -> Line:
+    """Return the line of a live session, without the id that is in its token."""
+    return {
+        "kind": "Session",
+        "created_at": session.created_at.isoformat(),
+        "last_used_at": session.last_used_at.isoformat(),
+        "user_agent": session.user_agent,
+    }
