@@ -144,6 +144,12 @@ class DataLoader(aiodataloader.DataLoader[K, V], Generic[K, V]):
             self._values.setdefault(self.get_cache_key(key), value)
         return self
 
+    def cached_many(self, keys: Iterable[K]) -> list[V] | None:
+        """Return the values of all keys if they are cached, else None. Start no look-up."""
+        self._cache_finished()
+        wanted = self._cache_keys(list(keys))
+        return [self._values[key] for key in wanted] if all(key in self._values for key in wanted) else None
+
     def prime_many(self, values: Mapping[K, V]) -> None:
         """Cache the values of several keys, except for keys that already have one."""
         if self._has_cache_keys:

@@ -37,6 +37,7 @@ from graph.rates import Rates
 from graph.rebuild.rebuild import Rebuild
 from graph.relationships import Relationships
 from graph.repair.repair import Repair
+from graph.reposts import Reposts
 from graph.sessions import Sessions
 from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
@@ -80,6 +81,7 @@ class Graph:
         )
         self.likes = Likes(store, self.log, self.commit, self.binding, self.posts)
         self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
+        self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.relationships = Relationships(store)
         self.rates = Rates(store)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from graph.binding import Binding
 from graph.capacity import Capacity
@@ -45,15 +46,22 @@ class Commit:
         the store nearly full, and ClockAhead. For `IMMEDIATE` events it also raises StoreUnavailable if they are not
         projected. One round trip for the append, plus those of `Projections.project`.
         """
+        events, _ = await self.once(bodies, idempotency_key)
+        return events
+
+    async def once(
+        self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None
+    ) -> tuple[list[Event], bool]:
+        """Commit like a call, and return also whether the events are new: False if the key was used before."""
         if not bodies:
-            return []
+            return [], False
         refusal = self._capacity.refusal_of_changes()
-        events = await self._append(bodies, idempotency_key, refusal)
+        events, is_new = await self._append(bodies, idempotency_key, refusal)
         if any(isinstance(body, IMMEDIATE) for body in bodies):
             await self._projections.project(events, Mode.REQUEST)
         else:
             await self._project(events)
-        return events
+        return events, is_new
 
     def check_capacity(self) -> None:
         """Raise Overloaded if the store is nearly full. For writes that are not events."""
@@ -73,10 +81,11 @@ class Commit:
 
     async def _append(
         self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, refusal: str
-    ) -> list[Event]:
+    ) -> tuple[list[Event], bool]:
         """Append events; check the binding again if the store was rebuilt since it was read."""
+        append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal)
         try:
-            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token(), refusal=refusal)
+            return await append(binding=await self._binding.token())
         except StoreReplaced:
             self._binding.forget()
-            return await self._log.append(bodies, idempotency_key, binding=await self._binding.token(), refusal=refusal)
+            return await append(binding=await self._binding.token())

@@ -56,6 +56,7 @@ key                            type            content
 `replied:{u}`                  versioned set   hot reply by u → itself; member `f` as in `posts:{u}`
 `replies:{p}`                  versioned set   hot direct reply to p → itself; member `f` if posts are archived
 `reposts:{p}`                  versioned set   hot quote or repost of p → itself; member `f` if posts are archived
+`reposted:{u}`                 versioned set   original → u's plain repost of it, which is in `posts:{u}` or archived
 `<list>:cold`                  string          number of live posts of one of these three lists in the archive
 `delivery:{u}`                 string          delivery mode: absent (push), `promoting:<post>:<token>`,
                                                `pull:<post>`, or `pull` after a rebuild
@@ -106,6 +107,7 @@ CONTENT = (
     "replied:{",
     "replies:{",
     "reposts:{",
+    "reposted:{",
     "post:{",
     "likes:{",
     "liked:{",
@@ -233,6 +235,11 @@ def replies(post: int) -> str:
 def reposts(post: int) -> str:
     """Return the key of the versioned set of the hot quotes and plain reposts of a post."""
     return f"reposts:{{{post}}}"
+
+
+def reposted(user: int) -> str:
+    """Return the key of the versioned set of the posts that a user has reposted without a text."""
+    return f"reposted:{{{user}}}"
 
 
 def archived_of(post_list: str) -> str:

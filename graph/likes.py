@@ -53,7 +53,7 @@ class Likes:
         self.pages = LikePages(store, binding, posts)
 
     async def like(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Like a post and return its id. Liking it again succeeds and appends nothing.
+        """Like a post, or the original of a plain repost, and return its id. Again, it appends nothing.
 
         `view` is the viewer's view, which a request shares between its reads. Raises Rejected: NOT_FOUND, and BLOCKED
         if a block stands between the viewer and the author. Three round trips, and one more for a viewer with many
@@ -74,6 +74,8 @@ class Likes:
         found: Post | None = posts[0]
         if found is None:
             raise not_found()
+        if found.is_plain_repost and found.repost_of is not None:
+            return await self._change(viewer, found.repost_of, view, like=like)
         await refuse_blocked(view, found.author, "postId")
         stored = await self._is_liked(viewer, found, held_in([post], rows))
         if stored is like and await self._confirmed(viewer, found, int(watermark or 0)) is like:

@@ -7,7 +7,7 @@ The records that fill pages are named tuples, which are built twice as fast as f
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from functools import partial
@@ -69,7 +69,7 @@ class Post(NamedTuple):
     empty unless the post is a reply or a quote, mentions users or has attachments:
 
     reply_to, root: the parent and the first post of the thread.
-    repost_of: the quoted post.
+    repost_of: the quoted or reposted post.
     mentions: ids of users.
     attachments: JSON objects.
     ancestors: the nearest posts above the parent, at most 19, the oldest first.
@@ -93,6 +93,11 @@ class Post(NamedTuple):
     ancestors: tuple[int, ...] = ()
     root_author: int | None = None
     listed: bool = True
+
+    @property
+    def is_plain_repost(self) -> bool:
+        """Whether this is a repost without a text, not a quote."""
+        return self.repost_of is not None and not self.text and not self.attachments
 
 
 class Counts(NamedTuple):
@@ -251,13 +256,14 @@ class Page(Generic[T]):
     """Consecutive entries of a list, newest first, and whether there are more at either end.
 
     `reached` is the number at which the next page continues, if that is not the page's last entry: a page that has
-    looked at many hidden entries ends there, and may be short.
+    looked at many hidden entries ends there, and may be short. `related` has the originals of plain reposts by id.
     """
 
     items: tuple[T, ...]
     has_next: bool
     has_previous: bool
     reached: int | None = None
+    related: Mapping[int, T] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,16 @@ from functools import partial
 from typing import cast
 
 from graph import keys
-from graph.archive.rows import POST, REDACTED, Found
+from graph.archive.rows import POSTS, REDACTED, Found
 from graph.attachments import Attachment
 from graph.binding import Binding
 from graph.commit import Commit
 from graph.errors import ArchiveUnavailable, Problem, ProblemCode, Rejected, StoreUnavailable
-from graph.log.events import Event, PostDeleted, PostPublished
+from graph.log.events import Event, PostDeleted, PostPublished, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
+from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
 from graph.store.store import Store
@@ -61,7 +62,9 @@ class Posts:
     ) -> tuple[dict[int, Post], list[int]]:
         """Return live posts by id, and the ids of deleted posts. Costs as much as `get_many`.
 
-        Posts hidden from the view are left out of both. The view begins in the same round trip.
+        Posts hidden from the view are left out of both, and so are plain reposts of such posts. A plain repost of a
+        deleted post counts as deleted. If there are plain reposts, the posts include what they and the quotes are of,
+        which takes one round trip more. The view begins in the same round trip.
 
         `archived` are posts already read from the archive. They are used if the store has neither record nor tombstone;
         the store has the counts of all posts.
@@ -80,7 +83,19 @@ class Posts:
             deleted += [id_ for id_ in missing if id_ <= watermark and id_ not in found]
         if hidden := await view.hidden({post.author for post in posts.values()}):
             posts = {id_: post for id_, post in posts.items() if post.author not in hidden}
+        if any(post.is_plain_repost for post in posts.values()):
+            await self._add_originals(view, posts, deleted)
         return posts, deleted
+
+    async def _add_originals(self, view: View, posts: dict[int, Post], deleted: list[int]) -> None:
+        """Add the posts that reposts and quotes are of, and leave out plain reposts whose original is not shown."""
+        wanted = {post.repost_of for post in posts.values() if post.repost_of is not None} - posts.keys()
+        originals, gone = await self.hydrate(view, sorted(wanted), {}) if wanted else ({}, [])
+        posts.update(originals)
+        for post in [post for post in posts.values() if post.is_plain_repost and post.repost_of not in posts]:
+            del posts[post.id]
+            if post.repost_of in gone:
+                deleted.append(post.id)
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Return for each post whether it was deleted. One round trip."""
@@ -149,7 +164,9 @@ class Posts:
         for post in ids:
             if post not in found and post not in deleted and (late := await self._unprojected(post)) is not None:
                 found[post] = late
-        targets = {name: None if post is None else self.target(found.get(post)) for name, post in wanted.items()}
+                if late.is_plain_repost and late.repost_of is not None:
+                    found |= (await self.hydrate(SYSTEM, [late.repost_of], {}))[0]
+        targets = {name: None if post is None else self.target(found.get(post), found) for name, post in wanted.items()}
         hidden = await view.hidden({target.author for target in targets.values() if target is not None})
         problems: list[Problem] = []
         for name, target in targets.items():
@@ -162,9 +179,9 @@ class Posts:
         return [*targets.values()]
 
     @staticmethod
-    def target(post: Post | None) -> Post | None:
-        """Return the post that a reply to, or a quote of, this one is about. A plain repost will mean its original."""
-        return post
+    def target(post: Post | None, found: Mapping[int, Post]) -> Post | None:
+        """Return the post that a reply to, or a quote of, this one is about: for a plain repost its original."""
+        return found.get(post.repost_of or 0) if post is not None and post.is_plain_repost else post
 
     async def _committed(self, event: Event, *, is_repeatable: bool) -> Post:
         """Return the post of a committed event. Raises Rejected (NOT_FOUND) if a repetition finds that it was deleted.
@@ -203,14 +220,15 @@ class Posts:
             if await self._visibility.of(viewer).hidden([found.author]):
                 raise not_found()
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
-        idempotency_key = IdempotencyKey("-", f"deletion:{post}")
-        await self._commit([deletion_of(found, digest_of(found.text))], idempotency_key)
+        key = ending_key(post) if found.is_plain_repost else IdempotencyKey("-", f"deletion:{post}")
+        await self._commit([deletion_of(found, digest_of(found.text))], key)
         return found
 
     async def _unprojected(self, post: int) -> Post | None:
         """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""
         event = await self._log.get(post)
-        return published_post(post, event.body) if event and isinstance(event.body, PostPublished) else None
+        body = publication_of(event.body) if event else None
+        return None if body is None else published_post(post, body)
 
     async def _author_of_deleted(self, post: int, deletion: str | None) -> int | None:
         """Return the author of a deleted post, None if no such post is known.
@@ -219,15 +237,18 @@ class Posts:
         that has a tombstone: a failover has lost its deletion, which the scan will append again.
         """
         event = await self._log.get(int(deletion)) if deletion is not None else None
-        if event is not None and isinstance(event.body, PostDeleted):
-            return event.body.author
-        kinds = (REDACTED,) if deletion is None else (REDACTED, POST)
+        match event and event.body:
+            case PostDeleted(author) | Reposted(author) | Unreposted(author):
+                return author
+        kinds = (REDACTED,) if deletion is None else (REDACTED, *POSTS)
         rows = await (await self._binding.archive()).range(post - 1, post, 1)
         return next((row.actor for row in rows if row.kind in kinds), None)
 
 
-def deletion_of(post: Post, terms: str | None = None) -> PostDeleted:
-    """Return the event that deletes a post."""
+def deletion_of(post: Post, terms: str | None = None) -> PostDeleted | Unreposted:
+    """Return the event that deletes a post, or takes a plain repost back."""
+    if post.is_plain_repost and post.repost_of is not None:
+        return Unreposted(post.author, post.repost_of, post.id)
     return PostDeleted(post.author, post.id, terms, post.reply_to, post.root, post.repost_of, post.listed)
 
 

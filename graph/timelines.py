@@ -78,12 +78,15 @@ class Timelines:
         recording = RECORDING.get()
         page = recording.page(TimelineKind.HOME, viewer) if recording is not None else None
         found: list[Post] = []
+        related: dict[int, Post] = {}
         rest, batch = Window(window.count + 1, window.forward, window.low, window.high), 1
         while True:
             some, state = await self._home_ids(viewer, rest)
             posts, deleted = await self._posts.hydrate(view, some.ids, some.archived)
             kept = [posts[post] for post in some.ids if post in posts]
             found += kept
+            if len(posts) > len(kept):
+                related |= posts
             if page is not None:
                 page.add(some.sources, some.merged, len(some.ids), len(some.ids) - len(kept))
             if deleted and state == "ready":
@@ -91,7 +94,7 @@ class Timelines:
             if state == "absent":
                 self._start_rebuild(viewer)
             if len(found) > window.count or len(some.ids) < rest.count:
-                return window.page(found)
+                return replace(window.page(found), related=related) if related else window.page(found)
             rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
             batch *= 2
 
@@ -136,6 +139,7 @@ class Timelines:
         view.begin(users)
         pending = dict.fromkeys(owners, replace(window, count=window.count + 1))
         found: dict[int, list[Post]] = {owner: [] for owner in pending}
+        related: dict[int, Post] = {}
         pages = recorded_pages(of, pending)
         batch = 1
         while pending:
@@ -144,6 +148,8 @@ class Timelines:
             archived = {id_: post for each in some.values() for id_, post in each.archived.items()}
             wanted = [post for each in some.values() for post in each.ids]
             posts, _ = await self._posts.hydrate(view, wanted, archived)
+            if not posts.keys() <= set(wanted):
+                related |= posts
             rest: dict[int, Window] = {}
             for owner, read in pending.items():
                 ids = some[owner].ids
@@ -155,7 +161,7 @@ class Timelines:
                     rest[owner] = next_window(ids, read, max(window.count + 1 - len(found[owner]), batch))
             pending = rest
             batch *= 2
-        return [window.page(found[owner]) for owner in owners]
+        return [replace(window.page(found[owner]), related=related) for owner in owners]
 
     async def _listed_ids(self, of: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
         """Return the next posts of each owner's list."""

@@ -147,6 +147,24 @@ class DeletePostInput:
     id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's posts.")
 
 
+@strawberry.input(description="The input of `repost`.")
+class RepostInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(
+        description="The global id of the post to repost. A repost of a plain repost is one of its original."
+    )
+
+
+@strawberry.input(description="The input of `unrepost`.")
+class UnrepostInput:
+    """The id is not decoded yet."""
+
+    post_id: strawberry.ID = strawberry.field(
+        description="The global id of the post that the viewer has reposted, or of a plain repost of that post."
+    )
+
+
 @strawberry.input(description="The input of `follow`.")
 class FollowInput:
     """The ids are not decoded yet."""

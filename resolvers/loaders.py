@@ -128,6 +128,13 @@ class Loaders:
         return self._loader("viewer_likes", IsolatedFailures(partial(self._graph.likes.liked_among, self._viewer)))
 
     @lazy
+    def viewer_reposts(self) -> DataLoader[int, bool]:
+        """Whether the viewer has reposted posts without a text, by post id. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Reposts need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._loader("viewer_reposts", partial(self._graph.reposts.reposted_among, self._viewer))
+
+    @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
         return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.view, self.posts)))
@@ -180,9 +187,9 @@ async def list_pages(
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:
-    """Add the posts of pages to the loader of posts, and return the pages."""
+    """Add the posts of pages and the originals of reposts to the loader of posts, and return the pages."""
     for page in pages:
-        posts.prime_many({post.id: post for post in page.items})
+        posts.prime_many({**page.related, **{post.id: post for post in page.items}})
     return pages
 
 

@@ -21,9 +21,19 @@ def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exce
     return context.start(related(context, [post.root for post in posts]))
 
 
-def originals(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
-    """Return the posts that posts quote; None if they are no quotes, or the quoted posts are gone. One round trip."""
-    return context.start(related(context, [post.repost_of for post in posts]))
+def originals(
+    posts: Sequence[Post], context: Context
+) -> Awaitable[list[Post | Exception | None]] | list[Post | Exception | None]:
+    """Return the posts that posts quote or repost; None if they do neither, or these posts are gone. One round trip.
+
+    Those of plain reposts are read with a page. Then the fields of the originals start with those of the page.
+    """
+    wanted = [post.repost_of for post in posts]
+    held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
+    if held is None:
+        return context.start(related(context, wanted))
+    values = iter(held)
+    return [None if post is None else next(values) for post in wanted]
 
 
 async def ancestors(posts: Sequence[Post], context: Context) -> list[list[Post | None] | Exception]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, likes, mutations, sessions
+from resolvers import accounts, likes, mutations, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -18,6 +18,7 @@ from schema.account import (
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.post import Post
+from schema.repost import RepostPayload, UnrepostPayload
 from schema.user import User
 from schema.user_error import ERRORS, UserError
 
@@ -140,7 +141,16 @@ class Mutation:
     )
     delete_post: DeletePostPayload | None = single(
         mutations.delete_post,
-        description="Permanently delete one of the viewer's posts. No later request returns the post.",
+        description="Permanently delete one of the viewer's posts, or take a repost back. No later request returns the "
+        "post.",
+    )
+    repost: RepostPayload | None = single(
+        reposts.repost,
+        description="Repost a post without a text, once. The repost is an entry of the viewer's timeline and of "
+        "the home timelines of the viewer's followers.",
+    )
+    unrepost: UnrepostPayload | None = single(
+        reposts.unrepost, description="Take the viewer's repost of a post back. Quotes of the post stay."
     )
     follow: FollowPayload | None = single(
         mutations.follow,

@@ -9,6 +9,7 @@ from executor.fields import batched
 from graph import model
 from resolvers import attachments, entities, posts, threads
 from resolvers import likes as post_likes
+from resolvers.reposts import viewer_has_reposted
 from schema.attachment import Attachment
 from schema.node import Node
 from schema.text_entity import TextEntity
@@ -37,7 +38,8 @@ class Post(Node):
 
     id: strawberry.ID = batched(posts.global_ids, description="The global id of the post.")
     text: str = strawberry.field(
-        description="The text, up to 1,000 characters. It is empty only if there are attachments."
+        description="The text, up to 1,000 characters. It is empty only if there are attachments, and for a repost "
+        "without a text."
     )
     entities: list[TextEntity] = batched(
         entities.entities,
@@ -86,12 +88,13 @@ class Post(Node):
     )
     repost_of: Annotated["Post", strawberry.lazy("schema.post")] | None = batched(
         threads.originals,
-        description="The post that this post quotes. Null if it is no quote, or if that post is deleted or hidden.",
+        description="The post that this post quotes or reposts. Null if it does neither, or if that post is deleted or "
+        "hidden.",
     )
     repost_of_id: strawberry.ID | None = batched(
         threads.original_ids,
-        description="The global id of the post that this post quotes, also after it was deleted. Null if it is no "
-        "quote.",
+        description="The global id of the post that this post quotes or reposts, also after it was deleted. Null if it "
+        "does neither.",
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
@@ -100,12 +103,17 @@ class Post(Node):
     )
     reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.reposts,
-        description="The quotes of the post, newest first. Requires `first` or `last`. Null if the page cannot be "
-        "read; `errors` gives the reason.",
+        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. Null if the page "
+        "cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts, description="The exact number of direct replies, those included that are hidden."
     )
     reposts_count: int = batched(
-        threads.reposts_counts, description="The exact number of quotes, those included that are hidden."
+        threads.reposts_counts, description="The exact number of reposts and quotes, those included that are hidden."
+    )
+    viewer_has_reposted: bool | None = batched(
+        viewer_has_reposted,
+        description="Whether the viewer has reposted this post, or the original of this plain repost, without a text. "
+        "Null without a viewer.",
     )

@@ -22,8 +22,10 @@ from graph.archive.rows import (
     LIKE,
     LIKE_KINDS,
     POST,
+    REPOST,
     UNFOLLOW,
     UNLIKE,
+    UNREPOST,
     ConflictingEvent,
     Credential,
     EventRow,
@@ -97,7 +99,10 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], cod
 
 
 async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: Codes, watermark: int) -> None:
-    """Insert rows, and apply the deletions and unfollows among them and, to rows that arrive late, those held."""
+    """Insert rows, and apply the deletions, unfollows and changes of reposts among them.
+
+    Those held are applied to rows that arrive late.
+    """
     later = await _later(connection, [row for row in new if row.number <= watermark])
     deleted = {row.subject for row in [*new, *later] if row.kind == DELETION}
     written = [redacted(row) if row.kind == POST and row.number in deleted else row for row in new]
@@ -110,6 +115,10 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     pairs = {(row.actor, row.subject) for row in new if row.kind == FOLLOW}
     ended = [row for row in new if row.kind == UNFOLLOW]
     ended += [row for row in later if row.kind == UNFOLLOW and (row.actor, row.subject) in pairs]
+    changes = [row for row in [*new, *later] if row.kind in (REPOST, UNREPOST)]
+    if changes:
+        parameters = [{"change": row.number, "user": row.actor, "original": row.subject} for row in changes]
+        await connection.execute(statements.end_reposts(), parameters)
     if ended:
         parameters = [{"unfollow": row.number, "follower": row.actor, "followee": row.subject} for row in ended]
         await connection.execute(statements.end_follows(), parameters)
@@ -141,13 +150,13 @@ async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:
-    """Return the held deletions of the posts and unfollows of the followees among rows that arrive late.
+    """Return the held deletions of the posts, unfollows of the followees and changes of the reposts that arrive late.
 
     A row arrives late if its number is not above the watermark: after a failover of the store, or because a cut or a
     repair found it missing.
     """
     found: list[EventRow] = []
-    for kind, late_kind in ((DELETION, POST), (UNFOLLOW, FOLLOW)):
+    for kind, late_kind in ((DELETION, POST), (UNFOLLOW, FOLLOW), (REPOST, REPOST), (UNREPOST, REPOST)):
         subjects = {row.number if kind == DELETION else row.subject for row in late if row.kind == late_kind}
         for chunk in chunks(sorted(subject for subject in subjects if subject is not None), IDS_PER_QUERY):
             query = statements.events().where(EVENTS.c.subject.in_(chunk), EVENTS.c.kind == kind)

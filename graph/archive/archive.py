@@ -203,6 +203,10 @@ class Archive:
         """Return the first `limit` owners after an id that have posts in a list of one kind. One query."""
         return await self._transaction(lambda connection: pages.owners(connection, of, after, limit))
 
+    async def rows(self, ids: Collection[int]) -> list[EventRow]:
+        """Return the rows of those of these events that the archive holds. One query per 2,000 ids."""
+        return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
+
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
         """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.kinds_of(connection, ids)) if ids else {}

@@ -10,13 +10,17 @@ from graph.model import Location, Post, details_of, new_post
 from graph.post_lists import lists_of
 
 POST = "PostPublished"
+REPOST = "Reposted"
+UNREPOST = "Unreposted"
+POSTS = (POST, REPOST)
+"""The kinds of the rows of live posts."""
 DELETION = "PostDeleted"
 FOLLOW = "Followed"
 UNFOLLOW = "Unfollowed"
 LIKE = "Liked"
 UNLIKE = "Unliked"
 REDACTED = "Redacted"
-"""The kind of a post's row without content: the post was deleted, or the database refused its body."""
+"""The kind of a post's row without content: the post was deleted or taken back, or the database refused its body."""
 
 ENDED_LIKE = "EndedLike"
 """The kind of the row of a like that a later like or unlike of the same user and post has ended."""
@@ -116,7 +120,7 @@ def stored(row: EventRow) -> EventRow:
     A deletion loses its digest of the text, which would let a reader test guesses. A post without a body is stored as
     redacted, so that no page has a row without content.
     """
-    if row.kind == POST:
+    if row.kind in POSTS:
         if row.body is None:
             return redacted(row)
         post_of(row)  # so that a damaged body cannot break the pages that contain it
@@ -129,7 +133,7 @@ def stored(row: EventRow) -> EventRow:
 
 def list_owners(row: EventRow) -> tuple[int | None, ...]:
     """Return the values of LIST_COLUMNS of a row that `stored` has returned."""
-    if row.kind != POST:
+    if row.kind not in POSTS:
         return (None,) * 4
     post = post_of(row)
     owners = {post_list.column: owner for post_list, owner in lists_of(post)}
@@ -146,16 +150,18 @@ def same_event(held: EventRow, row: EventRow) -> bool:
     if (held.actor, held.subject) != (row.actor, row.subject):
         return False
     if held.kind == REDACTED:
-        return row.kind in (POST, REDACTED)
+        return row.kind in (*POSTS, REDACTED)
     if held.kind == ENDED_LIKE:
         return row.kind in (LIKE, ENDED_LIKE)
     return held.kind == row.kind and held.body in (None, row.body)
 
 
 def post_of(row: EventRow) -> Post:
-    """Return the post in a row of kind PostPublished, without counts. Raises ValueError if the body is damaged."""
+    """Return the post in a row of one of `POSTS`, without counts. Raises ValueError if the body is damaged."""
     try:
         values = orjson.loads(row.body or "")
+        if row.kind == REPOST:
+            values = {"text": "", "repost_of": row.subject}
         latitude, longitude = values.get("latitude"), values.get("longitude")
         location = None if latitude is None or longitude is None else Location(latitude, longitude)
         fields = (row.number, row.actor, values["text"], values.get("platform"), location, 0, 0, 0)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import Subquery
 
-from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED
+from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPOST
 from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER
 from graph.post_lists import TIMELINE
 
@@ -245,6 +245,16 @@ def change_credentials() -> Update:
     """Return the statement that sets a user's password hash and the number of the event that set it."""
     of_user = update(CREDENTIALS).where(CREDENTIALS.c.user == bindparam("owner"))
     return of_user.values(hash=bindparam("secret"), number=bindparam("at"))
+
+
+def end_reposts() -> Update:
+    """Return the statement that removes the reposts of a user and an original before a later change, and unlists them.
+
+    The order in which the changes are applied does not matter.
+    """
+    of_pair = (EVENTS.c.subject == bindparam("original")) & (EVENTS.c.actor == bindparam("user"))
+    earlier = (EVENTS.c.number < bindparam("change")) & (_not_in_index(EVENTS.c.kind) == REPOST)
+    return update(EVENTS).where(of_pair, earlier).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
 def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.archive.rows import LIKE, POST, Credential, EventRow, post_of
+from graph.archive.rows import LIKE, POSTS, Credential, EventRow, post_of
 from graph.errors import ArchiverStopped
 from graph.log.events import Event, PasswordChanged, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
 from graph.log.numbers import entry_id, number_of
@@ -43,7 +43,7 @@ class Batch:
     @property
     def lists(self) -> list[tuple[PostList, int]]:
         """The lists that have new posts, with their owners."""
-        posts = [post_of(row) for row in self.rows if row.kind == POST and row.body is not None]
+        posts = [post_of(row) for row in self.rows if row.kind in POSTS and row.body is not None]
         return list(dict.fromkeys(member for post in posts for member in lists_of(post)))
 
     @property

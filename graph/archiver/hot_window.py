@@ -19,7 +19,7 @@ from graph.archive.rows import EventRow, EventsRefused
 from graph.archiver.like_windows import LikeWindows
 from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
-from graph.log.events import encode
+from graph.log.events import encode, publisher_of
 from graph.log.numbers import before, entry_id
 from graph.post_lists import TIMELINE, PostList
 from graph.projections.posts import free_posts
@@ -146,7 +146,7 @@ class HotWindow:
         for post, record in zip(wanted, records, strict=True):
             body = as_published(record)
             if body is not None:
-                encoded = encode(body)
+                encoded = encode(publisher_of(body))
                 rows.append(EventRow(post, encoded.kind, body.author, encoded.subject, encoded.body))
         return rows
 

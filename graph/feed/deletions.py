@@ -8,28 +8,33 @@ from dataclasses import replace
 from graph.errors import StoreUnavailable
 from graph.feed.buffer import C
 from graph.feed.updates import PostAdded, PostPublished
-from graph.log.events import Event
-from graph.log.events import PostPublished as PostPublishedEvent
-from graph.model import Counts
+from graph.log.events import Event, publication_of
+from graph.model import Counts, Post
 from graph.posts import Posts
-from graph.records import with_counts
+from graph.records import published_post, with_counts
 
 RECHECK_SECONDS = 1.0
 RETRY_SECONDS = 0.5
 
 
 async def deleted_posts(posts: Posts, events: Sequence[Event]) -> set[int]:
-    """Return the numbers of the events whose post is deleted. One round trip if the events publish posts."""
-    return await _deleted(posts, [event.number for event in events if isinstance(event.body, PostPublishedEvent)])
-
-
-async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts | None]:
-    """Return the counts of the posts that events publish, by the event's number; None for each deleted post.
+    """Return the numbers of the events whose post is deleted, or that repost a deleted post without a text.
 
     One round trip if the events publish posts.
     """
-    ids = [event.number for event in events if isinstance(event.body, PostPublishedEvent)]
-    return dict(zip(ids, await posts.counts(ids), strict=True)) if ids else {}
+    return await _deleted(posts, _published(events))
+
+
+async def post_counts(posts: Posts, events: Sequence[Event]) -> dict[int, Counts | None]:
+    """Return the counts of the posts that events publish, by the event's number.
+
+    None for each deleted post, and for each plain repost of a deleted post. One round trip if the events publish posts.
+    """
+    published = _published(events)
+    ids = sorted({id_ for post in published for id_ in _needed(post)})
+    counts = dict(zip(ids, await posts.counts(ids), strict=True)) if ids else {}
+    gone = {id_ for id_, held in counts.items() if held is None}
+    return {post.id: counts[post.id] if gone.isdisjoint(_needed(post)) else None for post in published}
 
 
 def counted(update: C, counts: Mapping[int, Counts | None]) -> C:
@@ -60,16 +65,31 @@ async def withhold_deleted(
                 raise_error()
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            waiting = deque(update for update in waiting if _post_of(update) not in deleted)
+            waiting = deque(
+                update for update in waiting if (post := _post_of(update)) is None or post.id not in deleted
+            )
             checked_at = clock()
         if waiting:
             yield waiting.popleft()
 
 
-def _post_of(update: C) -> int | None:
-    return update.post.id if isinstance(update, PostAdded | PostPublished) else None
+def _post_of(update: C) -> Post | None:
+    return update.post if isinstance(update, PostAdded | PostPublished) else None
 
 
-async def _deleted(posts: Posts, ids: Sequence[int]) -> set[int]:
+def _published(events: Sequence[Event]) -> list[Post]:
+    published = {event.number: body for event in events if (body := publication_of(event.body)) is not None}
+    return [published_post(number, body) for number, body in published.items()]
+
+
+def _needed(post: Post) -> list[int]:
+    """Return the ids of the posts without which a post is not shown: itself, and the original of a plain repost."""
+    return [post.id, post.repost_of] if post.is_plain_repost and post.repost_of is not None else [post.id]
+
+
+async def _deleted(posts: Posts, published: Sequence[Post]) -> set[int]:
+    """Return the ids of those posts that are deleted, plain reposts of deleted posts included."""
+    ids = sorted({id_ for post in published for id_ in _needed(post)})
     flags = await posts.are_deleted(ids) if ids else []
-    return {id_ for id_, deleted in zip(ids, flags, strict=True) if deleted}
+    gone = {id_ for id_, deleted in zip(ids, flags, strict=True) if deleted}
+    return {post.id for post in published if not gone.isdisjoint(_needed(post))} if gone else set()

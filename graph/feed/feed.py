@@ -23,7 +23,7 @@ from graph.feed.subscription import Shared, Subscription
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import GapReason, HomeUpdate, StreamChange, StreamUpdate
 from graph.follows import Follows
-from graph.log.events import Event, PostPublished
+from graph.log.events import Event, Publication
 from graph.log.log import Log
 from graph.model import Permission
 from graph.posts import Posts
@@ -139,7 +139,7 @@ class Feed:
 
         If a shard does not answer soon, each subscription checks its posts and waits for the shard; others go on.
         """
-        published = [event for event in events if isinstance(event.body, PostPublished) and self._concerns_any(event)]
+        published = [event for event in events if isinstance(event.body, Publication) and self._concerns_any(event)]
         self._checked, self._deleted = set(), set()
         try:
             async with asyncio.timeout(LOOK_UP_SECONDS):
@@ -158,7 +158,7 @@ class Feed:
         if not (homes or filtered) or event.number in self._deleted:
             return 0
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
-        is_checked = event.number in self._checked or not isinstance(event.body, PostPublished)
+        is_checked = event.number in self._checked or not isinstance(event.body, Publication)
         if homes and (change := home_update(event)):
             self._add(change, homes, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):

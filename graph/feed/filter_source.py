@@ -7,19 +7,21 @@ from graph.feed.filters import EventFilter
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
 from graph.feed.updates import PostDeleted, PostPublished, StreamChange, UserFollowed, UserUnfollowed
-from graph.log.events import Event, Followed, Unfollowed
+from graph.log.events import Event, Followed, Unfollowed, Unreposted, publication_of
 from graph.log.events import PostDeleted as PostDeletedEvent
-from graph.log.events import PostPublished as PostPublishedEvent
 from graph.records import published_post
 
 
 def stream_update(event: Event) -> StreamChange | None:
     """Return the update that an event causes in event streams, or None if it causes none."""
+    published = publication_of(event.body)
+    if published is not None:
+        return PostPublished(event.number, published_post(event.number, published))
     match event.body:
-        case PostPublishedEvent() as body:
-            return PostPublished(event.number, published_post(event.number, body))
         case PostDeletedEvent(author, post):
             return PostDeleted(event.number, post, author)
+        case Unreposted(user, _, repost):
+            return PostDeleted(event.number, repost, user)
         case Followed(follower, followee):
             return UserFollowed(event.number, follower, followee)
         case Unfollowed(follower, followee):

@@ -11,7 +11,7 @@ from enum import Enum
 
 from graph.cells import MAX_CELLS
 from graph.errors import BadFilter
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, Unreposted
 from graph.terms import UNSEEN, HashedTerms, Keyword, Terms, keyword_of, terms_in, terms_of
 from graph.validation import DECOMPOSED, MAX_MARKS, has_many_marks
 
@@ -65,7 +65,8 @@ class Traits:
     """The properties of an event that filters look at.
 
     `users` are the author of a post, or both sides of a follow. `sample_key` is the number that decides which samples
-    the event is in. A deletion has no location and matches every box. A deletion without the digest of its post, as
+    the event is in. A deletion has no location and matches every box. A plain repost and its end have no content and
+    match neither keywords nor boxes. A deletion without the digest of its post, as
     older versions wrote it, has `unknown_terms` and matches every keyword.
     """
 
@@ -93,6 +94,10 @@ class Traits:
         elif isinstance(body, Followed | Unfollowed):
             kind = EventKind.USER_FOLLOWED if isinstance(body, Followed) else EventKind.USER_UNFOLLOWED
             return cls(kind, (body.follower, body.followee), event.number)
+        elif isinstance(body, Reposted):
+            return cls(EventKind.POST_PUBLISHED, (body.user,), event.number)
+        elif isinstance(body, Unreposted):
+            return cls(EventKind.POST_DELETED, (body.user,), body.repost)
         else:
             return None
         traits._body = body
@@ -110,7 +115,7 @@ class Traits:
 
     @property
     def concerns_post(self) -> bool:
-        """Return True if a post was published or deleted."""
+        """Return True if a post was published or deleted that has content: not for a plain repost."""
         return self._body is not None
 
     @property
@@ -126,8 +131,10 @@ class Traits:
         return self.unknown_terms or (terms is not None and any(terms.contain(keyword) for keyword in keywords))
 
     def is_within(self, box: Box) -> bool:
-        """Return True if the post was written in the box, and for every deletion."""
-        return self.kind is EventKind.POST_DELETED or (self.place is not None and box.contains(*self.place))
+        """Return True if the post was written in the box, and for every deletion but that of a plain repost."""
+        if self.kind is EventKind.POST_DELETED:
+            return self.concerns_post
+        return self.place is not None and box.contains(*self.place)
 
 
 @dataclass(frozen=True, slots=True)

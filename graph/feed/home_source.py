@@ -10,7 +10,16 @@ from graph.feed.posting_lists import PostingLists
 from graph.feed.source import Source, Unprojected
 from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeChange, PostAdded, PostRemoved
 from graph.follows import Follows
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import (
+    Event,
+    Followed,
+    PostDeleted,
+    PostPublished,
+    Reposted,
+    Unfollowed,
+    Unreposted,
+    publication_of,
+)
 from graph.projections.projections import Projections
 from graph.records import published_post
 
@@ -20,11 +29,14 @@ def home_update(event: Event) -> HomeChange | None:
 
     Replies that are not listed concern none.
     """
+    published = publication_of(event.body)
+    if published is not None:
+        return PostAdded(event.number, published_post(event.number, published))
     match event.body:
-        case PostPublished() as body:
-            return PostAdded(event.number, published_post(event.number, body))
         case PostDeleted(author, post):
             return PostRemoved(event.number, post, author)
+        case Unreposted(user, _, repost):
+            return PostRemoved(event.number, repost, user)
         case Followed(_, followee):
             return AuthorAdded(event.number, followee)
         case Unfollowed(_, followee):
@@ -89,13 +101,18 @@ class HomeIndex:
 
     def has_receivers(self, publication: Event) -> bool:
         """Return True if the publication of a post concerns a stream now."""
-        body = publication.body
-        return isinstance(body, PostPublished) and body.listed and body.author in self._by_author
+        published = publication_of(publication.body)
+        return published is not None and published.listed and published.author in self._by_author
 
     def receivers(self, event: Event) -> list[Buffer[HomeChange]]:
         """Return the buffers of the streams that an event concerns, and apply follows and unfollows to the index."""
         match event.body:
-            case PostPublished(author, listed=True) | PostDeleted(author, listed=True):
+            case (
+                PostPublished(author, listed=True)
+                | PostDeleted(author, listed=True)
+                | Reposted(author)
+                | Unreposted(author)
+            ):
                 return [buffer for audience in self._by_author[author] for buffer in audience.buffers]
             case Followed(follower, followee) if audience := self._audiences.get(follower):
                 if followee not in audience.authors:
@@ -187,7 +204,12 @@ class HomeSource(Source[HomeChange]):
 
     def _concerns(self, event: Event) -> bool:
         match event.body:
-            case PostPublished(author, listed=True) | PostDeleted(author, listed=True):
+            case (
+                PostPublished(author, listed=True)
+                | PostDeleted(author, listed=True)
+                | Reposted(author)
+                | Unreposted(author)
+            ):
                 followed = author == self.viewer or author in self._followed
                 return followed or self._index.shows(self.viewer, author)
             case Followed(follower) | Unfollowed(follower):
@@ -206,4 +228,8 @@ class HomeSource(Source[HomeChange]):
 
 
 def _is_by(author: int, event: Event) -> bool:
-    return isinstance(event.body, PostPublished | PostDeleted) and event.body.author == author
+    match event.body:
+        case PostPublished(by) | PostDeleted(by) | Reposted(by) | Unreposted(by):
+            return by == author
+        case _:
+            return False

@@ -26,6 +26,9 @@ class Part(Enum):
     REPLIED = "replied"
     """Replies of an author and their deletions."""
 
+    REPOSTED = "reposted"
+    """The posts that a user has reposted without a text."""
+
     UNDER = "under"
     """The lists under posts: replies and reposts. The owners are posts."""
 
@@ -161,6 +164,7 @@ class Content:
         self.posts: dict[int, Posts] = {}
         self.liked: dict[int, VersionedSet] = {}
         self.replied: dict[int, Posts] = {}
+        self.reposted: dict[int, VersionedSet] = {}
         self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)

@@ -18,10 +18,14 @@ from graph.log.events import (
     PostDeleted,
     PostPublished,
     ProfileChanged,
+    Reposted,
     SessionsEnded,
     Unfollowed,
     Unliked,
+    Unreposted,
     UserCreated,
+    deletion_of_repost,
+    publication_of,
 )
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 
@@ -102,6 +106,25 @@ def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
             posts_of(content, post_list).setdefault(owner, Posts()).delete(body.post, number)
 
 
+def reposted(content: Content, number: int, body: Reposted) -> None:
+    """Add the repost to its lists, and the original to what the user has reposted.
+
+    Of two reposts of a pair, the events do not tell that the first one is replaced; the archive removes its content.
+    """
+    published = publication_of(body)
+    if published is not None:
+        post_published(content, number, published)
+    if content.owns(Part.REPOSTED, body.user):
+        content.reposted.setdefault(body.user, VersionedSet()).add(body.post, number)
+
+
+def unreposted(content: Content, number: int, body: Unreposted) -> None:
+    """Replace the repost by a tombstone in its lists, and the original in what the user has reposted."""
+    post_deleted(content, number, deletion_of_repost(body))
+    if content.owns(Part.REPOSTED, body.user):
+        content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
+
+
 def posts_of(content: Content, post_list: PostList) -> dict[int, Posts]:
     """Return the lists of one kind by user."""
     return content.posts if post_list is TIMELINE else content.replied
@@ -148,6 +171,8 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     SessionsEnded: sessions_ended,
     PostPublished: post_published,
     PostDeleted: post_deleted,
+    Reposted: reposted,
+    Unreposted: unreposted,
     Followed: followed,
     Unfollowed: unfollowed,
     Liked: liked,

@@ -21,7 +21,9 @@ from graph.log.events import (
     PermissionRevoked,
     PostDeleted,
     ProfileChanged,
+    Reposted,
     Unfollowed,
+    Unreposted,
     UserCreated,
     decode,
 )
@@ -44,6 +46,8 @@ ACCOUNT_KINDS = tuple(
 )
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
 DELETION_KINDS = (PostDeleted.__name__,)
+REPOST_KINDS = (Reposted.__name__, Unreposted.__name__)
+UNREPOST_KINDS = (Unreposted.__name__,)
 
 
 @dataclass(slots=True)
@@ -92,7 +96,7 @@ class Loading:
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the content of users in batches, which together hold every key of theirs."""
-        for read in (self.accounts, self.following, self.followers, self.posts):
+        for read in (self.accounts, self.following, self.followers, self.reposted, self.posts):
             async for batch in read(users):
                 yield batch
 
@@ -115,6 +119,13 @@ class Loading:
         async for owners, rows, is_page in self._pages(self._archive.by_subject, users, FOLLOW_KINDS):
             batch = folded(owners, Part.FOLLOWERS, rows, is_page=is_page)
             batch.events = 0
+            yield batch
+
+    async def reposted(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the posts that users have reposted without a text. The reposts are counted with the timelines."""
+        async for owners, rows, is_page in self._pages(self._archive.by_actor, users, REPOST_KINDS):
+            batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
+            batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
@@ -179,6 +190,12 @@ class Loading:
             for posts in chunks(deleted, self._authors):
                 async for _, all_deletions, _ in self._pages(self._archive.by_subject, posts, DELETION_KINDS):
                     batch.add(all_deletions)
+            yield batch
+        async for owners, rows, _ in self._pages(
+            self._archive.by_actor, authors, UNREPOST_KINDS, self._tombstones_after
+        ):
+            batch = folded(owners, Part.POSTS, rows, is_page=False)
+            batch.events = 0
             yield batch
 
     async def _pages(

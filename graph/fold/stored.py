@@ -61,6 +61,8 @@ def stored(
         yield from versioned_set_keys(keys.followers, user, followers, tombstones_after)
     for user, liked in content.liked.items():
         yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
+    for user, reposted in content.reposted.items():
+        yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
     records: dict[int, Hash] = {}
     for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
         cut = cuts.get(post_list, UNCUT)

@@ -155,6 +155,38 @@ class PostDeleted(Body):
 
 
 @dataclass(frozen=True, slots=True)
+class Reposted(Body):
+    """A user reposted a post without a text. The event's number is the id of the plain repost.
+
+    `post` is the original, and `author` the author of the original. Of the events of a user and an original, the one
+    with the highest number counts.
+    """
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int
+    author: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreposted(Body):
+    """A user took a plain repost back, or its original was deleted.
+
+    `post` is the original, `author` the author of the original, and `repost` the id of the plain repost.
+    """
+
+    ACTOR: ClassVar[str | None] = "user"
+    SUBJECT: ClassVar[str | None] = "post"
+
+    user: int
+    post: int
+    repost: int
+    author: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Followed(Body):
     """`follower` began to follow `followee`."""
 
@@ -209,11 +241,16 @@ EventBody: TypeAlias = (
     | SessionsEnded
     | PostPublished
     | PostDeleted
+    | Reposted
+    | Unreposted
     | Followed
     | Unfollowed
     | Liked
     | Unliked
 )
+
+Publication: TypeAlias = PostPublished | Reposted
+"""The events that create a post (`publication_of`)."""
 
 StreamEntry: TypeAlias = tuple[str, list[str] | None]
 """An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
@@ -297,6 +334,25 @@ def decode(number: int, kind: str, actor: int | None, subject: int | None, body:
         return Event(number, record(**values))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"Event {number} of kind {kind} is damaged: {(body or '')[:200]}") from error
+
+
+def publication_of(body: EventBody) -> PostPublished | None:
+    """Return the publication of a post, which a repost without a text is too; None for other events."""
+    if isinstance(body, Reposted):
+        return PostPublished(body.user, "", repost_of=body.post, repost_of_author=body.author)
+    return body if isinstance(body, PostPublished) else None
+
+
+def publisher_of(published: PostPublished) -> Publication:
+    """Return the event that created a post: the inverse of `publication_of`."""
+    if published.repost_of is None or published.text or published.attachments:
+        return published
+    return Reposted(published.author, published.repost_of, published.repost_of_author or 0)
+
+
+def deletion_of_repost(body: Unreposted) -> PostDeleted:
+    """Return the deletion of the plain repost that an event took back. It has no text, so no keyword matches."""
+    return PostDeleted(body.user, body.repost, "", repost_of=body.post)
 
 
 @cache

@@ -11,10 +11,21 @@ from datetime import UTC, datetime, timedelta
 
 from graph import keys
 from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
-from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, decode_entry, encode
+from graph.log.events import (
+    Encoded,
+    Event,
+    EventBody,
+    PostDeleted,
+    SessionsEnded,
+    Unfollowed,
+    Unliked,
+    Unreposted,
+    decode_entry,
+    encode,
+)
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS, MAX_NUMBER, number_at, time_of
-from graph.store.commands import script
+from graph.store.commands import Word, script
 from graph.store.store import Store
 
 NONCE_SECONDS = 600
@@ -22,13 +33,14 @@ KEY_SECONDS = 24 * 3600
 READ_CHUNK = 500
 MOST_UNPROJECTED = 5_000
 """The events that a request searches for those that concern it."""
+APPENDS_PER_TRIP = 500
 REFRESH_SECONDS = 1.0
 STALE_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
 MARKS = (keys.WATERMARK, keys.ARCHIVED)
-RESERVED = (PostDeleted, Unfollowed, Unliked, SessionsEnded)
+RESERVED = (PostDeleted, Unreposted, Unfollowed, Unliked, SessionsEnded)
 """Events that withdraw something. They are still accepted while the log or the store is too full for others."""
 MAX_AHEAD = timedelta(hours=1)
 """How far the number of a new event may be ahead of the clock of the process that appends it."""
@@ -85,23 +97,52 @@ class Log:
         refusal as its message) or ClockAhead (the store's clock, or the log, is more than an hour ahead of this
         process).
         """
+        events, _ = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal)
+        return events
+
+    async def append_once(
+        self,
+        bodies: Sequence[EventBody],
+        idempotency_key: IdempotencyKey | None,
+        *,
+        binding: str,
+        refusal: str = "",
+    ) -> tuple[list[Event], bool]:
+        """Append like `append`, and return also whether the events are new: False if the key was used before."""
         if not bodies:
-            return []
+            return [], False
         reserved = all(isinstance(body, RESERVED) for body in bodies)
         limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
         outcome, *numbers = await self._run_append(bodies, idempotency_key, binding, limit, reserved=reserved)
-        if outcome == "replaced":
-            raise StoreReplaced
         if outcome == "overloaded":
             raise Overloaded(refusal or LOG_FULL, FULL_SECONDS)
-        if outcome == "mismatch":
-            raise mismatch()
-        if outcome == "ahead":
-            raise ClockAhead(ahead(int(numbers[0])))
+        raise_refusal(outcome, numbers)
         events = [Event(int(number), body) for number, body in zip(numbers, bodies, strict=True)]
         self.seen = max(self.seen, events[-1].number)
         if outcome == "repeated" and idempotency_key is not None and idempotency_key.request is not None:
-            return [await self.get(event.number) or event for event in events]
+            return [await self.get(event.number) or event for event in events], False
+        return events, outcome == "appended"
+
+    async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
+        """Append each event under a key of its own, however full the log and the store are, and return the events.
+
+        For events that a projection adds: were they refused, the watermark could not pass the event that they follow
+        from, and the log could not be trimmed. One round trip for every 500 events. Nothing is written for the first
+        event that raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH).
+        """
+        events = []
+        for start in range(0, len(appends), APPENDS_PER_TRIP):
+            some = appends[start : start + APPENDS_PER_TRIP]
+            words = [self._words([encode(body)], key, binding, MAX_NUMBER) for body, key in some]
+            try:
+                replies = await self._store.send([script("append").call(names, *rest) for names, rest in words])
+            except StoreFull:
+                append = script("append")
+                replies = await self._store.send([append.call_with_source(names, *rest) for names, rest in words])
+            for (body, _), (outcome, *numbers) in zip(some, replies, strict=True):
+                raise_refusal(outcome, numbers)
+                events.append(Event(int(numbers[0]), body))
+                self.seen = max(self.seen, events[-1].number)
         return events
 
     async def repeated(self, key: IdempotencyKey) -> list[Event] | None:
@@ -128,22 +169,27 @@ class Log:
         reserved: bool,
     ) -> list[str]:
         """Return the reply of the script. On a full store, a second round trip accepts withdrawals and repetitions."""
-        encoded = [encode(body) for body in bodies]
         key = key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
-        digest = key.request or hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
-        names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING]
-        highest = min(number_at(self.clock() + MAX_AHEAD), MAX_NUMBER)
-        words = ["" if word is None else word for fields in encoded for word in fields]
-        known = (self.seen, digest, key.seconds, EPOCH_MS, binding)
+        encoded = [encode(body) for body in bodies]
         try:
-            [reply] = await self._store.send([script("append").call(names, *known, limit, highest, *words)])
+            names, words = self._words(encoded, key, binding, limit)
+            [reply] = await self._store.send([script("append").call(names, *words)])
         except StoreFull as full:
-            limit = limit if reserved else 0
-            append = script("append").call_with_source(names, *known, limit, highest, *words)
-            [reply] = await self._store.send([append])
+            names, words = self._words(encoded, key, binding, limit if reserved else 0)
+            [reply] = await self._store.send([script("append").call_with_source(names, *words)])
             if reply[0] == "overloaded":
                 raise Overloaded(str(full), FULL_SECONDS) from full
         return list(reply)
+
+    def _words(
+        self, encoded: Sequence[Encoded], key: IdempotencyKey, binding: str, limit: int
+    ) -> tuple[list[str], list[Word]]:
+        """Return the keys and arguments of the script that appends events."""
+        digest = key.request or hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
+        names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING]
+        highest = min(number_at(self.clock() + MAX_AHEAD), MAX_NUMBER)
+        words: list[Word] = ["" if word is None else word for fields in encoded for word in fields]
+        return names, [self.seen, digest, key.seconds, EPOCH_MS, binding, limit, highest, *words]
 
     async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
         """Yield the events in (after, upto], oldest first. One round trip per 500 events.
@@ -255,6 +301,16 @@ class Log:
         trimmed, *marks = await self._store.read([("GET", name) for name in (keys.TRIMMED, *MARKS)])
         self.note_watermark(marks)
         return int(trimmed or 0)
+
+
+def raise_refusal(outcome: str, numbers: Sequence[str]) -> None:
+    """Raise the error of an append that was refused whatever the limits are."""
+    if outcome == "replaced":
+        raise StoreReplaced
+    if outcome == "mismatch":
+        raise mismatch()
+    if outcome == "ahead":
+        raise ClockAhead(ahead(int(numbers[0])))
 
 
 def _retrieve_exception(done: "asyncio.Future[int]") -> None:

@@ -1,7 +1,7 @@
 """The projection of posts: records, the authors' timelines, and fan-out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -84,15 +84,11 @@ class PostProjection:
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         if mode.fans_out:
             listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
-            await run_concurrently([partial(self._fan_out, post, mode, pace) for post in listed])
+            await run_concurrently([partial(self.fan_out, post, mode, pace) for post in listed])
 
     async def _write(self, events: Sequence[tuple[int, PostPublished]]) -> list[tuple[int, PostPublished]]:
         """Write the posts' records, and return the events of posts that are not deleted."""
-        groups = list(self._store.together(events, lambda event: keys.post(event[0]), POSTS_PER_SCRIPT))
-        commands = []
-        for group in groups:
-            records = orjson.dumps([record_fields(number, body) for number, body in group])
-            commands.append(script("write_post").call([keys.post(number) for number, _ in group], records))
+        groups, commands = record_writes(self._store, events)
         replies = await send_in_batches(self._store, commands)
         return [
             event
@@ -127,7 +123,7 @@ class PostProjection:
             if member.is_first
         ]
 
-    async def _fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
+    async def fan_out(self, post: ListedPost, mode: Mode, pace: Pace) -> None:
         """Push a post into the home caches of its author and, unless reads pull the author, of the followers.
 
         If a follower's shard does not answer a worker, the followers become a task, which the event does not wait for.
@@ -173,15 +169,8 @@ class PostProjection:
 
     async def _write_tombstones(self, deletions: dict[int, int]) -> dict[int, int]:
         """Replace posts by tombstones, and return for each post the number of the deletion that counts."""
-        groups = list(self._store.together(deletions, keys.post, POSTS_PER_SCRIPT))
-        delete = script("delete_post")
-        replies = await send_in_batches(
-            self._store,
-            [
-                delete.call([keys.post(post) for post in group], *(deletions[post] for post in group))
-                for group in groups
-            ],
-        )
+        groups, commands = tombstone_writes(self._store, deletions)
+        replies = await send_in_batches(self._store, commands)
         numbers: dict[int, int] = {}
         for group, counts in zip(groups, replies, strict=True):
             numbers.update(zip(group, map(int, counts), strict=True))
@@ -213,6 +202,27 @@ def fan_out_keys(member: Membership) -> tuple[str, str]:
 def counted_keys(post_list: PostList, owner: int) -> list[str]:
     """Return the keys of a list, its tombstones, the number of its archived posts, and the record of its owner."""
     return [*set_keys(post_list.key, owner), post_list.cold(owner), keys.post(owner)]
+
+
+def record_writes(
+    store: Store, events: Iterable[tuple[int, PostPublished]]
+) -> tuple[list[list[tuple[int, PostPublished]]], list[Command]]:
+    """Return events in groups, and for each group the command that writes the records of its posts."""
+    groups = list(store.together(events, lambda event: keys.post(event[0]), POSTS_PER_SCRIPT))
+    commands = []
+    for group in groups:
+        records = orjson.dumps([record_fields(number, body) for number, body in group])
+        commands.append(script("write_post").call([keys.post(number) for number, _ in group], records))
+    return groups, commands
+
+
+def tombstone_writes(store: Store, deletions: Mapping[int, int]) -> tuple[list[list[int]], list[Command]]:
+    """Return posts in groups, and for each group the command that replaces them by tombstones with these numbers."""
+    groups = list(store.together(deletions, keys.post, POSTS_PER_SCRIPT))
+    delete = script("delete_post")
+    return groups, [
+        delete.call([keys.post(post) for post in group], *(deletions[post] for post in group)) for group in groups
+    ]
 
 
 async def free_posts(store: Store, posts: Sequence[int], of: PostList = TIMELINE) -> None:

@@ -24,9 +24,11 @@ from graph.log.events import (
     PostDeleted,
     PostPublished,
     ProfileChanged,
+    Reposted,
     SessionsEnded,
     Unfollowed,
     Unliked,
+    Unreposted,
     UserCreated,
 )
 from graph.log.log import Log
@@ -36,6 +38,7 @@ from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
 from graph.projections.posts import PostProjection
+from graph.projections.reposts import RepostProjection
 from graph.store.store import Store
 from graph.tuning import Tuning
 
@@ -63,13 +66,15 @@ class Projections:
         self._tombstones_live = tuning.tombstones_live
         self._likes = LikeProjection(store, binding)
         self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=tuning.sync_followers)
+        self._reposts = RepostProjection(store, log, binding, self._posts)
 
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
         """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
 
-        A publication costs three round trips and one for every 1,000 followers; a sign-up, follow, unfollow or deletion
-        two; other events one. A like takes two and a query if the user may be among the archived likes. A batch of
-        events shares the round trips.
+        A publication costs three round trips and one for every 1,000 followers, a plain repost two and these; a
+        sign-up, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a query if
+        the user may be among the archived likes. A batch of events shares the round trips. A worker appends the ends of
+        the plain reposts of deleted posts, 500 in a round trip.
         """
         store = self._store
         await create_users(store, select(events, UserCreated))
@@ -79,8 +84,13 @@ class Projections:
         await end_sessions(store, select(events, SessionsEnded))
         await add_follows(store, select(events, Followed))
         await self._posts.publish(select(events, PostPublished), mode, pace)
+        await self._reposts.add(select(events, Reposted), mode, self._trim_up_to(events), pace)
         await remove_follows(store, select(events, Unfollowed), self._trim_up_to(events))
-        await self._posts.delete(select(events, PostDeleted), self._trim_up_to(events))
+        await self._reposts.remove(select(events, Unreposted), self._trim_up_to(events))
+        deletions = select(events, PostDeleted)
+        await self._posts.delete(deletions, self._trim_up_to(events))
+        if mode.is_complete and deletions:
+            await self._reposts.end_of_deleted(deletions)
         await self._likes.change([*select(events, Liked), *select(events, Unliked)], self._trim_up_to(events))
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:

@@ -23,6 +23,7 @@ def writes(batch: Batch, tombstones_after: int) -> Iterator[KeyCommand]:
     if batch.is_page:
         yield from replacements(keys.following, batch.content.following)
         yield from replacements(keys.followers, batch.content.followers)
+        yield from replacements(keys.reposted, batch.content.reposted)
     for key, value in stored(batch.content, tombstones_after, batch.cuts, batch.deleted):
         yield from write(key, value)
 

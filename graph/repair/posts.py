@@ -8,10 +8,10 @@ from functools import partial
 
 from graph import keys
 from graph.archive.event_rows import event_row
-from graph.archive.rows import DELETION, EventsRefused
+from graph.archive.rows import DELETION, REDACTED, REPOST, UNREPOST, EventsRefused
 from graph.fold.loading import ROWS, chunks
 from graph.fold.stored import record
-from graph.log.events import Event, PostDeleted, PostPublished
+from graph.log.events import Event, PostDeleted, PostPublished, publisher_of
 from graph.log.log import NONCE_SECONDS, IdempotencyKey
 from graph.post_lists import TIMELINE, PostList
 from graph.posts import deletion_of
@@ -81,7 +81,9 @@ def post_unknown(
 
     async def insert(body: PostPublished) -> bool:
         try:
-            await scope.archive.insert([event_row(Event(post, body))], store=await scope.binding.store_id())
+            await scope.archive.insert(
+                [event_row(Event(post, publisher_of(body)))], store=await scope.binding.store_id()
+            )
         except EventsRefused:
             return False
         await scope.send(then)
@@ -97,4 +99,18 @@ async def deletions(scope: Scope, posts: Sequence[int]) -> dict[int, int]:
     for some in chunks(posts, POSTS_AT_ONCE):
         rows = await scope.archive.by_subject(some, [DELETION], 0, ROWS)
         found |= {row.subject: row.number for row in reversed(rows) if row.subject and row.number <= scope.upto}
+    reposts = await scope.archive.rows([post for post in posts if post not in found])
+    return found | await ends(scope, {row.number: (row.actor, row.subject) for row in reposts if row.subject})
+
+
+async def ends(scope: Scope, reposts: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """Return the numbers of the events that ended plain reposts, given as (user, original). One query for every 500."""
+    found: dict[int, int] = {}
+    for some in chunks(list(reposts.items()), POSTS_AT_ONCE):
+        originals = {original for _, (_, original) in some}
+        rows = await scope.archive.by_subject(originals, [REPOST, REDACTED, UNREPOST], 0, ROWS)
+        for repost, pair in some:
+            later = [row.number for row in rows if (row.actor, row.subject) == pair and row.number > repost]
+            if later and min(later) <= scope.upto:
+                found[repost] = min(later)
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
-from graph.archive.rows import POST, REDACTED
+from graph.archive.rows import POSTS, REDACTED
 from graph.post_lists import REPLIED, TIMELINE, Listable, PostList, lists_of
 from graph.repair.posts import Record, deletion_unknown, deletions, post_unknown, readable, record_left, set_listing
 from graph.repair.report import Difference, Part
@@ -47,7 +47,7 @@ class Records(Comparison):
     async def _homes(self, records: Mapping[int, Record], kinds: Mapping[int, str]) -> dict[int, tuple[PostList, int]]:
         """Return the lists that decide about records, with the authors, as far as records or the archive know them."""
         bodies = {post: body for post, held in records.items() if (body := readable(post, held)) is not None}
-        unread = [post for post in records if post not in bodies and kinds.get(post) == POST]
+        unread = [post for post in records if post not in bodies and kinds.get(post) in POSTS]
         found = (await self.scope.archive.look_up(unread)).posts if unread else {}
         known: dict[int, Listable] = {**bodies, **found}
         return {post: next(lists_of(each)) for post, each in known.items()}
@@ -58,9 +58,9 @@ class Records(Comparison):
         """Yield the difference of a record whose post is neither redacted nor in the list it belongs to, if any."""
         is_archived = floor is not None and post <= floor
         if "deleted" in held:
-            if kind == POST and is_archived and number(held["deleted"]) <= self.scope.upto:
+            if kind in POSTS and is_archived and number(held["deleted"]) <= self.scope.upto:
                 yield deletion_unknown(self.scope, post, author, post)
-        elif kind == POST:
+        elif kind in POSTS:
             if is_archived:
                 yield record_left(post, held, None)
         else:

@@ -23,6 +23,7 @@ from graph.repair.homes import HomeCaches
 from graph.repair.lists import Replies, Reposts
 from graph.repair.records import Records
 from graph.repair.report import Difference, Kind, Part, Report
+from graph.repair.reposts import Reposted
 from graph.repair.scope import Comparison, Scope
 from graph.repair.timelines import Replied, Timelines
 from graph.store.store import Store
@@ -41,7 +42,7 @@ POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
-    *(Accounts, Following, Followers, Timelines, Replied, Records, Replies, Reposts, HomeCaches),
+    *(Accounts, Following, Followers, Reposted, Timelines, Replied, Records, Replies, Reposts, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 

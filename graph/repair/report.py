@@ -59,6 +59,12 @@ class Kind(Enum):
         "add the post to the archive; if it cannot be read, remove it from the store",
     )
     DELETION_UNKNOWN = (Part.POSTS, "the archive does not know a deletion", "delete the post again")
+    REPOST_WRONG = (
+        Part.POSTS,
+        "what a user has reposted is missing or wrong",
+        "set what the last event says",
+    )
+    REPOST_LEFT = (Part.POSTS, "a repost is left of a deleted post", "take the repost back")
     COUNT_WRONG = (Part.POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
     LENGTH_WRONG = (Part.POSTS, "a number of replies or reposts is wrong", "count them again")
     CACHE_WRONG = (

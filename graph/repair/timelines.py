@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 from graph import keys
-from graph.archive.rows import POST, REDACTED
+from graph.archive.rows import POSTS, REDACTED
 from graph.fold.content import Content
 from graph.fold.content import Part as FoldedPart
 from graph.fold.hot_window import HotLimits, floor
@@ -158,7 +158,7 @@ class Timelines(Comparison):
         """Yield the tombstones, in the timeline or in the record, of posts that the archive shows."""
         tombstones = {post: number(records[post]["deleted"]) for post in t.posts if "deleted" in records[post]} | t.gone
         for post, deletion in tombstones.items():
-            is_shown = post in t.posts or (post <= t.floor and kinds.get(post) == POST)
+            is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
             if is_shown and deletion <= self.scope.upto:
                 yield deletion_unknown(self.scope, t.author, t.author, post)
 
@@ -205,7 +205,7 @@ def floor_and_count(of: PostList, t: Timeline, kinds: Mapping[int, str]) -> Iter
         yield Difference(
             Kind.FLOOR_WRONG, t.author, "f", f"user {t.author}: {found or 'none'}, not {t.floor}", [command]
         )
-    deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) == POST) for p, n in t.gone.items())
+    deleted = sum(p <= t.floor and (n > t.archived or kinds.get(p) in POSTS) for p, n in t.gone.items())
     count = t.cold - deleted
     if number(t.count) != count:
         command = set_cold(of, t.author, t.floor, t.count, count)

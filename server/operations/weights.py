@@ -61,6 +61,7 @@ EXTRA: dict[str, float] = {
     "Post.ancestors": 4,
     "Post.replies": 15,
     "Post.reposts": 15,
+    "Post.viewerHasReposted": 1,
     "Query.__schema": 500,
     "Query.__type": 50,
 }

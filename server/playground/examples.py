@@ -12,7 +12,8 @@ GROUPS = {
     "Users": ("followers-with-relations", "profile", "viewer"),
     "Live updates": ("live", "new-followers", "events"),
     "Changes": (
-        *("publish", "reply", "quote", "delete-post", "follow", "unfollow", "like", "unlike", "update-profile"),
+        *("publish", "reply", "quote", "delete-post", "repost", "unrepost", "follow", "unfollow", "like", "unlike"),
+        "update-profile",
     ),
     "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
     "Any object, limits": ("node", "nodes", "rate-limit"),

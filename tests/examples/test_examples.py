@@ -35,8 +35,10 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "quote": {"quoteOf": POST},
     "reply": {"replyTo": POST},
     "thread": {"id": POST},
+    "repost": {"postId": POST},
     "unfollow": {"userIds": [USER]},
     "unlike": {"postId": POST},
+    "unrepost": {"postId": POST},
 }
 
 

@@ -11,8 +11,10 @@ from graph.log.events import (
     Liked,
     PostDeleted,
     PostPublished,
+    Reposted,
     Unfollowed,
     Unliked,
+    Unreposted,
     decode,
     encode,
 )
@@ -66,6 +68,11 @@ class Journal:
         """Return the rows that the archive must hold, by number."""
         kept = self.events(but=self.lost)
         deleted = {event.body.post for event in kept if isinstance(event.body, PostDeleted)}
+        last = {
+            (event.body.user, event.body.post): event.number
+            for event in kept
+            if isinstance(event.body, Reposted | Unreposted)
+        }
         unfollowed = [event for event in kept if isinstance(event.body, Unfollowed)]
         rows = {}
         for event in kept:
@@ -73,6 +80,8 @@ class Journal:
             row = Row(event.number, kind, event.number if actor is None else actor, subject, body, None)
             match event.body:
                 case PostPublished() if event.number in deleted:
+                    row = row._replace(kind="Redacted", body=None)
+                case Reposted(user, original) if last[user, original] > event.number:
                     row = row._replace(kind="Redacted", body=None)
                 case PostDeleted():
                     row = row._replace(body=encode(replace(event.body, terms=None)).body)

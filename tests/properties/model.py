@@ -5,17 +5,32 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.errors import ArchiveUnavailable, Overloaded, Rejected
-from graph.log.events import Event, Followed, Liked, PostDeleted, PostPublished, Unfollowed, Unliked
+from graph.log.events import (
+    Event,
+    Followed,
+    Liked,
+    PostDeleted,
+    PostPublished,
+    Reposted,
+    Unfollowed,
+    Unliked,
+    Unreposted,
+    publication_of,
+)
 from graph.model import Post
 
 
 @dataclass
 class World:
-    """Follows, posts that are not deleted, and likes with their numbers, as plain sets."""
+    """Follows, posts that are not deleted, plain reposts included, and likes with their numbers, as plain sets.
+
+    `reposted` has the plain repost of each user and original. A user has one of an original, which ends with it.
+    """
 
     follows: set[tuple[int, int]] = field(default_factory=set)
     posts: dict[int, PostPublished] = field(default_factory=dict)
     likes: dict[tuple[int, int], int] = field(default_factory=dict)
+    reposted: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: list[Event]) -> "World":
@@ -35,6 +50,14 @@ class World:
                     world.likes[user, post] = event.number
                 case Unliked(user, post):
                     world.likes.pop((user, post), None)
+                case Reposted(user, original) | Unreposted(user, original):
+                    world.posts.pop(world.reposted.pop((user, original), 0), None)
+                    repost = publication_of(event.body)
+                    if repost is not None:
+                        world.posts[event.number], world.reposted[user, original] = repost, event.number
+        for (_, original), number in world.reposted.items():
+            if original not in world.posts:
+                del world.posts[number]
         return world
 
     def home(self, viewer: int) -> list[int]:
@@ -65,7 +88,7 @@ class World:
         return self._newest_first(lambda body: body.reply_to == post)
 
     def reposts(self, post: int) -> list[int]:
-        """Return the quotes of a post, newest first."""
+        """Return the quotes and reposts of a post, newest first."""
         return self._newest_first(lambda body: body.repost_of == post)
 
     def _newest_first(self, matches: Callable[[PostPublished], bool]) -> list[int]:
@@ -187,16 +210,21 @@ class History:
         ids = [post.id for post in seen]
         assert ids == sorted(set(ids), reverse=True), f"not strictly descending: {ids}"
         for post in seen:
-            for deletion in self.of("delete", post.id):
+            for deletion in [*self.of("delete", post.id), *self.of("delete", post.repost_of)]:
                 assert not deletion.done_before(start), f"deleted post {post.id} was shown"
+            for undo in self.of("unrepost", post.author, post.repost_of):
+                is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
+                assert not is_undone, f"repost {post.id} was shown after it was taken back"
             if post.author != viewer:
                 followed = self.certainly_follows(viewer, post.author, start, end)
                 assert followed is not False, f"post {post.id} of unfollowed {post.author} was shown"
         for publication in self.operations:
-            if publication.kind != "publish" or not publication.done_before(start):
+            if publication.kind not in ("publish", "repost") or not publication.done_before(start):
                 continue
             post = publication.result
-            if any(deletion.started < end for deletion in self.of("delete", post.id)):
+            ends = [*self.of("delete", post.id), *self.of("delete", post.repost_of)]
+            ends += self.of("unrepost", post.author, post.repost_of)
+            if any(end_of_post.started < end for end_of_post in ends):
                 continue
             follows = post.author == viewer or self.certainly_follows(viewer, post.author, start, end)
             if not post.listed:

@@ -84,7 +84,7 @@ class Requests(Disasters):
     @rule(process=apis, which=st.integers(0, 20), calls=calls)
     def delete(self, process: str, which: int, calls: int) -> None:
         """An author deletes a published post."""
-        published = [op.result for op in self.history.operations if op.kind == "publish" and op.done]
+        published = [op.result for op in self.history.operations if op.kind in ("publish", "repost") and op.done]
         if published:
             post = published[which % len(published)]
             work = self.graph_of(process).posts.delete(post.author, post.id)

@@ -9,12 +9,12 @@ import redis
 from sqlalchemy import Engine
 
 from graph import Graph, keys
-from graph.archive.rows import EventRow
+from graph.archive.rows import POSTS, EventRow
 from graph.archive.tables import CREDENTIALS, EVENTS
 from graph.fold.content import Content
 from graph.fold.fold import fold
 from graph.fold.stored import Cut, stored
-from graph.log.events import PostPublished, decode
+from graph.log.events import PostPublished, decode, publication_of
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.paging import Window
@@ -29,7 +29,7 @@ from tests.support.graph_worlds import counts_of
 
 FOLDED = (
     *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),
-    *("replied:{", "replies:{", "reposts:{"),
+    *("replied:{", "replies:{", "reposts:{", "reposted:{"),
 )
 """The prefixes of the keys that the fold determines."""
 
@@ -54,7 +54,7 @@ class Rest:
         self.journal.lost -= self.rows.keys()  # a cut inserts the rows of posts that the log has lost
         self.live: dict[int, PostPublished] = {}
         for row in self.rows.values():
-            if row.kind == "PostPublished" and isinstance(body := decode(*row[:5]).body, PostPublished):
+            if row.kind in POSTS and (body := publication_of(decode(*row[:5]).body)) is not None:
                 self.live[row.number] = body
         self.world = self._world()
 

@@ -28,14 +28,13 @@ from sqlalchemy import Engine
 from graph import Graph, keys
 from graph.archive.tables import STATE
 from graph.home.pacing import Pace
-from graph.log.events import PostPublished, ProfileChanged
+from graph.log.events import PostPublished, ProfileChanged, Reposted, Unreposted
 from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
-from tests.properties.likes import LikeRules
 from tests.properties.model import World
 from tests.properties.processes import (
     AGELESS,
@@ -47,6 +46,7 @@ from tests.properties.processes import (
     publish_many,
     sign_up,
 )
+from tests.properties.reposts import RepostRules
 from tests.properties.requests import calls, users
 from tests.properties.rest import Rest
 from tests.support.graphs import STORE_ID
@@ -64,7 +64,7 @@ archivers = st.sampled_from(ARCHIVERS)
 processes = st.sampled_from(PROCESSES)
 
 
-class Interleavings(LikeRules):
+class Interleavings(RepostRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
     def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
@@ -250,8 +250,14 @@ class Interleavings(LikeRules):
         events = self.journal.events()
         texts = Counter((e.body.author, e.body.text) for e in events if isinstance(e.body, PostPublished))
         assert self.disasters or all(times == 1 for times in texts.values()), "an idempotency key was ignored"
+        reposts: dict[tuple[int, int], str] = {}
+        for event in events:
+            if isinstance(event.body, Reposted | Unreposted):
+                pair, kind = (event.body.user, event.body.post), type(event.body).__name__
+                assert self.disasters or reposts.get(pair) != kind, f"{kind} of {pair} is repeated in the log"
+                reposts[pair] = kind
         for operation in self.history.operations:
-            if operation.kind == "publish" and operation.done:
+            if operation.kind in ("publish", "repost") and operation.done:
                 assert operation.result.id in self.journal.encoded
         end = self.history.tick()
         for viewer in self.users:

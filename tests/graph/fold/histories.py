@@ -12,11 +12,14 @@ from graph.log.events import (
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
+    PostDeleted,
     PostPublished,
     ProfileChanged,
+    Reposted,
     SessionsEnded,
     Unfollowed,
     Unliked,
+    Unreposted,
     UserCreated,
 )
 from graph.model import Permission, Post
@@ -45,20 +48,56 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
         for place in range(USERS)
     ]
     posts: list[Event] = []
-    for index in range(draw(st.integers(0, most))):
-        number = user_id(USERS + index) + draw(st.integers(0, 3))
-        body = draw(_bodies(posts))
-        events.append(Event(number, body))
-        if isinstance(body, PostPublished):
-            posts.append(events[-1])
+    reposts = Reposts()
+    for _ in range(draw(st.integers(0, most))):
+        number = user_id(len(events)) + draw(st.integers(0, 3))
+        for body in reposts.completed(draw(_bodies(posts)), number):
+            events.append(Event(max(number, user_id(len(events))), body))
+            reposts.apply(events[-1])
+            if isinstance(body, PostPublished):
+                posts.append(events[-1])
     return events
+
+
+class Reposts:
+    """The plain reposts of a history, by user and original, and the deleted posts."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, int], int] = {}
+        self.deleted: set[int] = set()
+
+    def completed(self, body: EventBody, number: int) -> list[EventBody]:
+        """Return an event with those that a log holds beside it. `number` is that of the event.
+
+        A user reposts a post once, and takes back what stands. A worker ends the reposts of deleted posts.
+        """
+        if isinstance(body, Reposted):
+            held = self.held.get((body.user, body.post))
+            if held is not None:
+                return [Unreposted(body.user, body.post, held)]
+            return [body, *([Unreposted(body.user, body.post, number)] if body.post in self.deleted else [])]
+        if isinstance(body, PostDeleted):
+            ends = [Unreposted(user, post, held) for (user, post), held in self.held.items() if post == body.post]
+            return [body, *ends]
+        return [body]
+
+    def apply(self, event: Event) -> None:
+        """Apply an event."""
+        match event.body:
+            case Reposted(user, post):
+                self.held[user, post] = event.number
+            case Unreposted(user, post):
+                self.held.pop((user, post))
+            case PostDeleted(post=post):
+                self.deleted.add(post)
 
 
 @st.composite
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kind = draw(st.sampled_from(kinds + ["delete", "delete", "like", "like", "unlike"] * bool(posts)))
+    kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
+    kind = draw(st.sampled_from(kinds))
     if kind == "profile":
         name = draw(st.none() | NAMES)
         return ProfileChanged(user, name, draw(NAMES if name is None else st.none() | NAMES))
@@ -77,11 +116,14 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         body = PostPublished(user, draw(NAMES), draw(st.none() | NAMES), latitude, longitude, mentions=mentions)
         if len(posts) > 0 and draw(st.booleans()):
             original = draw(st.sampled_from(posts)).number
-            body = replace(body, repost_of=original)
+            body = replace(body, repost_of=original, text=body.text or "quote")
         return as_reply(body, post_in(draw(st.sampled_from(posts)))) if len(posts) > 0 and draw(st.booleans()) else body
     if kind in ("like", "unlike"):
         liked = draw(st.sampled_from(posts))
         return (Liked if kind == "like" else Unliked)(user, liked.number, post_in(liked).author)
+    if kind == "repost":
+        reposted = draw(st.sampled_from(posts))
+        return Reposted(user, reposted.number, post_in(reposted).author)
     if kind == "delete":
         return deletion_of(post_in(draw(st.sampled_from(posts))))
     return Followed(user, other) if kind == "follow" else Unfollowed(user, other)

@@ -15,10 +15,12 @@ from graph.log.events import (
     PostDeleted,
     PostPublished,
     ProfileChanged,
+    Reposted,
     SessionsEnded,
     Unfollowed,
     UnknownKind,
     Unliked,
+    Unreposted,
     UserCreated,
     decode,
     decode_entry,
@@ -79,6 +81,9 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
         PostDeleted(1, 2, None, 3, 4, 5, listed=False),
         Encoded("PostDeleted", 1, 2, '{"reply_to":3,"root":4,"repost_of":5,"listed":false}'),
     ),
+    (Reposted(1, 2, 3), Encoded("Reposted", 1, 2, '{"author":3}')),
+    (Unreposted(1, 2, 3), Encoded("Unreposted", 1, 2, '{"repost":3}')),
+    (Unreposted(1, 2, 3, 4), Encoded("Unreposted", 1, 2, '{"repost":3,"author":4}')),
     (Followed(1, 2), Encoded("Followed", 1, 2, "{}")),
     (Unfollowed(1, 2), Encoded("Unfollowed", 1, 2, "{}")),
     (Liked(1, 2, 3), Encoded("Liked", 1, 2, '{"author":3}')),
@@ -141,10 +146,10 @@ def test_the_actor_of_a_new_user_is_ignored() -> None:
 
 def test_an_unknown_kind_is_reported_with_its_name() -> None:
     """Whatever its fields are."""
-    with pytest.raises(UnknownKind, match="Reposted") as raised:
-        decode(7, "Reposted", None, None, None)
+    with pytest.raises(UnknownKind, match="PostPinned") as raised:
+        decode(7, "PostPinned", None, None, None)
 
-    assert raised.value.kind == "Reposted"
+    assert raised.value.kind == "PostPinned"
 
 
 @pytest.mark.parametrize(
@@ -192,8 +197,8 @@ def test_removed_and_damaged_entries_are_skipped(fields: list[str] | None) -> No
 
 def test_entries_of_unknown_kinds_are_skipped() -> None:
     """Their kind can be read whatever else they hold."""
-    entry = (entry_id(7), ["later", "x", "kind", "Reposted"])
+    entry = (entry_id(7), ["later", "x", "kind", "PostPinned"])
 
     assert decode_entry(entry) is None
-    assert unknown_kind(entry) == "Reposted"
+    assert unknown_kind(entry) == "PostPinned"
     assert unknown_kind((entry_id(7), ["kind", "Followed", "body", "{"])) is None

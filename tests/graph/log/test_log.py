@@ -254,7 +254,7 @@ async def test_replay_yields_the_events_of_a_range(graph: Graph) -> None:
 async def test_replay_skips_entries_that_it_cannot_decode(graph: Graph) -> None:
     """Damaged ones, and those of a later version."""
     last = await append(graph)
-    odd = (("kind", "Reposted", "actor", "1", "body", "{}"), ("kind", "Followed", "body", "{"), ("other", "x"))
+    odd = (("kind", "PostPinned", "actor", "1", "body", "{}"), ("kind", "Followed", "body", "{"), ("other", "x"))
     for n, fields in enumerate(odd, 1):
         await graph.store.run("XADD", "{log}", entry_id(last + n), *fields)
     end = await append(graph)

@@ -39,10 +39,10 @@ async def test_a_separate_worker_projects_new_events(store_url: str, tmp_path: P
 def test_draining_ends_at_an_event_of_a_later_version(store_url: str, tmp_path: Path) -> None:
     """The command does not wait for a worker of that version. The error names the kind and the entry."""
     with open_blocking(store_url) as raw:
-        raw.xadd("{log}", {"kind": "Reposted", "actor": "1", "body": "{}"}, id="1600000000000-1")
+        raw.xadd("{log}", {"kind": "PostPinned", "actor": "1", "body": "{}"}, id="1600000000000-1")
 
     done = fanline("worker", "--once", **environment_of(store_url, tmp_path))
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Entry 1600000000000-1 of the log is an event of kind 'Reposted'" in done.stderr.replace("\n", " ")
+    assert "Entry 1600000000000-1 of the log is an event of kind 'PostPinned'" in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr

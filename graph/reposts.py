@@ -1,0 +1,153 @@
+"""Plain reposts: repost, take back, and whether a viewer has reposted posts.
+
+A user has one plain repost of a post at most. As with follows (`graph.follows`), whether a request changes something
+depends on the last event, not on what the store holds. Two requests that find the same version append one event: the
+version is part of the idempotency key. A key that was used before proves nothing: the repost may have been taken back
+since. So the request looks for the last event, and appends under the next key if that one ends the repost.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graph import keys
+from graph.commit import Commit
+from graph.errors import ProblemCode, Rejected
+from graph.log.events import Reposted, Unreposted, publication_of
+from graph.log.log import IdempotencyKey, Log
+from graph.model import Post
+from graph.posts import Posts
+from graph.projections.reposts import ending_key
+from graph.records import published_post
+from graph.store.commands import Command
+from graph.store.store import Store
+from graph.visibility import SYSTEM, View, refuse_blocked
+
+
+class Held(NamedTuple):
+    """A user's register of one post: the plain repost, 0 if there is none, and the number of the last event."""
+
+    repost: int
+    version: int
+
+
+class Reposts:
+    """The plain reposts of users."""
+
+    def __init__(self, store: Store, log: Log, commit: Commit, posts: Posts) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+        self._posts = posts
+
+    async def repost(self, view: View, viewer: int, post: int) -> Post:
+        """Repost a post and return the plain repost. A repost of a plain repost is one of its original.
+
+        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, and BLOCKED if a block
+        stands between the viewer and the author. Four round trips and those of the fan-out; one more for a plain
+        repost; and more if the store says that the viewer has reposted the post, or the request is a repetition.
+        """
+        view.begin()
+        original, held, watermark = await self._look_up(viewer, post)
+        if original is None:
+            raise not_found()
+        await refuse_blocked(view, original.author, "postId")
+        body = Reposted(viewer, original.id, original.author)
+        if held.repost:
+            held = await self._confirmed(viewer, original.id, held, watermark)
+        while not held.repost:
+            [event], is_new = await self._commit.once([body], self.key_of(viewer, original.id, held.version))
+            if is_new:
+                return plain_repost(event.number, body)
+            held = await self._confirmed(viewer, original.id, Held(0, event.number), watermark)
+        [found] = await self._posts.get_many(SYSTEM, [held.repost])
+        return found or plain_repost(held.repost, body)
+
+    @staticmethod
+    def key_of(viewer: int, post: int, version: int) -> IdempotencyKey:
+        """Return the idempotency key of a repost that found this version of the register."""
+        return IdempotencyKey("-", f"repost:{viewer}:{post}:{version}")
+
+    async def unrepost(self, view: View, viewer: int, post: int) -> tuple[int, int | None]:
+        """Take the viewer's plain repost of a post back. `post` may also be a plain repost of the post.
+
+        Return the id of the original, and of the repost, None if there was none. Taking it back again appends nothing.
+        Raises Rejected (NOT_FOUND). Four round trips; one more for a plain repost, and one if there was no repost.
+        """
+        view.begin()
+        original, held, watermark = await self._look_up(viewer, post)
+        number = post if original is None else original.id
+        if not held.repost:
+            held = await self._confirmed(viewer, number, held, watermark)
+        if held.repost:
+            body = Unreposted(viewer, number, held.repost, None if original is None else original.author)
+            await self._commit([body], ending_key(held.repost))
+            return number, held.repost
+        if original is None or await view.hidden([original.author]):
+            raise not_found()
+        return number, None
+
+    async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, Held, int]:
+        """Return a post, or the original of a plain repost, with the viewer's register of it and the watermark.
+
+        One round trip, or two for a plain repost.
+        """
+        [found], [watermark, *row] = await asyncio.gather(
+            self._posts.get_many(SYSTEM, [post]),
+            self._store.read([("GET", keys.WATERMARK), *read_held(viewer, post)]),
+        )
+        if found is not None and found.is_plain_repost and found.repost_of is not None:
+            [found], row = await asyncio.gather(
+                self._posts.get_many(SYSTEM, [found.repost_of]), self._store.read(read_held(viewer, found.repost_of))
+            )
+        return found, held_in(row), int(watermark or 0)
+
+    async def _confirmed(self, viewer: int, original: int, held: Held, watermark: int) -> Held:
+        """Return the register after the last event.
+
+        The events after the watermark, which was read before, may not be projected: they count more than the store. If
+        there are too many to search, the store counts. `held` is what is known already. One round trip per 500 events.
+        """
+        row, unprojected = await asyncio.gather(
+            self._store.read(read_held(viewer, original)), self._log.unprojected(watermark)
+        )
+        last = max(held_in(row), held, key=lambda each: each.version)
+        for event in unprojected or ():
+            match event.body:
+                case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
+                    after = Held(event.number if isinstance(event.body, Reposted) else 0, event.number)
+                    last = max(last, after, key=lambda each: each.version)
+                case _:
+                    pass
+        return last
+
+    async def reposted_among(self, viewer: int, posts: Sequence[int]) -> list[bool]:
+        """Return for each post whether the viewer has reposted it without a text. One round trip."""
+        if not posts:
+            return []
+        [scores] = await self._store.read([("ZMSCORE", keys.reposted(viewer), *posts)])
+        return [score is not None for score in scores]
+
+
+def read_held(viewer: int, post: int) -> list[Command]:
+    """Return the commands that read a user's register of one post."""
+    name = keys.reposted(viewer)
+    return [("ZSCORE", name, post), ("ZSCORE", keys.gone(name), post)]
+
+
+def held_in(row: Sequence[float | None]) -> Held:
+    """Return what the replies to `read_held` say."""
+    repost, gone = (int(score or 0) for score in row)
+    return Held(repost, repost or gone)
+
+
+def plain_repost(number: int, body: Reposted) -> Post:
+    """Return the plain repost that an event made, without counts."""
+    published = publication_of(body)
+    assert published is not None  # noqa: S101 - a Reposted is one
+    return published_post(number, published)
+
+
+def not_found() -> Rejected:
+    """Return the rejection of an unknown, deleted or hidden post."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", "postId")

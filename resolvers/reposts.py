@@ -1,0 +1,91 @@
+"""The resolvers of plain reposts: repost, take back, and whether the viewer has reposted posts."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+
+from graph.model import Post
+from graph.reposts import not_found
+from resolvers import ids, inputs
+from resolvers.context import Context
+from resolvers.errors import BadInput
+from resolvers.payloads import Payload, mutation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepostPayload(Payload):
+    """The record of `RepostPayload`."""
+
+    repost: Post | None = None
+
+    @property
+    def repost_edge(self) -> Post | None:
+        """The repost, as the record of its edge."""
+        return self.repost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnrepostPayload(Payload):
+    """The record of `UnrepostPayload`. `post` is the id of the original."""
+
+    post: int | None = None
+    deleted_post_id: str | None = None
+
+
+@mutation(RepostPayload)
+async def repost(
+    context: Context,
+    *,
+    input: Annotated[inputs.RepostInput, strawberry.argument(description="The post to repost.")],
+) -> RepostPayload:
+    """Repost a post as the viewer."""
+    viewer = context.require_viewer()
+    post = number_of(input.post_id)
+    return RepostPayload(repost=await context.graph.reposts.repost(context.loaders.view, viewer.user, post))
+
+
+@mutation(UnrepostPayload)
+async def unrepost(
+    context: Context,
+    *,
+    input: Annotated[inputs.UnrepostInput, strawberry.argument(description="The post that was reposted.")],
+) -> UnrepostPayload:
+    """Take the viewer's repost of a post back."""
+    viewer = context.require_viewer()
+    post = number_of(input.post_id)
+    original, deleted = await context.graph.reposts.unrepost(context.loaders.view, viewer.user, post)
+    return UnrepostPayload(
+        post=original, deleted_post_id=None if deleted is None else ids.encode(ids.Kind.POST, deleted)
+    )
+
+
+def number_of(post_id: str) -> int:
+    """Return the number in the global id of a post. Raises Rejected (NOT_FOUND), also for a malformed id."""
+    try:
+        post = ids.number(ids.Kind.POST, post_id)
+    except BadInput:
+        post = None
+    if post is None:
+        raise not_found()
+    return post
+
+
+async def payload_posts(payloads: Sequence[UnrepostPayload], context: Context) -> list[Post | None]:
+    """Return the original after each mutation; None if it failed, or the original is gone or hidden. One round trip."""
+    posts = iter(await context.loaders.posts.load_many([each.post for each in payloads if each.post is not None]))
+    return [None if each.post is None else next(posts) for each in payloads]
+
+
+def viewer_has_reposted(
+    posts: Sequence[Post], context: Context
+) -> Awaitable[Sequence[bool | None]] | Sequence[bool | None]:
+    """Return for each post, or the original of a plain repost, whether the viewer has reposted it. One round trip.
+
+    None for anonymous requests.
+    """
+    if context.viewer is None:
+        return [None] * len(posts)
+    originals = [post.repost_of if post.is_plain_repost and post.repost_of is not None else post.id for post in posts]
+    return context.loaders.viewer_reposts.load_many(originals)

@@ -1,0 +1,309 @@
+"""Plain reposts in the graph: what they cost, which requests append events, and deleted and archived originals."""
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.errors import ProblemCode, Rejected
+from graph.log.events import Event, PostDeleted, Reposted, Unreposted
+from graph.model import MAX_NUMBER, Post
+from graph.projections.mode import Mode
+from graph.visibility import SYSTEM
+from tests.support.graph_worlds import (
+    Open,
+    append_events,
+    befriend,
+    cached,
+    codes,
+    counted,
+    counts_of,
+    crowd,
+    home,
+    outcomes_of,
+    own,
+    people,
+    posts,
+)
+
+
+async def repost(graph: Graph, viewer: int, post: int) -> int:
+    """Repost a post, and return the id of the plain repost."""
+    return (await graph.reposts.repost(graph.visibility.of(viewer), viewer, post)).id
+
+
+async def unrepost(graph: Graph, viewer: int, post: int) -> tuple[int, int | None]:
+    """Take a repost back. Return the ids of the original and of the repost."""
+    return await graph.reposts.unrepost(graph.visibility.of(viewer), viewer, post)
+
+
+async def get(graph: Graph, post: int) -> Post | None:
+    """Return a post."""
+    return (await graph.posts.get_many(SYSTEM, [post]))[0]
+
+
+async def reposts_of(graph: Graph, post: int) -> int:
+    """Return the number of reposts of a post."""
+    found = await get(graph, post)
+    assert found is not None
+    return found.reposts
+
+
+async def events_after(graph: Graph, number: int) -> list[Event]:
+    """Return the events of the log after a number."""
+    return [event async for event in graph.log.replay(number, MAX_NUMBER)]
+
+
+async def test_a_repost_is_an_entry_of_timelines_and_homes(graph: Graph) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, carol, alice)
+    await cached(graph, alice, carol)
+    [post] = await posts(graph, bob, "hi")
+
+    entry = await repost(graph, alice, post)
+
+    for viewer in (alice, carol):
+        assert await home(graph, viewer) == [entry]
+    assert await own(graph, alice) == [entry]
+    assert [counts.posts for counts in await counts_of(graph, [alice, bob])] == [1, 1]
+    assert await reposts_of(graph, post) == 1
+    assert await graph.reposts.reposted_among(alice, [post, entry]) == [True, False]
+    assert await graph.reposts.reposted_among(bob, [post]) == [False]
+    found = await get(graph, entry)
+    assert found is not None
+    assert (found.author, found.text, found.repost_of, found.is_plain_repost) == (alice, "", post, True)
+
+
+async def test_taking_a_repost_back_removes_it_everywhere(graph: Graph) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, carol, alice)
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+    await cached(graph, carol)
+
+    assert await unrepost(graph, alice, post) == (post, entry)
+
+    assert await home(graph, carol) == await own(graph, alice) == []
+    assert await reposts_of(graph, post) == 0
+    assert (await counts_of(graph, [alice]))[0].posts == 0
+    assert await graph.reposts.reposted_among(alice, [post]) == [False]
+    assert await get(graph, entry) is None
+    again = await repost(graph, alice, post)
+    assert again > entry
+    assert await home(graph, carol) == [again]
+
+
+async def test_deleting_a_repost_takes_it_back(graph: Graph) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+    last = await graph.log.last()
+
+    await graph.posts.delete(alice, entry)
+    await graph.posts.delete(alice, entry)
+
+    [event] = await events_after(graph, last)
+    assert event.body == Unreposted(alice, post, entry)
+    assert await unrepost(graph, alice, post) == (post, None)
+    assert await get(graph, post) is not None
+    with pytest.raises(Rejected) as refused:
+        await graph.posts.delete(bob, await repost(graph, alice, post))
+    assert codes(refused.value) == [ProblemCode.NOT_ALLOWED]
+
+
+async def test_repeated_requests_append_nothing(graph: Graph) -> None:
+    """A repeated repost returns the same."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+    await graph.worker().drain()
+    last = await graph.log.last()
+    assert await repost(graph, alice, post) == entry
+    assert await graph.log.last() == last
+
+    await unrepost(graph, alice, post)
+    last = await graph.log.last()
+    assert await unrepost(graph, alice, post) == (post, None)
+    assert await graph.log.last() == last
+
+
+async def test_two_tabs_get_one_repost(graph: Graph, another: Open) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    other = await another()
+    last = await graph.log.last()
+
+    found = await outcomes_of(*(repost(each, alice, post) for each in (graph, other, graph, other)))
+
+    assert len(set(found)) == 1
+    assert len(await events_after(graph, last)) == 1
+    last = await graph.log.last()
+    await outcomes_of(*(unrepost(each, alice, post) for each in (graph, other)))
+    assert len(await events_after(graph, last)) == 1
+
+
+async def test_a_repost_of_a_repost_is_one_of_its_original(graph: Graph) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+
+    second = await get(graph, await repost(graph, carol, entry))
+
+    assert second is not None
+    assert second.repost_of == post
+    assert await reposts_of(graph, post) == 2
+    assert await unrepost(graph, carol, entry) == (post, second.id)
+    assert await reposts_of(graph, post) == 1
+
+
+async def test_users_may_repost_their_own_posts(graph: Graph) -> None:
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "hi")
+    entry = await repost(graph, alice, post)
+    assert await own(graph, alice) == [entry, post]
+
+
+async def test_unknown_and_deleted_posts_are_not_found(graph: Graph) -> None:
+    """Nothing is written."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+    await unrepost(graph, alice, post)
+    await graph.posts.delete(bob, post)
+    last = await graph.log.last()
+    for unknown in (post, entry, alice, 1):
+        for change in (repost, unrepost):
+            with pytest.raises(Rejected) as refused:
+                await change(graph, alice, unknown)
+            assert [(each.code, each.field) for each in refused.value.problems] == [
+                (ProblemCode.NOT_FOUND, ("postId",))
+            ]
+    assert await graph.log.last() == last
+
+
+async def test_an_unprojected_event_counts_more_than_the_store(graph: Graph) -> None:
+    """Also if its idempotency key was used before."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    await graph.worker().drain()
+    view = graph.visibility.of(alice)
+    key = graph.reposts.key_of(alice, post, 0)
+    [late] = await append_events(graph, [Reposted(alice, post, bob)], key)
+
+    assert (await graph.reposts.repost(view, alice, post)).id == late.number
+    assert await unrepost(graph, alice, post) == (post, late.number)
+    await append_events(graph, [Reposted(alice, post, bob), Unreposted(alice, post, MAX_NUMBER)])
+    again = await repost(graph, alice, post)
+    assert again > late.number
+
+    await graph.worker().drain()
+    assert await own(graph, alice) == [again]
+    assert await reposts_of(graph, post) == 1
+
+
+async def test_a_repost_disappears_with_its_original(graph: Graph, raw: Redis) -> None:
+    """At once for readers, and for good when a worker has ended it."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, carol, alice)
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+    await cached(graph, carol)
+
+    await graph.posts.delete(bob, post)
+
+    assert await home(graph, carol) == await own(graph, alice) == []
+    assert await get(graph, entry) is None
+    last = await graph.log.last()
+    await graph.worker().drain()
+    [event] = await events_after(graph, last)
+    assert event.body == Unreposted(alice, post, entry, bob)
+    assert (await counts_of(graph, [alice]))[0].posts == 0
+    assert await raw.zscore(keys.reposted(alice), str(post)) is None
+
+
+async def test_a_repost_that_is_projected_after_the_deletion_is_void(graph: Graph, raw: Redis) -> None:
+    """A worker adds its end to the log."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    await graph.worker().drain()
+    [late] = await append_events(graph, [Reposted(alice, post, bob)])
+    await graph.posts.delete(bob, post)
+
+    await graph.projections.project([late], Mode.REQUEST)
+
+    assert await raw.exists(keys.reposted(alice), keys.posts(alice)) == 0
+    last = await graph.log.last()
+    await graph.worker().drain()
+    assert [event.body for event in await events_after(graph, last)] == [Unreposted(alice, post, late.number, bob)]
+    assert await own(graph, alice) == []
+    assert await raw.zcard(keys.posts(alice)) <= 1
+
+
+@pytest.mark.parametrize("number", [1, 300])
+async def test_the_deletion_of_an_original_takes_few_round_trips(graph: Graph, number: int) -> None:
+    """They do not grow with the number of reposts, up to 500."""
+    [bob] = await people(graph, "bob")
+    [post] = await posts(graph, bob, "hi")
+    fans = await crowd(graph, number)
+    await graph.commit([Reposted(fan, post, bob) for fan in fans])
+    await graph.worker().drain()
+    [deletion] = await graph.commit([PostDeleted(bob, post)])
+
+    async with counted(graph) as cost:
+        await graph.projections.project([deletion], Mode.WORKER)
+
+    assert cost.round_trips == 5
+    await graph.worker().drain()
+    assert {counts.posts for counts in await counts_of(graph, fans)} == {0}
+
+
+async def test_a_repost_takes_five_round_trips(graph: Graph) -> None:
+    """The post and the register; the append; the list and the record; register and timeline; the home caches."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    async with counted(graph) as cost:
+        await repost(graph, alice, post)
+    assert cost.round_trips == 5
+    async with counted(graph) as cost:
+        await unrepost(graph, alice, post)
+    assert cost.round_trips == 4
+
+
+async def test_replies_quotes_and_likes_of_a_repost_go_to_its_original(graph: Graph) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    [post] = await posts(graph, bob, "hi")
+    entry = await repost(graph, alice, post)
+
+    reply = await graph.posts.publish(carol, "hello", reply_to=entry)
+    quote = await graph.posts.publish(carol, "look", quote_of=entry)
+
+    assert (reply.reply_to, quote.repost_of) == (post, post)
+    assert await graph.likes.like(carol, entry) == post
+    found = await get(graph, post)
+    assert found is not None
+    assert (found.replies, found.reposts, found.likes) == (1, 2, 1)
+    assert await graph.likes.unlike(carol, entry) == post
+
+
+async def test_quotes_do_not_end_with_their_original(graph: Graph) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    quote = await graph.posts.publish(alice, "look", quote_of=post)
+    await repost(graph, alice, post)
+    await graph.posts.delete(bob, post)
+    await graph.worker().drain()
+    assert await own(graph, alice) == [quote.id]
+
+
+async def test_a_used_key_does_not_prove_that_the_repost_stands(graph: Graph) -> None:
+    """Another tab has reposted the post with the same key, and taken the repost back. Neither event is projected."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    await graph.worker().drain()
+    [first] = await append_events(graph, [Reposted(alice, post, bob)], graph.reposts.key_of(alice, post, 0))
+    await append_events(graph, [Unreposted(alice, post, first.number)])
+
+    entry = await repost(graph, alice, post)
+
+    assert entry > first.number
+    await graph.worker().drain()
+    assert await own(graph, alice) == [entry]
