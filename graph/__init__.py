@@ -13,6 +13,7 @@ from argon2 import PasswordHasher
 from graph import keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
+from graph.archiver.indexing import Indexing
 from graph.archiver.lease import Lease
 from graph.archiver.scan import Scan
 from graph.backlog import Backlog, read_backlog
@@ -38,6 +39,7 @@ from graph.rebuild.rebuild import Rebuild
 from graph.relationships import Relationships
 from graph.repair.repair import Repair
 from graph.reposts import Reposts
+from graph.search import Searches
 from graph.sessions import Sessions
 from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
@@ -59,8 +61,7 @@ class Graph:
     """The social graph in one store, with the whole log in an archive. Connections are opened on first use."""
 
     def __init__(self, store: Store, archive: "Archive", tuning: Tuning | None = None) -> None:
-        tuning = tuning or Tuning()
-        self.tuning = tuning
+        self.tuning = tuning = tuning or Tuning()
         self.store = store
         self.archive = archive
         self.log = Log(store, tuning.log_limit)
@@ -86,13 +87,15 @@ class Graph:
         self.relationships = Relationships(store)
         self.rates = Rates(store)
         self.timelines = Timelines(store, self.binding, self.posts, cache)
+        self.searches = Searches(self.binding, self.posts)
         self.dead_letters = DeadLetters(store)
-        lease = Lease(store)
+        self.lease = lease = Lease(store)
         self.hot_window = HotWindow(store, self.binding, self.dead_letters, tuning)
         self.archiver = Archiver(
             store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease
         )
         self.scan = Scan(store, self.binding, self.commit, self.hot_window, lease, tuning.tombstones_live)
+        self.indexing = Indexing(self.binding, lease)
         self.losses = Losses(store, self.log)
         self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
@@ -124,6 +127,7 @@ class Graph:
             self.fan_outs,
             self.archiver,
             self.scan,
+            self.indexing,
             self.housekeeping,
             self.dead_letters,
             self.losses,

@@ -210,6 +210,22 @@ class BoundingBox:
 
 
 @strawberry.input(
+    description="Selects posts. A post must match all given fields; at least one is required. The filter of the "
+    "subscription `events` has the same fields: with the same values, the stream continues where a search ends."
+)
+class PostFilter:
+    """The values are not validated yet and the ids not decoded. None means any."""
+
+    users: list[strawberry.ID] | None = strawberry.field(description="Match posts by these users: 1 to 100 global ids.")
+    keywords: list[str] | None = strawberry.field(
+        description="Match posts with any of these entries. An entry has one or more words, `#hashtags`, or phrases "
+        "in a script without spaces, such as 北京. All of them must occur, in any case and order. At most 20 entries "
+        "with 25 words of 60 characters each."
+    )
+    within: BoundingBox | None = strawberry.field(description="Match posts located in this area.")
+
+
+@strawberry.input(
     description="Selects the events of a stream. An event must match all given fields. Requires `users`, `keywords`, "
     "`within` or `firehose: true`."
 )

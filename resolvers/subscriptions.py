@@ -85,7 +85,7 @@ async def _counting_terms(updates: AsyncGenerator[U, None], context: Context, te
 def _filter_of(given: EventFilter) -> filters.EventFilter:
     box = given.within
     return filters.EventFilter.of(
-        users=None if given.users is None else [_user_number(id_) for id_ in given.users],
+        users=None if given.users is None else [user_number(id_) for id_ in given.users],
         keywords=given.keywords,
         within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
         sample=given.sample,
@@ -94,7 +94,8 @@ def _filter_of(given: EventFilter) -> filters.EventFilter:
     )
 
 
-def _user_number(id_: str) -> int:
+def user_number(id_: str) -> int:
+    """Return the number of an entry of `users`. Raises BadInput for anything other than the id of a user."""
     try:
         user = ids.number(ids.Kind.USER, id_)
     except BadInput:

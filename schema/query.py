@@ -3,12 +3,13 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import likes, nodes, posts, rates, sessions, users
+from resolvers import likes, nodes, posts, rates, searches, sessions, users
 from schema.account import SessionInfo
 from schema.like import LikedPostConnection
 from schema.node import Node
 from schema.post import Post
 from schema.rate_limit import RateLimit
+from schema.search import PostSearch
 from schema.user import User
 
 
@@ -45,6 +46,11 @@ class Query:
         likes.liked_posts,
         description="The posts that the viewer likes, most recent like first. Requires `first` or `last`. Null for "
         "anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
+    )
+    search_posts: PostSearch | None = single(
+        searches.search_posts,
+        description="Search all posts, also old ones, by author, words and place. Null if the search is not possible; "
+        "`errors` gives the reason.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

@@ -81,15 +81,20 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
     await _insert(connection, [row for row in rows if row.number not in held], codes, watermark)
 
 
+async def lock(connection: AsyncConnection, store: str) -> int:
+    """Let no other process write until the transaction ends, and return the archive watermark. Raises Overtaken."""
+    bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
+    if bound.rowcount != 1:
+        raise Overtaken
+    return int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+
+
 async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> None:
     """Insert and index the rows that are missing.
 
     Raises Overtaken for another store, and for a row above the archive watermark, where the archiver inserts all rows.
     """
-    bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
-    if bound.rowcount != 1:
-        raise Overtaken
-    watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+    watermark = await lock(connection, store)
     if any(row.number > watermark for row in rows):
         raise Overtaken
     held: set[int] = set()

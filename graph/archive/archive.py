@@ -11,12 +11,15 @@ from typing import TypeVar
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import pages, statements
-from graph.archive.append import add_credentials, advance, append, codes_of, insert_late
+from graph.archive import index, pages, statements
+from graph.archive.append import add_credentials, advance, append, codes_of, insert_late, lock
+from graph.archive.codes import Clause
 from graph.archive.database import TIMEOUT_SECONDS, Database
+from graph.archive.index import Gap
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
+from graph.archive.search import Candidates, candidates
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
@@ -206,6 +209,49 @@ class Archive:
     async def rows(self, ids: Collection[int]) -> list[EventRow]:
         """Return the rows of those of these events that the archive holds. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
+
+    async def candidates(self, clauses: Sequence[Clause], window: Window, segments: int) -> Candidates:
+        """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
+
+        Looks at up to `segments` segments of the search index for each code. About ten statements, and two more for
+        every eight segments.
+        """
+        return await self._transaction(lambda connection: candidates(connection, clauses, window, segments))
+
+    async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
+        """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
+
+        async def work(connection: AsyncConnection) -> tuple[Gap, list[EventRow]] | None:
+            gap = await index.next_gap(connection)
+            if gap is None:
+                return None
+            numbers = await pages.post_numbers(connection, Window(limit, True, gap.first - 1, gap.last + 1))
+            return gap, await pages.posts_by_id(connection, numbers)
+
+        return await self._transaction(work)
+
+    async def note_unindexed(self, store: str) -> None:
+        """Note the posts behind the end of the search index as a gap. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            watermark = await lock(connection, store)
+            await index.add_gap(connection, await index.end_of(connection), watermark)
+
+        await self._transaction(work)
+
+    async def close_gap(self, gap: Gap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
+        """Index the newest posts of a gap, as `unindexed` with this limit has returned them, and shorten the gap.
+
+        Return False if posts were added there meanwhile. One transaction. Raises Overtaken.
+        """
+        codes = await codes_of(rows)
+        first = min(codes) if len(rows) == limit else gap.first
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            return await index.close_gap(connection, gap, first, codes)
+
+        return await self._transaction(work)
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
         """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""

@@ -6,24 +6,27 @@ takes two bytes per post, and a batch changes at most one row per code.
 
 A *gap* is a range whose posts are not indexed: the archive held them before it had an index, or a version of Fanline
 without the index archived them. So are the posts after the newest segment. Readers look through the posts of gaps one
-by one, and the worker closes gaps (`graph.archiver.indexing`). So the index only makes searches fast. Nothing depends
+by one, and the worker closes gaps (`graph.archiver.indexing`). Segments and gaps divide all numbers up to the newest
+one. So the index only makes searches fast. Nothing depends
 on rows of it that should not be there either, because each post that is found is compared with the filter.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy import Select, delete, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
 from graph.archive.codes import codes_of
 from graph.archive.inserts import add_rows
-from graph.archive.pages import chunks, has_posts
+from graph.archive.pages import chunks, has_posts, post_numbers
 from graph.archive.rows import EventRow
 from graph.archive.tables import GAPS, SEGMENTS, TERMS
+from graph.model import MAX_NUMBER
+from graph.paging import Window
 
 SEGMENT_POSTS = 4096
 MAX_PLACES = 1 << 16
@@ -50,6 +53,13 @@ class Segment(NamedTuple):
         return self.last < self.first
 
 
+class Gap(NamedTuple):
+    """A range, both ends included, whose posts are not indexed."""
+
+    first: int
+    last: int
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedPost:
     """The number of a post and its codes."""
@@ -66,32 +76,38 @@ def indexed(row: EventRow) -> IndexedPost:
 async def add(connection: AsyncConnection, posts: Iterable[IndexedPost], watermark: int) -> None:
     """Index posts of the archive, in the transaction that inserts them.
 
-    `watermark` is the archive watermark before. Five statements, and three more per 900 codes.
+    `watermark` is the archive watermark before. Six statements, and three more per 900 codes.
     """
     ordered = sorted(posts, key=lambda post: post.number)
     if not ordered:
         return
-    newest = await _segment(connection, select(SEGMENTS).order_by(SEGMENTS.c.first.desc()).limit(1))
-    known = max(watermark, newest.last if newest else 0)
+    end = await end_of(connection)
+    known = max(watermark, end)
     await _add_late(connection, [post for post in ordered if post.number <= known])
     fresh = [post for post in ordered if post.number > known]
+    if fresh and await add_gap(connection, end, watermark):
+        end = watermark
     while fresh:
-        segment = await _open_segment(connection, newest, watermark)
+        newest = await _segment(connection, from_segment(end))
+        is_open = newest is not None and newest.last == end and len(newest.posts) < SEGMENT_POSTS
+        segment = newest if newest is not None and is_open else new_segment(end + 1)
         room = SEGMENT_POSTS - len(segment.posts)
         part, fresh = fresh[:room], fresh[room:]
-        newest = await _extend(connection, segment, part, part[-1].number)
+        end = (await _extend(connection, segment, part, part[-1].number)).last
 
 
-async def _open_segment(connection: AsyncConnection, newest: Segment | None, watermark: int) -> Segment:
-    """Return the segment to which posts above the watermark are added: the newest one, or a new one behind it.
+async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool:
+    """Return True if there are posts behind the end of the index, up to the watermark: they become a gap."""
+    if end >= watermark or not await has_posts(connection, end, watermark):
+        return False
+    await connection.execute(insert(GAPS).values(first=end + 1, last=watermark))
+    return True
 
-    If the archive holds posts between them, they become a gap.
-    """
-    last = newest.last if newest else 0
-    if last < watermark and await has_posts(connection, last, watermark):
-        await connection.execute(insert(GAPS).values(first=last + 1, last=watermark))
-        return new_segment(watermark + 1)
-    return newest if newest and len(newest.posts) < SEGMENT_POSTS else new_segment(last + 1)
+
+async def end_of(connection: AsyncConnection) -> int:
+    """Return the end of the index: segments and gaps divide all numbers up to it. One statement."""
+    newest = [select(table.c.last).order_by(table.c.first.desc()).limit(1).subquery() for table in (SEGMENTS, GAPS)]
+    return max(await connection.scalars(union_all(*map(select, newest))), default=0)
 
 
 async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -> None:
@@ -105,11 +121,6 @@ async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -
             await connection.execute(delete(GAPS).where(GAPS.c.first == post.number))
             await connection.execute(insert(GAPS).values(first=post.number, last=post.number))
         await _extend(connection, segment, some[:room], segment.last)
-
-
-async def add_segment(connection: AsyncConnection, first: int, last: int, posts: Sequence[IndexedPost]) -> None:
-    """Add a segment that covers a part of a gap. The gap stays."""
-    await _extend(connection, new_segment(first), posts, last)
 
 
 async def remove(connection: AsyncConnection, posts: Iterable[IndexedPost]) -> None:
@@ -135,6 +146,36 @@ async def _by_segment(
         if found and found[-1][0].first <= post.number <= found[-1][0].last:
             found[-1][1].append(post)
     return [each for each in found if each[1]]
+
+
+async def next_gap(connection: AsyncConnection) -> Gap | None:
+    """Return the newest gap that can be closed, None if there is none. Gaps within a segment stay."""
+    high = MAX_NUMBER + 1
+    while True:
+        query = select(GAPS).where(GAPS.c.first < high).order_by(GAPS.c.first.desc()).limit(1)
+        row = (await connection.execute(query)).first()
+        if row is None:
+            return None
+        segment = await _segment(connection, from_segment(row.first))
+        if segment is None or segment.last < row.first:
+            return Gap(row.first, row.last)
+        high = segment.first
+
+
+async def close_gap(connection: AsyncConnection, gap: Gap, first: int, posts: Mapping[int, IndexedPost]) -> bool:
+    """Replace the end of a gap, from the number `first` on, by a segment of the posts that are still there.
+
+    Return False, and change nothing, if the gap is not the same any more or holds another post.
+    """
+    held = (await connection.execute(select(GAPS).where(GAPS.c.first == gap.first))).first()
+    numbers = await post_numbers(connection, Window(len(posts) + 1, False, first - 1, gap.last + 1))
+    if held is None or held.last != gap.last or not posts.keys() >= set(numbers):
+        return False
+    await connection.execute(delete(GAPS).where(GAPS.c.first == gap.first))
+    if gap.first < first:
+        await connection.execute(insert(GAPS).values(first=gap.first, last=first - 1))
+    await _extend(connection, new_segment(first), [posts[number] for number in numbers], gap.last)
+    return True
 
 
 async def _extend(connection: AsyncConnection, segment: Segment, posts: Sequence[IndexedPost], last: int) -> Segment:

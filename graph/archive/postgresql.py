@@ -69,6 +69,21 @@ def post_numbers(forward: bool) -> TextClause:
     return text(f"SELECT number FROM events WHERE {within} {ordered}")  # noqa: S608 - no part comes from outside
 
 
+@lru_cache(maxsize=2)
+def segments_of_codes(forward: bool) -> TextClause:
+    """Return the statement for (position, segment) of the first `count` segments of codes of the search index."""
+    statement = f"""
+        SELECT asked.place - 1, scan.segment
+        FROM unnest(:codes) WITH ORDINALITY AS asked(code, place)
+        CROSS JOIN LATERAL (
+            SELECT segment FROM search_terms
+            WHERE code = asked.code AND segment > :low AND segment < :high
+            ORDER BY segment {"DESC" if forward else "ASC"} LIMIT :count
+        ) AS scan
+    """  # noqa: S608 - no part comes from outside
+    return text(statement).bindparams(bindparam("codes", type_=ARRAY(Integer)))
+
+
 @lru_cache(maxsize=8)
 def first_events(owner: str, forward: bool) -> TextClause:
     """Return the statement for the first `count` events of these owners and kinds between `low` and `high`.

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import Subquery
 
 from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPOST
-from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER
+from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER, TERMS
 from graph.post_lists import TIMELINE
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
@@ -190,6 +190,28 @@ def post_counts(terms: int, of: str) -> Select[Any]:
         parts.append(select(literal_column(str(position)).label("position"), number.label("posts")))
     found = union_all(*parts).subquery()
     return select(found.c.position, found.c.posts)
+
+
+@lru_cache(maxsize=32)
+def segments_of_codes(terms: int, forward: bool) -> Select[Any]:
+    """Return the statement for (position, segment) of the first `count` segments of `terms` codes of the search index.
+
+    `code_parameters` builds its parameters.
+    """
+    parts = []
+    for position in range(terms):
+        of_code = (TERMS.c.code == bindparam(f"code{position}")) & _between(TERMS.c.segment)
+        scan = select(TERMS.c.segment).where(of_code).order_by(page_order(TERMS.c.segment, forward))
+        limited = scan.limit(bindparam("count")).subquery()
+        parts.append(select(literal_column(str(position)).label("position"), limited.c.segment))
+    scans = union_all(*parts).subquery()
+    return select(scans.c.position, scans.c.segment).where(scans.c.position < bindparam("codes"))
+
+
+def code_parameters(codes: Sequence[int]) -> dict[str, int]:
+    """Return the parameters of `segments_of_codes`. The results of surplus scans are left out."""
+    padded = [*codes, *[codes[-1]] * (terms_for(len(codes)) - len(codes))]
+    return {"codes": len(codes)} | {f"code{at}": code for at, code in enumerate(padded)}
 
 
 def terms_for(reads: int) -> int:

@@ -174,9 +174,9 @@ class EventFilter:
             raise BadFilter(
                 "The filter is empty. Set 'users', 'keywords' or 'within', or request all events with 'firehose: true'."
             )
-        _check_length("users", users, MAX_USERS)
-        _check_length("keywords", keywords, MAX_KEYWORDS)
-        _check_length("kinds", kinds, None)
+        check_length("users", users, MAX_USERS)
+        check_length("keywords", keywords, MAX_KEYWORDS)
+        check_length("kinds", kinds, None)
         if within is not None:
             _check_box(within)
         if sample is not None and not 0 < sample <= 1:
@@ -250,7 +250,8 @@ def _contains(users: Sequence[int], user: int) -> bool:
     return at < len(users) and users[at] == user
 
 
-def _check_length(field: str, entries: Sequence[object] | None, limit: int | None) -> None:
+def check_length(field: str, entries: Sequence[object] | None, limit: int | None) -> None:
+    """Raise BadFilter if a list is empty or has more entries than the limit."""
     if entries is None:
         return
     if not entries:

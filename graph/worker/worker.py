@@ -24,6 +24,7 @@ from redis.exceptions import ResponseError
 
 from graph import keys
 from graph.archiver.archiver import Archiver
+from graph.archiver.indexing import Indexing
 from graph.archiver.scan import Scan
 from graph.errors import OutdatedWorker, StoreUnavailable
 from graph.home.fan_out import FanOuts
@@ -82,6 +83,7 @@ class Worker:
         fan_outs: FanOuts,
         archiver: Archiver,
         scan: Scan,
+        indexing: Indexing,
         housekeeping: Housekeeping,
         dead_letters: DeadLetters,
         losses: Losses,
@@ -95,6 +97,7 @@ class Worker:
         self._fan_outs = fan_outs
         self._archiver = archiver
         self._scan = scan
+        self._indexing = indexing
         self._housekeeping = housekeeping
         self._dead_letters = dead_letters
         self._losses = losses
@@ -128,6 +131,7 @@ class Worker:
             self._healing.run(),
             self._archiver.run(),
             self._scan.run(),
+            self._indexing.run(),
         ]
         try:
             async with asyncio.TaskGroup() as group:

@@ -34,6 +34,7 @@ EXTRA: dict[str, float] = {
     "Query.post": 60,
     "Query.user": 60,
     "Query.viewer": 60,
+    "Query.searchPosts": 60,
     "Query.nodes": 5,
     "Query.sessions": 2,
     "Post.author": 4,
@@ -62,6 +63,7 @@ EXTRA: dict[str, float] = {
     "Post.replies": 15,
     "Post.reposts": 15,
     "Post.viewerHasReposted": 1,
+    "PostSearch.posts": 300,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
@@ -76,6 +78,7 @@ PER_ITEM: dict[str, float] = {
     "Timeline.posts": 5,
     "Post.likes": 1,
     "Query.likedPosts": 5,
+    "PostSearch.posts": 5,
 }
 """Points per item of a page, regardless of its selections."""
 
@@ -99,6 +102,7 @@ BYTES: dict[str, int] = {
     "HashtagEntity.tag": 240,
     "LinkEntity.url": 20,  # on average: 50 links have at most the 1,000 characters of a text
     "Timeline.liveCursor": 32,
+    "PostSearch.liveCursor": 32,
     "PostEdge.cursor": 32,
     "FollowEdge.cursor": 32,
     "LikeEdge.cursor": 32,

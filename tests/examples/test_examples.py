@@ -148,6 +148,14 @@ async def test_whats_new(alice: Alice) -> None:
     assert (await alice.run("whats-new"))["viewer"]["homeTimeline"]["posts"]["edges"]
 
 
+async def test_search(alice: Alice) -> None:
+    """The default words are in the demo's posts."""
+    posts = (await alice.run("search"))["searchPosts"]["posts"]
+    assert posts["edges"]
+    found = (await alice.run("search", keywords=["今天"]))["searchPosts"]["posts"]["edges"]
+    assert all("今天" in edge["node"]["text"] for edge in found)
+
+
 async def test_log_in(alice: Alice) -> None:
     """The default variables log alice in."""
     session = (await alice.run("log-in"))["logIn"]["session"]

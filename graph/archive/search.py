@@ -1,0 +1,232 @@
+"""Finds posts of the archive by their codes, in a transaction that the caller has begun and that reads a snapshot.
+
+The search goes through the numbers in the direction of paging. In a gap of the index it returns all posts. Elsewhere:
+
+1. For each code, read the next segments that have posts with it.
+2. Of codes that a post must all have, the one whose segments reach furthest decides which segments are read, so that a
+   rare word is found quickly next to a frequent one.
+3. Intersect and unite the places of these segments, and read the posts.
+
+The posts are candidates: a code stands for several terms, and not all terms of a keyword are looked up.
+"""
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, TextClause, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import postgresql, statements
+from graph.archive.codes import Clause
+from graph.archive.index import end_of, numbers_in, places_in
+from graph.archive.pages import chunks, post_numbers, posts_by_id
+from graph.archive.rows import EventRow
+from graph.archive.tables import GAPS, SEGMENTS, TERMS
+from graph.paging import Window
+
+SEGMENTS_AT_ONCE = 8
+ZONES = 16
+"""The most gaps, and ranges between gaps, that one call of `candidates` looks through."""
+
+
+class Candidates(NamedTuple):
+    """Rows of posts that may match, in the direction of paging, and the rest of the window, None if it is finished."""
+
+    rows: list[EventRow]
+    rest: Window | None
+
+
+class Reach(NamedTuple):
+    """The segments with posts of some codes, in the direction of paging, up to a bound.
+
+    The bound is that of the rest of the window: its `high` when paging forward, else its `low`. It is None if there are
+    no more such segments in the window.
+    """
+
+    segments: list[int]
+    bound: int | None
+    forward: bool
+
+    @property
+    def depth(self) -> float:
+        """How far the reach goes in the direction of paging."""
+        if self.bound is None:
+            return math.inf
+        return -self.bound if self.forward else self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The first part of a window: a gap, or a range that the index covers."""
+
+    window: Window
+    is_gap: bool
+
+
+async def candidates(
+    connection: AsyncConnection, clauses: Sequence[Clause], window: Window, segments: int
+) -> Candidates:
+    """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
+
+    Looks at up to `segments` segments of each code, so there may be fewer posts, even none, and a rest of the window.
+    Five to nine statements, and two more for every eight segments.
+    """
+    if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
+        await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+    end = await end_of(connection)
+    rest: Window | None = window
+    numbers: list[int] = []
+    for _ in range(ZONES):
+        if rest is None or numbers:
+            break
+        zone = await _zone(connection, rest, end)
+        if zone.is_gap:
+            numbers, bound = await _scan(connection, zone.window)
+        else:
+            numbers, bound = await _look_up(connection, clauses, zone.window, segments)
+            if bound is not None:
+                return Candidates(await _rows(connection, numbers, window), _from(window, bound))
+        rest = _from(window, _end(zone.window) if bound is None else bound)
+    return Candidates(await _rows(connection, numbers, window), rest)
+
+
+async def _rows(connection: AsyncConnection, numbers: Sequence[int], window: Window) -> list[EventRow]:
+    rows = await posts_by_id(connection, numbers)
+    return sorted(rows, key=lambda row: row.number, reverse=window.forward)
+
+
+async def _zone(connection: AsyncConnection, window: Window, end: int) -> Zone:
+    """Return the zone at the beginning of the window. `end` is that of the index."""
+    if window.forward:
+        if window.high > end + 1:
+            return Zone(replace(window, low=max(window.low, end)), is_gap=True)
+        before = GAPS.c.first < window.high
+        gap = (await connection.execute(select(GAPS).where(before).order_by(GAPS.c.first.desc()).limit(1))).first()
+        if gap is None:
+            return Zone(window, is_gap=False)
+        inside = gap.last >= window.high - 1
+        return Zone(replace(window, low=max(window.low, gap.first - 1 if inside else gap.last)), is_gap=inside)
+    if window.low >= end:
+        return Zone(window, is_gap=True)
+    after = GAPS.c.last > window.low
+    gap = (await connection.execute(select(GAPS).where(after).order_by(GAPS.c.first).limit(1))).first()
+    if gap is None:
+        return Zone(replace(window, high=min(window.high, end + 1)), is_gap=False)
+    inside = gap.first <= window.low + 1
+    return Zone(replace(window, high=min(window.high, gap.last + 1 if inside else gap.first)), is_gap=inside)
+
+
+def _end(window: Window) -> int:
+    """Return the bound of what follows a window."""
+    return window.low + 1 if window.forward else window.high - 1
+
+
+def _from(window: Window, bound: int) -> Window | None:
+    """Return the rest of a window, None if nothing is left."""
+    rest = replace(window, high=bound) if window.forward else replace(window, low=bound)
+    return rest if rest.low + 1 < rest.high else None
+
+
+async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], int | None]:
+    """Return the numbers of the next posts in a gap, and the bound of what follows."""
+    numbers = await post_numbers(connection, zone)
+    return numbers, numbers[-1] if len(numbers) == zone.count else None
+
+
+async def _look_up(
+    connection: AsyncConnection, clauses: Sequence[Clause], zone: Window, count: int
+) -> tuple[list[int], int | None]:
+    """Return the numbers of the next posts that satisfy the clauses, and the bound of what follows."""
+    codes = sorted({code for clause in clauses for entry in clause for code in entry})
+    low = await _first_segment(connection, zone.low + 1)
+    reaches = await _reaches(connection, codes, replace(zone, low=low - 1, count=count))
+    reach = furthest([nearest([furthest([reaches[code] for code in entry]) for entry in clause]) for clause in clauses])
+    numbers: list[int] = []
+    for some in chunks(reach.segments, SEGMENTS_AT_ONCE):
+        found, last = await _matches(connection, clauses, codes, some)
+        numbers += sorted((n for n in found if zone.low < n < zone.high), reverse=zone.forward)
+        if len(numbers) >= zone.count:
+            if len(numbers) > zone.count or some[-1] != reach.segments[-1]:
+                bound = numbers[zone.count - 1] if len(numbers) > zone.count else some[-1] if zone.forward else last
+                return numbers[: zone.count], bound
+            break
+    return numbers, reach.bound
+
+
+async def _first_segment(connection: AsyncConnection, number: int) -> int:
+    """Return the first number of the segment that covers this number, or else the number."""
+    query = select(SEGMENTS.c.first).where(SEGMENTS.c.first <= number).order_by(SEGMENTS.c.first.desc()).limit(1)
+    return (await connection.execute(query)).scalar() or number
+
+
+async def _reaches(connection: AsyncConnection, codes: Sequence[int], window: Window) -> dict[int, Reach]:
+    """Return for each code the first `window.count` segments in the window that have posts with it."""
+    found: dict[int, list[int]] = {code: [] for code in codes}
+    parameters = {"low": window.low, "high": window.high, "count": window.count}
+    for some in chunks(codes, statements.MAX_UNION_TERMS):
+        if connection.dialect.name == "postgresql":
+            query: Select[Any] | TextClause = postgresql.segments_of_codes(window.forward)
+            rows = await connection.execute(query, parameters | {"codes": some})
+        else:
+            query = statements.segments_of_codes(statements.terms_for(len(some)), window.forward)
+            rows = await connection.execute(query, parameters | statements.code_parameters(some))
+        for place, segment in rows:
+            found[some[place]].append(segment)
+    return {code: _reach(sorted(segments, reverse=window.forward), window) for code, segments in found.items()}
+
+
+def _reach(segments: list[int], window: Window) -> Reach:
+    """Return the reach of a code. Going backward, the last segment only shows where the next one begins."""
+    if len(segments) < window.count:
+        return Reach(segments, None, window.forward)
+    if window.forward:
+        return Reach(segments, segments[-1], window.forward)
+    return Reach(segments[:-1], segments[-1] - 1, window.forward)
+
+
+def furthest(reaches: Sequence[Reach]) -> Reach:
+    """Return the reach of posts that have all of some codes: each of their segments is in each reach."""
+    return max(reaches, key=lambda reach: reach.depth)
+
+
+def nearest(reaches: Sequence[Reach]) -> Reach:
+    """Return the reach of posts that have any of some codes, which is as far as the reaches are all known."""
+    end = min(reaches, key=lambda reach: reach.depth)
+    among = {segment for reach in reaches for segment in reach.segments}
+    if end.bound is not None:
+        among = {segment for segment in among if (segment >= end.bound if end.forward else segment <= end.bound)}
+    return Reach(sorted(among, reverse=end.forward), end.bound, end.forward)
+
+
+def satisfying(clauses: Sequence[Clause], places: Mapping[int, Set[int]]) -> Set[int]:
+    """Return the places of the posts of a segment that satisfy all clauses, from the places of each code."""
+    return reduce(and_, [_satisfying_any(clause, places) for clause in clauses])
+
+
+def _satisfying_any(clause: Clause, places: Mapping[int, Set[int]]) -> Set[int]:
+    entries = [reduce(and_, [places.get(code, frozenset()) for code in entry]) for entry in clause]
+    return frozenset().union(*entries)
+
+
+async def _matches(
+    connection: AsyncConnection, clauses: Sequence[Clause], codes: Sequence[int], segments: Sequence[int]
+) -> tuple[list[int], int]:
+    """Return the numbers of the posts of segments that satisfy the clauses, and the highest number covered."""
+    places: dict[int, dict[int, frozenset[int]]] = {segment: {} for segment in segments}
+    for some in chunks(codes, statements.MAX_LIST_LENGTH):
+        query = select(TERMS).where(TERMS.c.code.in_(some), TERMS.c.segment.in_(segments))
+        for code, segment, row in await connection.execute(query):
+            places[segment][code] = frozenset(places_in(row))
+    matching = {segment: satisfying(clauses, held) for segment, held in places.items()}
+    found: set[int] = set()
+    end = 0
+    for row in await connection.execute(select(SEGMENTS).where(SEGMENTS.c.first.in_(segments))):
+        end = max(end, row.last)
+        if matching[row.first]:
+            numbers = numbers_in(row.posts)
+            found.update(numbers[place] for place in matching[row.first] if place < len(numbers))
+    return list(found), end

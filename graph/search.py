@@ -1,0 +1,111 @@
+"""The search of posts: the past of the event stream with the same filter.
+
+A page comes from the archive alone, up to the archive watermark that was read before it. Posts above it are not in the
+page: a subscription from the watermark on sends them. The index of the archive finds candidates, the filter of event
+streams decides which of them match, and the store knows which of those were deleted or are hidden from the viewer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from graph.archive.codes import Clause, area_clause, author_clause, keyword_clause
+from graph.archive.rows import EventRow, post_of
+from graph.binding import Binding
+from graph.errors import BadFilter
+from graph.feed.filters import Box, EventFilter, check_length
+from graph.log.events import decode
+from graph.model import Page, Post
+from graph.paging import Window
+from graph.posts import Posts
+from graph.visibility import View
+
+MAX_USERS = 100
+MAX_KEYWORDS = 20
+MOST_SCANNED = 2000
+MOST_AT_ONCE = 200
+MOST_READS = 16
+SEGMENTS = (4, 16, 64)
+"""How many segments of the index a read looks at: few at first, because most words are frequent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search: its filter, and the archive watermark from before its pages are read."""
+
+    filter: EventFilter
+    watermark: int
+
+
+def post_filter(
+    users: Sequence[int] | None = None, keywords: Sequence[str] | None = None, within: Box | None = None
+) -> EventFilter:
+    """Build the filter of a search from the input of a client. Raises BadFilter like `EventFilter.of`."""
+    if users is None and keywords is None and within is None:
+        raise BadFilter("The filter is empty. Set 'users', 'keywords' or 'within'.")
+    check_length("users", users, MAX_USERS)
+    check_length("keywords", keywords, MAX_KEYWORDS)
+    return EventFilter.of(users=users, keywords=keywords, within=within)
+
+
+def clauses_of(filter_: EventFilter) -> list[Clause]:
+    """Return the clauses that every post with the filter satisfies."""
+    clauses: list[Clause] = []
+    if filter_.keywords is not None:
+        clauses.append(keyword_clause(filter_.keywords))
+    if filter_.users is not None:
+        clauses.append(author_clause(filter_.users))
+    if filter_.within is not None:
+        clauses.append(area_clause(filter_.within))
+    return clauses
+
+
+class Searches:
+    """Searches posts, `scanned` candidates for a page at most."""
+
+    def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
+        self._binding = binding
+        self._posts = posts
+        self._most = scanned
+
+    async def begin(self, filter_: EventFilter) -> Search:
+        """Return a search from the present archive watermark down. One query. Raises ArchiveUnavailable."""
+        archive = await self._binding.archive()
+        return Search(filter_, (await archive.state()).watermark)
+
+    async def posts(self, view: View, search: Search, window: Window) -> Page[Post]:
+        """Return a page of the posts that match, newest first.
+
+        A page looks at 2,000 candidates at most. It may then be short, even empty, with more posts to come and a number
+        at which the next page continues. Up to 16 transactions, and a round trip for each with matches. Raises
+        ArchiveUnavailable.
+        """
+        archive, clauses = await self._binding.archive(), clauses_of(search.filter)
+        view.begin()
+        high = min(window.high, search.watermark + 1)
+        rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
+        found: list[Post] = []
+        room, wanted = self._most, window.count + 1
+        for read in range(MOST_READS):
+            if rest is None or not room or len(found) > window.count:
+                break
+            count = min(room, max(wanted, window.count + 1 - len(found)))
+            reach = SEGMENTS[min(read, len(SEGMENTS) - 1)]
+            rows, rest = await archive.candidates(clauses, replace(rest, count=count), reach)
+            room, wanted = room - len(rows), min(MOST_AT_ONCE, 2 * wanted)
+            found += await self._visible(view, [row for row in rows if matches(search.filter, row)])
+        if rest is None:
+            return window.page(found)
+        return window.page(found, rest.high if window.forward else rest.low)
+
+    async def _visible(self, view: View, rows: Sequence[EventRow]) -> list[Post]:
+        """Return the posts of rows that are not deleted and not hidden from the view. One round trip, if any."""
+        if not rows:
+            return []
+        archived = {row.number: post_of(row) for row in rows}
+        posts, _ = await self._posts.hydrate(view, list(archived), archived)
+        return [posts[number] for number in archived if number in posts]
+
+
+def matches(filter_: EventFilter, row: EventRow) -> bool:
+    """Return True if the event of a row matches the filter, as in a live stream."""
+    return filter_.matches(decode(*row))

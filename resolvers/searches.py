@@ -1,0 +1,66 @@
+"""The resolvers of searches."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Annotated
+
+import strawberry
+
+from graph.errors import ArchiveUnavailable
+from graph.feed.filters import Box
+from graph.paging import CursorKind, Window, encode_cursor
+from graph.search import Search, post_filter
+from resolvers.connections import After, Before, First, Last, PostPage
+from resolvers.context import Context
+from resolvers.inputs import PostFilter
+from resolvers.loaders import prime_posts
+from resolvers.subscriptions import user_number
+
+
+async def search_posts(
+    context: Context,
+    *,
+    filter: Annotated[PostFilter, strawberry.argument(description="The filter that posts must match.")],  # noqa: A002 - contract
+) -> Search:
+    """Return a search of posts with the archive watermark of now. One query.
+
+    Raises BadInput and BadFilter for an invalid filter, and ArchiveUnavailable.
+    """
+    box = filter.within
+    chosen = post_filter(
+        None if filter.users is None else [user_number(id_) for id_ in filter.users],
+        filter.keywords,
+        None if box is None else Box(box.south, box.west, box.north, box.east),
+    )
+    return await context.graph.searches.begin(chosen)
+
+
+def live_cursors(searches: Sequence[Search], context: Context) -> list[str]:
+    """Return the log cursors from which a subscription with the same filter receives every later post."""
+    return [encode_cursor(CursorKind.LOG, search.watermark) for search in searches]
+
+
+def posts(
+    searches: Sequence[Search],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[PostPage | Exception]]:
+    """Return a page of the posts that each search finds. Raises BadPaging. If the archive is down, the pages fail."""
+    window = Window.of(CursorKind.POST, first=first, after=after, last=last, before=before)
+    return context.start(_pages(searches, context, window))
+
+
+async def _pages(searches: Sequence[Search], context: Context, window: Window) -> list[PostPage | Exception]:
+    return [await _page(search, context, window) for search in searches]
+
+
+async def _page(search: Search, context: Context, window: Window) -> PostPage | Exception:
+    try:
+        page = await context.graph.searches.posts(context.loaders.view, search, window)
+    except ArchiveUnavailable as outage:
+        return outage
+    prime_posts(context.loaders.posts, [page])
+    return PostPage(page)
