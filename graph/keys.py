@@ -48,6 +48,9 @@ key                            type            content
                                                the password change before the log-in
 `following:{u}`                versioned set   user followed by u → number of the Followed event
 `followers:{u}`                versioned set   follower of u → number of the Followed event
+`following:{u}:held`           sorted set      user whom u follows across a block → number of the Followed event, which
+                                               counts again if the block is lifted before that number
+`followers:{u}:held`           sorted set      follower of u across a block → number of the Followed event
 `blocking:{u}`                 versioned set   user blocked by u → number of the Blocked event
 `blockers:{u}`                 versioned set   user who blocks u → number of the Blocked event
 `muting:{u}`                   versioned set   user muted by u → number of the Muted event
@@ -111,6 +114,9 @@ CONTENT = (
     "post:{",
     "likes:{",
     "liked:{",
+    "blocking:{",
+    "blockers:{",
+    "muting:{",
 )
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
@@ -205,6 +211,11 @@ def blockers(user: int) -> str:
 def muting(user: int) -> str:
     """Return the key of the versioned set of users whom a user mutes."""
     return f"muting:{{{user}}}"
+
+
+def held(versioned_set: str) -> str:
+    """Return the key of the follows of a list that a block keeps from counting."""
+    return f"{versioned_set}:held"
 
 
 def posts(author: int) -> str:

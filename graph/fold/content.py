@@ -19,6 +19,10 @@ class Part(Enum):
 
     FOLLOWING = "following"
     FOLLOWERS = "followers"
+    """Both also take the blocks of their users, which decide whether a follow counts."""
+
+    BLOCKS = "blocks"
+    """Blocks of both directions, and mutes."""
 
     POSTS = "posts"
     """Listed posts and their deletions, and the likes of all posts."""
@@ -142,6 +146,18 @@ class Under:
         self.deleted[post] = min(number, self.deleted.get(post, number))
 
 
+@dataclass(slots=True)
+class PlacedFollows:
+    """A list of follows: the members, those that a block keeps from counting, and the tombstones."""
+
+    members: dict[int, int] = field(default_factory=dict)
+    held: dict[int, int] = field(default_factory=dict)
+    tombstones: dict[int, int] = field(default_factory=dict)
+
+
+NO_BLOCKS = VersionedSet()
+
+
 class Content:
     """The content that belongs to some owners, or to all of them with `owners=None`, restricted to some parts.
 
@@ -161,6 +177,9 @@ class Content:
         self.accounts: dict[int, Account] = {}
         self.following: dict[int, VersionedSet] = {}
         self.followers: dict[int, VersionedSet] = {}
+        self.blocking: dict[int, VersionedSet] = {}
+        self.blockers: dict[int, VersionedSet] = {}
+        self.muting: dict[int, VersionedSet] = {}
         self.posts: dict[int, Posts] = {}
         self.liked: dict[int, VersionedSet] = {}
         self.replied: dict[int, Posts] = {}
@@ -169,6 +188,29 @@ class Content:
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)
+
+    def placed(self, owner: int, follows: VersionedSet) -> PlacedFollows:
+        """Return an owner's follows or followers as the owner's blocks place them.
+
+        A follow counts if no block stands between the two users and its number exceeds the pair's last block or
+        unblock. It is held if only a block stands in its way. Otherwise it can never count, and is a tombstone.
+        """
+        blocking, blockers = self.blocking.get(owner, NO_BLOCKS), self.blockers.get(owner, NO_BLOCKS)
+        if blocking is blockers:  # there are no blocks
+            return PlacedFollows(follows.members, {}, follows.tombstones)
+        placed = PlacedFollows(tombstones=dict(follows.tombstones))
+        for user, number in follows.members.items():
+            if number <= max(blocking.version(user), blockers.version(user)):
+                placed.tombstones[user] = number
+            elif user in blocking.members or user in blockers.members:
+                placed.held[user] = number
+            else:
+                placed.members[user] = number
+        return placed
+
+    def takes_blocks(self, user: int) -> bool:
+        """Return whether the blocks of a user belong to the content."""
+        return any(self.owns(part, user) for part in (Part.FOLLOWING, Part.FOLLOWERS, Part.BLOCKS))
 
     def owns(self, part: Part, owner: int) -> bool:
         """Return whether this part of an owner's content belongs to the content."""

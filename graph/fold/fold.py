@@ -9,9 +9,11 @@ from typing import Any
 
 from graph.fold.content import Account, Content, Part, Posts, Under, VersionedSet
 from graph.log.events import (
+    Blocked,
     Event,
     Followed,
     Liked,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -20,8 +22,10 @@ from graph.log.events import (
     ProfileChanged,
     Reposted,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
     Unliked,
+    Unmuted,
     Unreposted,
     UserCreated,
     deletion_of_repost,
@@ -162,6 +166,34 @@ def unliked(content: Content, number: int, body: Unliked) -> None:
         content.liked.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
 
+def muted(content: Content, number: int, body: Muted) -> None:
+    """Add the mute to `muting` of the muter."""
+    if content.owns(Part.BLOCKS, body.muter):
+        content.muting.setdefault(body.muter, VersionedSet()).add(body.muted, number)
+
+
+def unmuted(content: Content, number: int, body: Unmuted) -> None:
+    """Replace the mute by a tombstone."""
+    if content.owns(Part.BLOCKS, body.muter):
+        content.muting.setdefault(body.muter, VersionedSet()).remove(body.muted, number)
+
+
+def blocked(content: Content, number: int, body: Blocked) -> None:
+    """Add the block to `blocking` of the blocker and `blockers` of the blocked user."""
+    if content.takes_blocks(body.blocker):
+        content.blocking.setdefault(body.blocker, VersionedSet()).add(body.blocked, number)
+    if content.takes_blocks(body.blocked):
+        content.blockers.setdefault(body.blocked, VersionedSet()).add(body.blocker, number)
+
+
+def unblocked(content: Content, number: int, body: Unblocked) -> None:
+    """Replace the block by a tombstone in both sets."""
+    if content.takes_blocks(body.blocker):
+        content.blocking.setdefault(body.blocker, VersionedSet()).remove(body.blocked, number)
+    if content.takes_blocks(body.blocked):
+        content.blockers.setdefault(body.blocked, VersionedSet()).remove(body.blocker, number)
+
+
 FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     UserCreated: user_created,
     ProfileChanged: profile_changed,
@@ -177,5 +209,9 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     Unfollowed: unfollowed,
     Liked: liked,
     Unliked: unliked,
+    Muted: muted,
+    Unmuted: unmuted,
+    Blocked: blocked,
+    Unblocked: unblocked,
 }
 """The function that folds each kind of event."""

@@ -14,15 +14,19 @@ from graph.fold.fold import PARTS, fold
 from graph.fold.hot_window import HotLimits, floor
 from graph.fold.stored import Cut, Cuts
 from graph.log.events import (
+    Blocked,
     Event,
     Followed,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
     PostDeleted,
     ProfileChanged,
     Reposted,
+    Unblocked,
     Unfollowed,
+    Unmuted,
     Unreposted,
     UserCreated,
     decode,
@@ -45,6 +49,8 @@ ACCOUNT_KINDS = tuple(
     kind.__name__ for kind in (UserCreated, ProfileChanged, PasswordChanged, PermissionGranted, PermissionRevoked)
 )
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
+BLOCK_KINDS = (Blocked.__name__, Unblocked.__name__)
+MUTE_KINDS = (Muted.__name__, Unmuted.__name__)
 DELETION_KINDS = (PostDeleted.__name__,)
 REPOST_KINDS = (Reposted.__name__, Unreposted.__name__)
 UNREPOST_KINDS = (Unreposted.__name__,)
@@ -96,7 +102,7 @@ class Loading:
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the content of users in batches, which together hold every key of theirs."""
-        for read in (self.accounts, self.following, self.followers, self.reposted, self.posts):
+        for read in (self.accounts, self.blocks, self.following, self.followers, self.reposted, self.posts):
             async for batch in read(users):
                 yield batch
 
@@ -109,15 +115,23 @@ class Loading:
             batch.add(rows)
         yield batch
 
+    async def blocks(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the blocks and mutes of users, and who blocks them."""
+        batch = Batch(Content(users, parts=[Part.BLOCKS]))
+        await add_blocks(self._archive, batch, users, self._rows)
+        async for _, rows, _ in self._pages(self._archive.by_actor, users, MUTE_KINDS):
+            batch.add(rows)
+        yield batch
+
     async def following(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the users whom users follow."""
         async for owners, rows, is_page in self._pages(self._archive.by_actor, users, FOLLOW_KINDS):
-            yield folded(owners, Part.FOLLOWING, rows, is_page=is_page)
+            yield await self._follows(owners, Part.FOLLOWING, rows, is_page=is_page)
 
     async def followers(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the followers of users. Their events are not counted: those of `following` are the same events."""
         async for owners, rows, is_page in self._pages(self._archive.by_subject, users, FOLLOW_KINDS):
-            batch = folded(owners, Part.FOLLOWERS, rows, is_page=is_page)
+            batch = await self._follows(owners, Part.FOLLOWERS, rows, is_page=is_page)
             batch.events = 0
             yield batch
 
@@ -127,6 +141,14 @@ class Loading:
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
+
+    async def _follows(self, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> Batch:
+        """Return a batch of follows, with the blocks of the owners, which are not counted: `blocks` counts them."""
+        batch = Batch(Content(owners, parts=[part]), is_page=is_page)
+        await add_blocks(self._archive, batch, owners, self._rows)
+        batch.events = 0
+        batch.add(rows)
+        return batch
 
     async def posts(self, authors: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the timelines and replies of authors with the records of the hot posts, and the deletions."""
@@ -242,6 +264,25 @@ async def pages_of_one(
         held = {kind: [row for row in rows if row.number > upto] for kind, rows in held.items()}
         if page:
             yield page
+
+
+async def add_blocks(
+    archive: "Archive", batch: Batch, owners: Sequence[int], rows: int = ROWS, upto: int = MAX_NUMBER
+) -> None:
+    """Add the blocks by owners and those of owners to a batch, up to a number. Only the blocks by owners are counted.
+
+    Memory: that of all blocks of the owners. Two queries, and one more per `rows` rows.
+    """
+    for read in (archive.by_actor, archive.by_subject):
+        counted, after = batch.events, 0
+        while True:
+            found = await read(owners, BLOCK_KINDS, after, rows)
+            batch.add(row for row in found if row.number <= upto)
+            if len(found) < rows:
+                break
+            after = found[-1].number
+        if read == archive.by_subject:
+            batch.events = counted
 
 
 def folded(owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool) -> Batch:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.fold.content import Account, Content, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Part, PlacedFollows, Posts, Under, VersionedSet
 from graph.log.events import PostPublished
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.records import record_fields
@@ -56,13 +56,18 @@ def stored(
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
     for user, following in content.following.items():
-        yield from versioned_set_keys(keys.following, user, following, tombstones_after)
+        yield from follow_keys(keys.following, user, content.placed(user, following), tombstones_after)
     for user, followers in content.followers.items():
-        yield from versioned_set_keys(keys.followers, user, followers, tombstones_after)
+        yield from follow_keys(keys.followers, user, content.placed(user, followers), tombstones_after)
     for user, liked in content.liked.items():
         yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
     for user, reposted in content.reposted.items():
         yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
+    registers = ((keys.blocking, content.blocking), (keys.blockers, content.blockers), (keys.muting, content.muting))
+    for key, sets in registers:
+        for user, held in sets.items():
+            if content.owns(Part.BLOCKS, user):
+                yield from versioned_set_keys(key, user, held, tombstones_after)
     records: dict[int, Hash] = {}
     for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
         cut = cuts.get(post_list, UNCUT)
@@ -120,6 +125,15 @@ def versioned_set_keys(key: Callable[[int], str], owner: int, held: VersionedSet
     if held.members:
         yield name, SortedSet({str(member): number for member, number in held.members.items()})
     yield from tombstone_keys(name, held.tombstones, tombstones_after)
+
+
+def follow_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:
+    """Yield the keys of a list of follows."""
+    name = key(owner)
+    for at, follows in ((name, placed.members), (keys.held(name), placed.held)):
+        if follows:
+            yield at, SortedSet({str(user): number for user, number in follows.items()})
+    yield from tombstone_keys(name, placed.tombstones, tombstones_after)
 
 
 def tombstone_keys(versioned_set: str, tombstones: Mapping[int, int], tombstones_after: int) -> Stored:

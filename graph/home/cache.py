@@ -1,11 +1,11 @@
 """The home cache: the newest posts of a home timeline, complete above its floor.
 
 A viewer who has not read recently has no cache. Fan-out skips the viewer, and the next read merges the authors'
-timelines and rebuilds the cache. A follow or unfollow deletes the cache.
+timelines and rebuilds the cache. A follow, an unfollow, a mute, a block, and the end of either, delete the cache.
 
 A rebuild puts its token into the cache before it reads any timeline, and fan-out inserts posts into the cache from then
-on. Every post is therefore merged or inserted. A follow, an unfollow or the expiry of the cache removes the token, and
-a rebuild without its token is discarded.
+on. Every post is therefore merged or inserted. Whatever deletes the cache removes the token, and a
+rebuild without its token is discarded.
 """
 
 import secrets
@@ -31,8 +31,8 @@ CacheState: TypeAlias = Literal["absent", "rebuilding", "ready"]
 class Slice:
     """A window of a cache.
 
-    `marked` are the authors whose timelines must be merged. `following` are all followed authors, if the cache does not
-    hold the whole window.
+    `marked` are the authors whose timelines must be merged. `following` are all followed authors who are not muted, if
+    the cache does not hold the whole window.
     """
 
     state: CacheState
@@ -60,7 +60,7 @@ class HomeCache:
         [reply] = await self._store.read(
             [
                 script("home_slice").call(
-                    [keys.home(viewer), keys.following(viewer)],
+                    [keys.home(viewer), keys.following(viewer), keys.muting(viewer)],
                     window.low,
                     window.high,
                     window.count,
@@ -106,7 +106,7 @@ class HomeCache:
         Return False, and leave the cache as it is, if there is a cache already or the rebuild was invalidated.
         """
         token = secrets.token_hex(8)
-        begin = script("begin_rebuild").call([keys.home(viewer), keys.following(viewer)], token, REBUILD_SECONDS)
+        begin = script("begin_rebuild").call(cache_keys([viewer]), token, REBUILD_SECONDS)
         following = (await self._store.send([begin]))[0]
         if following is None:
             return False
@@ -122,5 +122,5 @@ class HomeCache:
 
 
 def cache_keys(viewers: Sequence[int]) -> list[str]:
-    """Return each viewer's cache and set of followed authors, as keys of a script."""
-    return [key for viewer in viewers for key in (keys.home(viewer), keys.following(viewer))]
+    """Return each viewer's cache and sets of followed and of muted users, as keys of a script."""
+    return [key for viewer in viewers for key in (keys.home(viewer), keys.following(viewer), keys.muting(viewer))]

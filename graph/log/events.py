@@ -232,6 +232,50 @@ class Unliked(Body):
     author: int
 
 
+@dataclass(frozen=True, slots=True)
+class Muted(Body):
+    """`muter` began to mute `muted`."""
+
+    ACTOR: ClassVar[str | None] = "muter"
+    SUBJECT: ClassVar[str | None] = "muted"
+
+    muter: int
+    muted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unmuted(Body):
+    """`muter` stopped muting `muted`."""
+
+    ACTOR: ClassVar[str | None] = "muter"
+    SUBJECT: ClassVar[str | None] = "muted"
+
+    muter: int
+    muted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked(Body):
+    """`blocker` began to block `blocked`, which ended the follows between the two."""
+
+    ACTOR: ClassVar[str | None] = "blocker"
+    SUBJECT: ClassVar[str | None] = "blocked"
+
+    blocker: int
+    blocked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unblocked(Body):
+    """`blocker` stopped blocking `blocked`. No follow is restored."""
+
+    ACTOR: ClassVar[str | None] = "blocker"
+    SUBJECT: ClassVar[str | None] = "blocked"
+
+    blocker: int
+    blocked: int
+
+
 EventBody: TypeAlias = (
     UserCreated
     | ProfileChanged
@@ -247,6 +291,10 @@ EventBody: TypeAlias = (
     | Unfollowed
     | Liked
     | Unliked
+    | Muted
+    | Unmuted
+    | Blocked
+    | Unblocked
 )
 
 Publication: TypeAlias = PostPublished | Reposted

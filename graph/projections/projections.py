@@ -15,9 +15,11 @@ from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import UNPACED, Pace
 from graph.log.events import (
+    Blocked,
     Event,
     Followed,
     Liked,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -26,14 +28,17 @@ from graph.log.events import (
     ProfileChanged,
     Reposted,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
     Unliked,
+    Unmuted,
     Unreposted,
     UserCreated,
 )
 from graph.log.log import Log
 from graph.log.numbers import before
 from graph.projections.accounts import change_passwords, change_permissions, change_profiles, create_users, end_sessions
+from graph.projections.blocks import change_blocks, change_mutes
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
@@ -71,10 +76,10 @@ class Projections:
     async def project(self, events: Sequence[Event], mode: Mode, pace: Pace = UNPACED) -> None:
         """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
 
-        A publication costs three round trips and one for every 1,000 followers, a plain repost two and these; a
-        sign-up, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a query if
-        the user may be among the archived likes. A batch of events shares the round trips. A worker appends the ends of
-        the plain reposts of deleted posts, 500 in a round trip.
+        A publication costs three round trips and one for every 1,000 followers, a plain repost two and these; a block
+        three; a sign-up, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a
+        query if the user may be among the archived likes. A batch of events shares the round trips. A worker appends
+        the ends of the plain reposts of deleted posts, 500 in a round trip.
         """
         store = self._store
         await create_users(store, select(events, UserCreated))
@@ -83,15 +88,18 @@ class Projections:
         await change_passwords(store, select(events, PasswordChanged))
         await end_sessions(store, select(events, SessionsEnded))
         await add_follows(store, select(events, Followed))
+        trim_up_to = self._trim_up_to(events)
+        await change_mutes(store, [*select(events, Muted), *select(events, Unmuted)], trim_up_to)
+        await change_blocks(store, [*select(events, Blocked), *select(events, Unblocked)], trim_up_to)
         await self._posts.publish(select(events, PostPublished), mode, pace)
-        await self._reposts.add(select(events, Reposted), mode, self._trim_up_to(events), pace)
-        await remove_follows(store, select(events, Unfollowed), self._trim_up_to(events))
-        await self._reposts.remove(select(events, Unreposted), self._trim_up_to(events))
+        await self._reposts.add(select(events, Reposted), mode, trim_up_to, pace)
+        await remove_follows(store, select(events, Unfollowed), trim_up_to)
+        await self._reposts.remove(select(events, Unreposted), trim_up_to)
         deletions = select(events, PostDeleted)
-        await self._posts.delete(deletions, self._trim_up_to(events))
+        await self._posts.delete(deletions, trim_up_to)
         if mode.is_complete and deletions:
             await self._reposts.end_of_deleted(deletions)
-        await self._likes.change([*select(events, Liked), *select(events, Unliked)], self._trim_up_to(events))
+        await self._likes.change([*select(events, Liked), *select(events, Unliked)], trim_up_to)
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.

@@ -118,8 +118,9 @@ class Rebuild:
                     in_pages["following"].update(batch.content.following)
                     in_pages["followers"].update(batch.content.followers)
                 else:
-                    report.follows += sum(len(held.members) for held in batch.content.following.values())
-                    followers |= {user: len(held.members) for user, held in batch.content.followers.items()}
+                    placed = batch.content.placed
+                    report.follows += sum(len(placed(*each).members) for each in batch.content.following.items())
+                    followers |= {each[0]: len(placed(*each).members) for each in batch.content.followers.items()}
         report.users += len(users)
         report.follows += sum((await self._sizes(keys.following, in_pages["following"])).values())
         followers |= await self._sizes(keys.followers, in_pages["followers"])

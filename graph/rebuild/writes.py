@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from graph import keys
-from graph.fold.content import VersionedSet
+from graph.fold.content import Content, VersionedSet
 from graph.fold.loading import Batch, chunks
 from graph.fold.stored import Hash, SortedSet, Value, stored
 from graph.home.delivery import PULL
@@ -21,8 +21,8 @@ def writes(batch: Batch, tombstones_after: int) -> Iterator[KeyCommand]:
     They can be repeated. Pages of one versioned set must be written in order.
     """
     if batch.is_page:
-        yield from replacements(keys.following, batch.content.following)
-        yield from replacements(keys.followers, batch.content.followers)
+        yield from follow_replacements(keys.following, batch.content, batch.content.following)
+        yield from follow_replacements(keys.followers, batch.content, batch.content.followers)
         yield from replacements(keys.reposted, batch.content.reposted)
     for key, value in stored(batch.content, tombstones_after, batch.cuts, batch.deleted):
         yield from write(key, value)
@@ -43,11 +43,25 @@ def write(key: str, value: Value) -> Iterator[KeyCommand]:
 
 def replacements(key: Callable[[int], str], sets: Mapping[int, VersionedSet]) -> Iterator[KeyCommand]:
     """Yield the commands that remove what earlier pages wrote: tombstones of members, and members with tombstones."""
-    for owner, held in sets.items():
+    for owner, elements in sets.items():
         name = key(owner)
-        for members, at in ((held.tombstones, name), (held.members, keys.gone(name))):
-            for some in chunks(list(map(str, members)), PAIRS_PER_COMMAND):
-                yield ("ZREM", at, *some)
+        yield from _moves((elements.members, name), (elements.tombstones, keys.gone(name)))
+
+
+def follow_replacements(
+    key: Callable[[int], str], content: Content, sets: Mapping[int, VersionedSet]
+) -> Iterator[KeyCommand]:
+    """Yield the commands that remove what earlier pages wrote of the same follows: each is in one of three sets."""
+    for owner, follows in sets.items():
+        name, placed = key(owner), content.placed(owner, follows)
+        yield from _moves((placed.members, name), (placed.held, keys.held(name)), (placed.tombstones, keys.gone(name)))
+
+
+def _moves(*parts: tuple[Mapping[int, int], str]) -> Iterator[KeyCommand]:
+    """Yield the commands that remove the elements of each part from the keys of the others."""
+    for elements, own in parts:
+        for some in chunks(list(map(str, elements)), PAIRS_PER_COMMAND):
+            yield from (("ZREM", at, *some) for _, at in parts if at != own)
 
 
 def pulls(followers: Iterable[tuple[int, int]], push_limit: float) -> Iterator[KeyCommand]:

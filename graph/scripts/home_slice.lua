@@ -1,10 +1,13 @@
 #!lua flags=no-writes
 -- Read a window of a home cache, and the followed authors if the cache does not hold the whole window.
--- KEYS: 1 home:{v}   2 following:{v}
+-- KEYS: 1 home:{v}   2 following:{v}   3 muting:{v}
 -- ARGV: 1 low   2 high, both exclusive   3 number of posts   4 'newest' or 'oldest' first
 -- Returns {state, floor, posts, marked authors, followed authors}; the state is 'absent', 'rebuilding' or 'ready'.
---       The followed authors are missing if the cache holds the whole window.
-local following = function() return redis.call('ZRANGE', KEYS[2], 0, -1) end
+--       The followed authors are those who are not muted. They are missing if the cache holds the whole window.
+local following = function()
+  if redis.call('EXISTS', KEYS[3]) == 0 then return redis.call('ZRANGE', KEYS[2], 0, -1) end
+  return redis.call('ZDIFF', 2, KEYS[2], KEYS[3])
+end
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'absent', '0', {}, {}, following()} end
 if #redis.call('ZRANGE', KEYS[1], 'inf', 'inf', 'BYSCORE', 'LIMIT', 0, 1) > 0 then
   return {'rebuilding', '0', {}, {}, following()}

@@ -1,18 +1,22 @@
 #!lua flags=allow-oom
--- Insert a post into home caches. A viewer without a cache is skipped.
--- KEYS: for each viewer home:{v}, following:{v}
+-- Insert a post into home caches. A viewer without a cache is skipped, and so is one who does not follow the author, as
+-- across a block, or mutes the author.
+-- KEYS: for each viewer home:{v}, following:{v}, muting:{v}
 -- ARGV: 1 author   2 post   3 'own' if the viewer is the author, else ''   4 size limit of a cache
 -- Returns the number of caches that now hold the post.
 -- A full cache is trimmed by a tenth more than necessary, so that not every insertion trims.
 local author, post, own, limit = ARGV[1], ARGV[2], ARGV[3] == 'own', tonumber(ARGV[4])
 local slack = math.floor(limit / 10)
 local number, inserted = tonumber(post), 0
-for i = 1, #KEYS, 2 do
+for i = 1, #KEYS, 3 do
   local home = KEYS[i]
   local floor = redis.call('ZSCORE', home, 'f')
   local wanted
   if floor then wanted = number > tonumber(floor) else wanted = redis.call('EXISTS', home) == 1 end
-  if wanted and (own or redis.call('ZSCORE', KEYS[i + 1], author)) then
+  local followed = function()
+    return redis.call('ZSCORE', KEYS[i + 1], author) and not redis.call('ZSCORE', KEYS[i + 2], author)
+  end
+  if wanted and (own or followed()) then
     redis.call('ZADD', home, post, post)
     inserted = inserted + 1
     if floor and redis.call('ZCARD', home) > limit + 1 then

@@ -20,7 +20,7 @@ from tests.support.stores import HookedStore, Stop, runs
 
 async def main():
     graph = await open_graph(sys.argv[1], CHEAP, partial(HookedStore, single_slot=True))
-    Stop(graph.store, runs("add"))
+    Stop(graph.store, runs("add_follows"))
     await graph.worker().run()
 
 asyncio.run(main())

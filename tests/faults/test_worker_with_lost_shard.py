@@ -145,7 +145,7 @@ async def test_a_worker_that_hangs_loses_its_lease(graph: Graph, another: Open) 
     hanging = await another()
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
-    stop = Stop(hanging.store, runs("add"))
+    stop = Stop(hanging.store, runs("add_follows"))
     [number] = await append(graph, Followed(alice, bob))
 
     async with background(hanging.worker(SHORT).run()):

@@ -5,10 +5,12 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from graph.log.events import (
+    Blocked,
     Event,
     EventBody,
     Followed,
     Liked,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -17,8 +19,10 @@ from graph.log.events import (
     ProfileChanged,
     Reposted,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
     Unliked,
+    Unmuted,
     Unreposted,
     UserCreated,
 )
@@ -96,6 +100,7 @@ class Reposts:
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
+    kinds += ["mute", "block", "block"]
     kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
     kind = draw(st.sampled_from(kinds))
     if kind == "profile":
@@ -126,6 +131,10 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return Reposted(user, reposted.number, post_in(reposted).author)
     if kind == "delete":
         return deletion_of(post_in(draw(st.sampled_from(posts))))
+    if kind == "mute":
+        return Muted(user, other) if draw(st.booleans()) else Unmuted(user, other)
+    if kind == "block":
+        return Blocked(user, other) if draw(st.booleans()) else Unblocked(user, other)
     return Followed(user, other) if kind == "follow" else Unfollowed(user, other)
 
 

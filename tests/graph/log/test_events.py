@@ -5,10 +5,12 @@ import pytest
 from graph import Graph
 from graph.log.events import (
     KINDS,
+    Blocked,
     Encoded,
     EventBody,
     Followed,
     Liked,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -17,9 +19,11 @@ from graph.log.events import (
     ProfileChanged,
     Reposted,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
     UnknownKind,
     Unliked,
+    Unmuted,
     Unreposted,
     UserCreated,
     decode,
@@ -88,6 +92,10 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     (Unfollowed(1, 2), Encoded("Unfollowed", 1, 2, "{}")),
     (Liked(1, 2, 3), Encoded("Liked", 1, 2, '{"author":3}')),
     (Unliked(1, 2, 3), Encoded("Unliked", 1, 2, '{"author":3}')),
+    (Muted(1, 2), Encoded("Muted", 1, 2, "{}")),
+    (Unmuted(1, 2), Encoded("Unmuted", 1, 2, "{}")),
+    (Blocked(1, 2), Encoded("Blocked", 1, 2, "{}")),
+    (Unblocked(1, 2), Encoded("Unblocked", 1, 2, "{}")),
 ]
 
 

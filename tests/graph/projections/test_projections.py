@@ -11,9 +11,11 @@ from redis.asyncio import Redis
 
 from graph import Graph
 from graph.log.events import (
+    Blocked,
     Event,
     EventBody,
     Followed,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -21,7 +23,9 @@ from graph.log.events import (
     PostPublished,
     ProfileChanged,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
+    Unmuted,
     UserCreated,
 )
 from graph.model import Post, User
@@ -45,7 +49,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
     changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
         user, other = rng.sample(users, 2)
-        match rng.randrange(7):
+        match rng.randrange(9):
             case 0 | 1:
                 bodies.append(Followed(user, other))
             case 2:
@@ -62,6 +66,10 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
                 bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
             case 6 if rng.random() < 0.3:
                 bodies.append(PasswordChanged(user, logins[user - BASE], "nonce"))
+            case 7:
+                bodies.append(Muted(user, other) if rng.random() < 0.5 else Unmuted(user, other))
+            case 8:
+                bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
@@ -81,20 +89,33 @@ def profile_changes(user: int, number: int) -> list[ProfileChanged]:
 def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
     """Return the home timeline that follows from the events."""
     followed: set[int] = set()
+    muted: set[int] = set()
+    blocks: set[tuple[int, int]] = set()
     live: dict[int, int] = {}
     for event in events:
         match event.body:
             case Followed(follower, followee) if follower == viewer:
-                followed.add(followee)
+                if not blocks & {(viewer, followee), (followee, viewer)}:
+                    followed.add(followee)
             case Unfollowed(follower, followee) if follower == viewer:
                 followed.discard(followee)
+            case Muted(muter, other) if muter == viewer:
+                muted.add(other)
+            case Unmuted(muter, other) if muter == viewer:
+                muted.discard(other)
+            case Blocked(blocker, other):
+                blocks.add((blocker, other))
+                followed -= {blocker, other} if viewer in (blocker, other) else set()
+            case Unblocked(blocker, other):
+                blocks.discard((blocker, other))
+                followed -= {blocker, other} if viewer in (blocker, other) else set()
             case PostPublished(author, listed=True):
                 live[event.number] = author
             case PostDeleted(_, post):
                 live.pop(post, None)
             case _:
                 pass
-    return sorted((post for post, author in live.items() if author in {viewer, *followed}), reverse=True)
+    return sorted((post for post, author in live.items() if author in {viewer, *followed - muted}), reverse=True)
 
 
 async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
@@ -117,6 +138,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
+    kinds |= {"muting", "blocking", "blockers"}
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):
@@ -179,9 +201,9 @@ async def test_the_followee_has_the_follower_first_and_longest(graph: Graph, ano
         await request
         return following, [alice] if relationship.followed_by else []
 
-    following, followers = await between_steps(Followed(alice, bob), "add", f"following:{{{alice}}}")
+    following, followers = await between_steps(Followed(alice, bob), "add_follows", f"following:{{{alice}}}")
     assert (following, followers) == ([], [alice])
-    following, followers = await between_steps(Unfollowed(alice, bob), "remove", f"followers:{{{bob}}}")
+    following, followers = await between_steps(Unfollowed(alice, bob), "remove_follows", f"followers:{{{bob}}}")
     assert (following, followers) == ([], [alice])
 
 

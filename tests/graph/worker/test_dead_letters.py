@@ -92,7 +92,7 @@ async def test_an_event_that_kills_its_worker_becomes_the_only_dead_letter(graph
             "XCLAIM", "{log}", GROUP, "dead", 0, entry_id(harmless), entry_id(deadly), "RETRYCOUNT", 4
         )
     dying = await another()
-    Fault(dying.store, runs("add", str(carol)), Killed())
+    Fault(dying.store, runs("add_follows", str(carol)), Killed())
     with contextlib.suppress(Killed):
         await dying.worker(timedelta(0)).drain()
 

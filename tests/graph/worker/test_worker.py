@@ -85,7 +85,7 @@ async def test_events_of_a_dead_worker_are_claimed(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", ["add", "write_post", "list_post", "insert", "acknowledge"])
+@pytest.mark.parametrize("step", ["add_follows", "write_post", "list_post", "insert", "acknowledge"])
 async def test_a_worker_that_dies_at_any_step_loses_nothing(graph: Graph, another: Open, step: str, late: bool) -> None:
     """The next worker ends in the same state."""
     alice, bob = await people(graph, "alice", "bob")
@@ -130,7 +130,7 @@ async def test_a_slow_batch_is_not_claimed(graph: Graph, another: Open, monkeypa
     alice, bob = await people(graph, "alice", "bob")
     await graph.worker().drain()
     await append(graph, Followed(alice, bob))
-    stop = Stop(slow.store, runs("add"))
+    stop = Stop(slow.store, runs("add_follows"))
     async with background(slow.worker(HOUR).drain()) as work:
         await stop.reached.wait()
         [[entry, holder, _, _]] = await graph.store.run("XPENDING", "{log}", GROUP, "-", "+", 1)
@@ -207,7 +207,7 @@ async def test_an_outage_during_projection_does_not_count_as_a_delivery(graph: G
     flaky = await another()
     alice, bob = await people(graph, "alice", "bob")
     await append(graph, Followed(alice, bob))
-    Fault(flaky.store, runs("add"), times=2)
+    Fault(flaky.store, runs("add_follows"), times=2)
 
     await asyncio.wait_for(flaky.worker().drain(), PATIENCE)
 
@@ -246,7 +246,7 @@ async def test_the_watermark_never_decreases(graph: Graph) -> None:
 async def test_the_worker_projects_what_a_crashed_mutation_appended(graph: Graph, another: Open) -> None:
     dying = await another()
     alice, bob = await people(graph, "alice", "bob")
-    Fault(dying.store, runs("add"), Crashed())
+    Fault(dying.store, runs("add_follows"), Crashed())
     with pytest.raises(Crashed):
         await dying.follows.follow(alice, [bob])
     Fault(dying.store, runs("write_post"), Crashed())

@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- Apply blocks and unblocks to the slot of one of the two users, and put the follows between them where they belong. An
+-- event applies if its number is above the version of the block. Old tombstones are then replaced by their floor.
+-- KEYS: 1 the set of blocks, blocking:{u} or blockers:{u}   2 its tombstones   3 the set of the other direction   4 its
+--       tombstones   5 following:{u}   6 its tombstones   7 its held follows   8 followers:{u}   9 its tombstones
+--       10 its held follows   11 optional: a home cache to delete, even if nothing changes
+-- ARGV: 1 highest number of a tombstone that may be trimmed
+--       then triples of the other user, number, and 'block' or 'unblock'
+-- Returns the number of events that applied.
+local floor, applied = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0), 0
+local score = function(key, member) return tonumber(redis.call('ZSCORE', key, member) or 0) end
+-- A follow counts if no block stands and its number exceeds the pair's last block or unblock. It is held if only a block
+-- stands in its way, and becomes a tombstone if it can never count again.
+local place = function(set, gone, held, user, standing, last)
+  local number = redis.call('ZSCORE', set, user) or redis.call('ZSCORE', held, user)
+  if not number then return end
+  local target = set
+  if tonumber(number) <= last then target = gone elseif standing > 0 then target = held end
+  redis.call('ZREM', set, user)
+  redis.call('ZREM', held, user)
+  redis.call('ZADD', target, number, user)
+end
+for i = 2, #ARGV, 3 do
+  local user, number = ARGV[i], ARGV[i + 1]
+  local version = redis.call('ZSCORE', KEYS[1], user) or redis.call('ZSCORE', KEYS[2], user) or floor
+  if tonumber(number) > tonumber(version) then
+    local from, to = KEYS[1], KEYS[2]
+    if ARGV[i + 2] == 'block' then from, to = KEYS[2], KEYS[1] end
+    redis.call('ZREM', from, user)
+    redis.call('ZADD', to, number, user)
+    applied = applied + 1
+    local standing = math.max(score(KEYS[1], user), score(KEYS[3], user))
+    local last = math.max(standing, score(KEYS[2], user), score(KEYS[4], user))
+    place(KEYS[5], KEYS[6], KEYS[7], user, standing, last)
+    place(KEYS[8], KEYS[9], KEYS[10], user, standing, last)
+  end
+end
+if KEYS[11] then redis.call('UNLINK', KEYS[11]) end
+local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
+  'LIMIT', 0, 1, 'WITHSCORES')
+if #oldest > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
+  redis.call('ZADD', KEYS[2], oldest[2], 'f')
+end
+return applied

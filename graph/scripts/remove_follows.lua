@@ -1,0 +1,28 @@
+#!lua flags=allow-oom
+-- Remove follows from a list of followed users or of followers, and write tombstones. A follow is removed if the number
+-- of its event is above the version of the follow. Old tombstones are then replaced by the tombstone floor.
+-- KEYS: 1 the set   2 its tombstones   3 its held follows   4 optional: a home cache to delete if a follow changes
+-- ARGV: 1 highest number of a tombstone that may be trimmed   then pairs of user and number
+-- Returns for each pair 1 if the follow was removed, else 0.
+local floor = tonumber(redis.call('ZSCORE', KEYS[2], 'f') or 0)
+local removed, changed = {}, false
+for i = 2, #ARGV, 2 do
+  local version = redis.call('ZSCORE', KEYS[1], ARGV[i]) or redis.call('ZSCORE', KEYS[3], ARGV[i])
+    or redis.call('ZSCORE', KEYS[2], ARGV[i]) or floor
+  if tonumber(ARGV[i + 1]) > tonumber(version) then
+    redis.call('ZREM', KEYS[1], ARGV[i])
+    redis.call('ZREM', KEYS[3], ARGV[i])
+    redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i])
+    removed[#removed + 1], changed = 1, true
+  else
+    removed[#removed + 1] = 0
+  end
+end
+if changed and KEYS[4] then redis.call('UNLINK', KEYS[4]) end
+local oldest = redis.call('ZRANGE', KEYS[2], ARGV[1], '(' .. string.format('%.0f', floor), 'BYSCORE', 'REV',
+  'LIMIT', 0, 1, 'WITHSCORES')
+if #oldest > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
+  redis.call('ZADD', KEYS[2], oldest[2], 'f')
+end
+return removed
