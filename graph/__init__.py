@@ -18,6 +18,7 @@ from graph.archiver.lease import Lease
 from graph.archiver.scan import Scan
 from graph.backlog import Backlog, read_backlog
 from graph.binding import Binding
+from graph.blocks import Blocks
 from graph.capacity import Capacity
 from graph.commit import Commit
 from graph.export import Export
@@ -84,6 +85,7 @@ class Graph:
         self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
         self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
+        self.blocks = Blocks(store, self.log, self.commit)
         self.relationships = Relationships(store)
         self.rates = Rates(store)
         self.timelines = Timelines(store, self.binding, self.posts, cache)
@@ -99,7 +101,9 @@ class Graph:
         self.losses = Losses(store, self.log)
         self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
-        self.feed = Feed(store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections)
+        self.feed = Feed(
+            store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections, self.visibility
+        )
 
     @classmethod
     async def open(

@@ -7,10 +7,11 @@ would otherwise undo the answer to the next request.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from graph import keys
 from graph.commit import Commit
-from graph.log.events import Followed, Unfollowed
+from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.log import Log
 from graph.model import Follow, FollowOutcome, Page
 from graph.paging import Window
@@ -18,6 +19,14 @@ from graph.store.commands import Command
 from graph.store.store import Store
 from graph.user_lists import user_pages
 from graph.visibility import View
+
+
+@dataclass(slots=True)
+class Standing:
+    """Whether the viewer follows a user, perhaps held by a block, and whether a block stands between the two."""
+
+    follows: bool
+    blocked: bool
 
 
 class Follows:
@@ -61,29 +70,35 @@ class Follows:
         if not users:
             return [], [], 0
         following = keys.following(viewer)
-        commands: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", following), ("ZMSCORE", following, *users)]
+        commands: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", following), *standing_reads(viewer, users)]
         commands += [("EXISTS", keys.user(user)) for user in users]
-        [watermark, count, scores, *known] = await self._store.read(commands)
-        stored = {user: score is not None for user, score in zip(users, scores, strict=True)}
-        others = {user for user, exists in zip(users, known, strict=True) if exists and user != viewer}
-        unchanged = [user for user in others if stored[user] is follow]
+        [watermark, count, *replies] = await self._store.read(commands)
+        stored = standings(users, replies[:READS])
+        known = dict(zip(users, replies[READS:], strict=True))
+        others = {user for user in users if known[user] and user != viewer}
+        unchanged = [user for user in others if stored[user].follows is follow or stored[user].blocked]
         confirmed = await self._confirmed(viewer, unchanged, int(watermark or 0))
-        changed = [user for user in users if user in others and confirmed.get(user, not follow) is not follow]
-        follows = {**stored, **confirmed}
-        outcomes = []
-        for user in users:
-            if user == viewer:
-                outcomes.append(FollowOutcome.SELF)
-            elif user not in others:
-                outcomes.append(FollowOutcome.NOT_FOUND)
-            elif follow:
-                outcomes.append(FollowOutcome.ALREADY_FOLLOWING if follows[user] else FollowOutcome.FOLLOWED)
-            else:
-                outcomes.append(FollowOutcome.UNFOLLOWED if follows[user] else FollowOutcome.NOT_FOLLOWING)
-        return outcomes, changed, count + sum(not stored[user] for user in others)
+        now = {**stored, **confirmed}
+        refused = {user for user in others if follow and now[user].blocked}
+        unconfirmed = {user for user in unchanged if user not in confirmed} - refused
+        changed = [
+            user for user in users if user in unconfirmed or (user in others and now[user].follows is not follow)
+        ]
+        outcomes = [
+            FollowOutcome.SELF
+            if user == viewer
+            else FollowOutcome.NOT_FOUND
+            if user not in others
+            else FollowOutcome.BLOCKED
+            if user in refused
+            else OUTCOMES[follow, now[user].follows]
+            for user in users
+        ]
+        added = sum(not stored[user].follows for user in others - refused)
+        return outcomes, [user for user in changed if user not in refused], count + added
 
-    async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, bool]:
-        """Return whether the viewer follows each user, or nothing if that is uncertain.
+    async def _confirmed(self, viewer: int, users: Sequence[int], watermark: int) -> dict[int, Standing]:
+        """Return how the viewer and each user stand, or nothing if that is uncertain.
 
         The events after the watermark, which was read before, may not be projected: they count more than the store. If
         there are too many to search, the caller appends an event in any case, and answers what the store says. One
@@ -91,24 +106,25 @@ class Follows:
         """
         if not users:
             return {}
-        [scores], unprojected = await asyncio.gather(
-            self._store.read([("ZMSCORE", keys.following(viewer), *users)]), self._log.unprojected(watermark)
+        replies, events = await asyncio.gather(
+            self._store.read(standing_reads(viewer, users)), self._log.unprojected(watermark)
         )
-        if unprojected is None:
+        if events is None:
             return {}
-        follows = {user: score is not None for user, score in zip(users, scores, strict=True)}
-        for event in unprojected:
-            match event.body:
-                case Followed(follower, user) | Unfollowed(follower, user) if follower == viewer and user in follows:
-                    follows[user] = isinstance(event.body, Followed)
-                case _:
-                    pass
-        return follows
+        found = standings(users, replies)
+        for event in events:
+            apply(event, viewer, found)
+        return found
 
     async def followed_by(self, viewer: int) -> dict[int, int]:
         """Return the followed users with the numbers of the Followed events. One round trip, O(n) for n follows."""
         [rows] = await self._store.read([("ZRANGE", keys.following(viewer), 0, -1, "WITHSCORES")])
         return {int(user): int(score) for user, score in rows}
+
+    async def muted_by(self, viewer: int) -> set[int]:
+        """Return the users whom a viewer mutes. One round trip, O(n) for n mutes."""
+        [rows] = await self._store.read([("ZRANGE", keys.muting(viewer), 0, -1)])
+        return {int(user) for user in rows}
 
     async def followers(self, view: View, users: Sequence[int], window: Window) -> list[Page[Follow]]:
         """Return a page of the followers of each user, newest first. One round trip; see `user_pages`."""
@@ -117,3 +133,41 @@ class Follows:
     async def following(self, view: View, users: Sequence[int], window: Window) -> list[Page[Follow]]:
         """Return a page of the users that each user follows, newest first. One round trip; see `user_pages`."""
         return await user_pages(self._store, view, keys.following, users, window)
+
+
+READS = 4
+"""The number of replies to `standing_reads`."""
+OUTCOMES = {
+    (True, True): FollowOutcome.ALREADY_FOLLOWING,
+    (True, False): FollowOutcome.FOLLOWED,
+    (False, True): FollowOutcome.UNFOLLOWED,
+    (False, False): FollowOutcome.NOT_FOLLOWING,
+}
+"""The outcome of following (True) or unfollowing a user whom the viewer followed before (True) or not."""
+
+
+def standing_reads(viewer: int, users: Sequence[int]) -> list[Command]:
+    """Return the commands that read how a viewer and other users stand, from the viewer's slot."""
+    following = keys.following(viewer)
+    names = (following, keys.held(following), keys.blocking(viewer), keys.blockers(viewer))
+    return [("ZMSCORE", name, *users) for name in names]
+
+
+def standings(users: Sequence[int], replies: Sequence[Sequence[float | None]]) -> dict[int, Standing]:
+    """Return how the viewer and each user stand, from the replies to `standing_reads`."""
+    return {
+        user: Standing(member is not None or held is not None, blocks is not None or is_blocked is not None)
+        for user, member, held, blocks, is_blocked in zip(users, *replies, strict=True)
+    }
+
+
+def apply(event: Event, viewer: int, standings: dict[int, Standing]) -> None:
+    """Apply a later event to how the viewer and other users stand."""
+    body = event.body
+    if isinstance(body, Followed | Unfollowed):
+        if body.follower == viewer and body.followee in standings:
+            standings[body.followee].follows = isinstance(body, Followed)
+    elif isinstance(body, Blocked | Unblocked) and viewer in (body.blocker, body.blocked):
+        user = body.blocked if body.blocker == viewer else body.blocker
+        if user in standings:
+            standings[user] = Standing(follows=False, blocked=isinstance(body, Blocked))

@@ -167,6 +167,7 @@ class FollowOutcome(Enum):
     NOT_FOUND = "NOT_FOUND"
     SELF = "SELF"
     LIMIT_REACHED = "LIMIT_REACHED"
+    BLOCKED = "BLOCKED"
 
 
 class RelationshipState(Enum):

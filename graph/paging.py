@@ -28,6 +28,7 @@ class CursorKind(Enum):
     POST = "post"
     FOLLOW = "follow"
     LIKE = "like"
+    USER = "user"
     LOG = "log"
 
 

@@ -68,6 +68,7 @@ describe(
         FollowOutcome.NOT_FOLLOWING: "The viewer did not follow the user. Nothing changed.",
         FollowOutcome.NOT_FOUND: "The id does not identify a user.",
         FollowOutcome.SELF: "The id is the viewer's own. Users cannot follow themselves.",
+        FollowOutcome.BLOCKED: "The viewer blocks the user, or the user blocks the viewer. Nothing changed.",
         FollowOutcome.LIMIT_REACHED: "The viewer would follow too many users. No user in the request was followed.",
     },
 )

@@ -197,6 +197,34 @@ class UnlikePostInput:
     post_id: strawberry.ID = strawberry.field(description="The global id of the post to unlike.")
 
 
+@strawberry.input(description="The input of `mute`.")
+class MuteInput:
+    """The id is not decoded yet."""
+
+    user_id: strawberry.ID = strawberry.field(description="The global id of the user to mute.")
+
+
+@strawberry.input(description="The input of `unmute`.")
+class UnmuteInput:
+    """The id is not decoded yet."""
+
+    user_id: strawberry.ID = strawberry.field(description="The global id of the user to unmute.")
+
+
+@strawberry.input(description="The input of `block`.")
+class BlockInput:
+    """The id is not decoded yet."""
+
+    user_id: strawberry.ID = strawberry.field(description="The global id of the user to block.")
+
+
+@strawberry.input(description="The input of `unblock`.")
+class UnblockInput:
+    """The id is not decoded yet."""
+
+    user_id: strawberry.ID = strawberry.field(description="The global id of the user to unblock.")
+
+
 @strawberry.input(
     description="A geographic area, including its edges. If `west` is greater than `east`, it crosses the antimeridian."
 )

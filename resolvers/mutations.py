@@ -12,7 +12,7 @@ from graph.model import Follow, FollowOutcome, Location, Post, User
 from resolvers import attachments, ids, inputs
 from resolvers.context import Context
 from resolvers.errors import BadInput
-from resolvers.payloads import Payload, mutation
+from resolvers.payloads import Payload, load_users, mutation
 from resolvers.threads import related
 
 MAX_FOLLOWS = 100
@@ -212,10 +212,3 @@ async def follow_edges(results: Sequence[FollowResult], context: Context) -> lis
     return [
         next(relationships).follow if each.user is not None and each.outcome in FOLLOWING else None for each in results
     ]
-
-
-async def load_users(context: Context, users: Sequence[int | None]) -> list[User | None]:
-    """Return the users with these ids; None where the id is None."""
-    known = [user for user in users if user is not None]
-    loaded = iter(await context.loaders.users.load_many(known))
-    return [None if user is None else next(loaded) for user in users]

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from graph.errors import Problem, Rejected
+from graph.model import User
 from resolvers.context import Context
 from resolvers.errors import RedactedError, code_of
 
@@ -62,3 +63,10 @@ def redact_errors(resolver: Mutation[Q, P]) -> Mutation[Q, P]:
 def error_fields(problems: Sequence[Problem], context: Context) -> list[tuple[str, ...] | None]:
     """Return the path of each problem inside the input; None if the problem does not concern a single field."""
     return [problem.field or None for problem in problems]
+
+
+async def load_users(context: Context, users: Sequence[int | None]) -> list[User | None]:
+    """Return the users with these ids; None where the id is None."""
+    known = [user for user in users if user is not None]
+    loaded = iter(await context.loaders.users.load_many(known))
+    return [None if user is None else next(loaded) for user in users]

@@ -9,6 +9,7 @@ import strawberry
 from graph.feed import filters
 from graph.feed.updates import (
     AuthorAdded,
+    AuthorHidden,
     AuthorRemoved,
     HomeUpdate,
     PostAdded,
@@ -125,6 +126,11 @@ def post_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> 
 def author_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -> list[str]:
     """Return the global ids of the authors of deleted posts."""
     return [ids.encode(ids.Kind.USER, update.author) for update in updates]
+
+
+def user_ids(updates: Sequence[AuthorHidden], context: Context) -> list[str]:
+    """Return the global ids of hidden users."""
+    return [ids.encode(ids.Kind.USER, update.user) for update in updates]
 
 
 async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:

@@ -14,6 +14,7 @@ from schema.relationship import Relationship
 from schema.scalars import DATE_TIME
 from schema.subscription import (
     AuthorAdded,
+    AuthorHidden,
     AuthorRemoved,
     Checkpoint,
     Gap,
@@ -52,6 +53,7 @@ schema = strawberry.Schema(
         PostRemoved,
         AuthorAdded,
         AuthorRemoved,
+        AuthorHidden,
         PostPublished,
         PostDeleted,
         UserFollowed,

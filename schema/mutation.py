@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, likes, mutations, reposts, sessions
+from resolvers import accounts, blocks, likes, mutations, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -15,6 +15,7 @@ from schema.account import (
     SignUpPayload,
     UpdateProfilePayload,
 )
+from schema.blocks import BlockPayload, MutePayload, UnblockPayload, UnmutePayload
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.post import Post
@@ -160,6 +161,24 @@ class Mutation:
     unfollow: UnfollowPayload | None = single(
         mutations.unfollow,
         description="Unfollow users. Their posts disappear from the viewer's home timeline immediately.",
+    )
+    mute: MutePayload | None = single(
+        blocks.mute,
+        description="Mute a user, without telling them. The user's posts and reposts of them disappear from the "
+        "viewer's home timeline immediately. Profiles, threads and search still show them.",
+    )
+    unmute: UnmutePayload | None = single(
+        blocks.unmute, description="Unmute a user. The user's posts are in the viewer's timelines again."
+    )
+    block: BlockPayload | None = single(
+        blocks.block,
+        description="Block a user. The follows between the two users end, and neither sees posts, timelines, likes "
+        "and lists of the other. The profile and the `relationship` stay visible to both.",
+    )
+    unblock: UnblockPayload | None = single(
+        blocks.unblock,
+        description="Unblock a user. What was hidden is visible again; the follows between the two users are not "
+        "restored.",
     )
     like_post: LikePostPayload | None = single(
         likes.like_post, description="Like a post. Liking a post again changes nothing."

@@ -3,8 +3,9 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import likes, nodes, posts, rates, searches, sessions, users
+from resolvers import blocks, likes, nodes, posts, rates, searches, sessions, users
 from schema.account import SessionInfo
+from schema.blocks import UserConnection
 from schema.like import LikedPostConnection
 from schema.node import Node
 from schema.post import Post
@@ -51,6 +52,16 @@ class Query:
         searches.search_posts,
         description="Search all posts, also old ones, by author, words and place. Null if the search is not possible; "
         "`errors` gives the reason.",
+    )
+    muted_users: UserConnection | None = single(
+        blocks.muted_users,
+        description="The users whom the viewer mutes, the newest mute first. Requires `first` or `last`. Null for "
+        "anonymous requests.",
+    )
+    blocked_users: UserConnection | None = single(
+        blocks.blocked_users,
+        description="The users whom the viewer blocks, the newest block first. Requires `first` or `last`. Null for "
+        "anonymous requests.",
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

@@ -26,6 +26,11 @@ class Relationship(Node):
     state: RelationshipState = strawberry.field(description="Who follows whom, as a single value.")
     following: bool = strawberry.field(description="Whether the viewer follows the user.")
     followed_by: bool = strawberry.field(description="Whether the user follows the viewer.")
+    muting: bool = strawberry.field(
+        description="Whether the viewer mutes the user, who is not told. Their posts are not in the viewer's timelines."
+    )
+    blocking: bool = strawberry.field(description="Whether the viewer blocks the user.")
+    blocked_by: bool = strawberry.field(description="Whether the user blocks the viewer.")
     following_since: datetime | None = strawberry.field(
         description="When the viewer followed the user. Null if the viewer does not follow the user."
     )

@@ -76,6 +76,18 @@ class AuthorRemoved(TimelineEvent):
     user: User = batched(subscriptions.users, description="The user whom the viewer unfollowed.")
 
 
+@strawberry.type(
+    description="The viewer muted a user, or one of the two blocked the other. Remove this user's posts, and "
+    "reposts of them, from the home timeline."
+)
+class AuthorHidden(TimelineEvent):
+    """The values are `graph.feed.updates.AuthorHidden`."""
+
+    record: ClassVar[type] = updates.AuthorHidden
+
+    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
+
+
 @strawberry.type(description="A post that matches the filter was published.")
 class PostPublished(StreamEvent):
     """The values are `graph.feed.updates.PostPublished`."""

@@ -13,6 +13,7 @@ export interface Event {
   edge?: Edge;
   postId?: string;
   user?: { id: string };
+  userId?: string;
 }
 
 interface StoredEdge extends StoreObject {
@@ -29,7 +30,7 @@ interface StoredConnection {
 export const possibleTypes = {
   Node: ["Post", "Relationship", "Timeline", "User"],
   StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
-  TimelineEvent: ["AuthorAdded", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
+  TimelineEvent: ["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
 };
 
 /**
@@ -98,6 +99,7 @@ export function applyEvent(cache: ApolloCache, timelineId: string, event: Event)
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
   if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
+  if (event.__typename === "AuthorHidden" && event.userId) return removeAuthor(cache, timelineId, event.userId);
   return false;
 }
 

@@ -20,13 +20,13 @@ export interface LiveOptions<Event extends LiveEvent> {
   refetch(): Promise<string>;
   /** Subscribe from a cursor. Return a function that ends the subscription. */
   subscribe(after: string, sink: LiveSink<Event>): () => void;
-  /** Apply a `PostAdded`, `PostRemoved` or `AuthorRemoved` to the cache. */
+  /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved` or `AuthorHidden` to the cache. */
   apply?(event: Event): void;
   /** Called when the subscription cannot continue, such as after a log-out. */
   onEnd?(problem: unknown): void;
 }
 
-const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved"]);
+const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden"]);
 const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;
 

@@ -49,7 +49,8 @@ export function removeAuthor(store: RecordSourceProxy, connectionId: string, aut
  * Apply an event of a home timeline to a connection. Return true if the connection has changed.
  *
  * Call it in the updater of a subscription with the record of its root field. The subscription selects `edge`, `cursor`
- * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, and `user { id }` in `AuthorRemoved`.
+ * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, `user { id }` in `AuthorRemoved`, and `userId` in
+ * `AuthorHidden`.
  */
 export function applyEvent(
   store: RecordSourceProxy,
@@ -63,6 +64,8 @@ export function applyEvent(
       return removePost(store, connectionId, String(event?.getValue("postId")));
     case "AuthorRemoved":
       return removeAuthor(store, connectionId, String(event?.getLinkedRecord("user")?.getDataID()));
+    case "AuthorHidden":
+      return removeAuthor(store, connectionId, String(event?.getValue("userId")));
     default:
       return false;
   }

@@ -22,6 +22,7 @@ export interface Event {
   edge?: { __typename?: string; cursor: string; node: { id: string } };
   postId?: string;
   user?: { id: string };
+  userId?: string;
 }
 
 /**
@@ -59,6 +60,7 @@ export function applyEvent(cache: Cache, timelineId: string, event: Event): bool
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
   if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
+  if (event.__typename === "AuthorHidden" && event.userId) return removeAuthor(cache, timelineId, event.userId);
   return false;
 }
 

@@ -54,10 +54,10 @@ test("it subscribes from the page's cursor, or fetches the page first", async ()
 
 test("it applies what it knows and ignores other types", () => {
   start("p1");
-  for (const __typename of ["PostAdded", "Checkpoint", "Novelty", "PostRemoved", "AuthorRemoved"]) {
+  for (const __typename of ["PostAdded", "Checkpoint", "Novelty", "PostRemoved", "AuthorRemoved", "AuthorHidden"]) {
     newest().next({ __typename, cursor: "c" });
   }
-  assert.deepEqual(log.slice(1), ["PostAdded c", "PostRemoved c", "AuthorRemoved c"]);
+  assert.deepEqual(log.slice(1), ["PostAdded c", "PostRemoved c", "AuthorRemoved c", "AuthorHidden c"]);
 });
 
 test("at AuthorAdded and Gap it fetches, and replaces the subscription only when the page is there", async () => {

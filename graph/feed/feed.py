@@ -15,7 +15,8 @@ from graph.feed.buffer import Buffer, C, size_of
 from graph.feed.deletions import deleted_posts
 from graph.feed.filter_source import FilterSource, stream_update
 from graph.feed.filters import EventFilter
-from graph.feed.home_source import HomeIndex, HomeSource, home_update
+from graph.feed.home_source import HomeIndex, HomeSource
+from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
@@ -31,6 +32,7 @@ from graph.projections.projections import Projections
 from graph.sessions import Sessions
 from graph.store.store import Store
 from graph.users import Users
+from graph.visibility import Visibility
 
 CHECKPOINT_SECONDS = 15.0
 THROTTLE_SECONDS = 1.0  # the reader waits at most so long for subscriptions, for each batch of events
@@ -56,6 +58,7 @@ class Feed:
         sessions: Sessions,
         users: Users,
         projections: Projections,
+        visibility: Visibility,
         *,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
@@ -66,6 +69,8 @@ class Feed:
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
         self._shared = Shared(log, posts, self._reader, self._session_watch, self._live, checkpoint_seconds)
+        self._visibility = visibility
+        self._views = LiveViews()
         self._homes = HomeIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
         self._turns = Turns()
@@ -82,7 +87,9 @@ class Feed:
         ended or ends. Joining costs two round trips, however far the workers are behind.
         """
         claims: list[Claim] = [] if session is None else [(viewer, session)]
-        source = HomeSource(viewer, self._follows, self._projections, self._homes)
+        source = HomeSource(
+            viewer, self._follows, self._projections, self._homes, LiveView(self._visibility, viewer), self._views
+        )
         return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer)).updates()
 
     def events(
@@ -96,7 +103,7 @@ class Feed:
     ) -> AsyncGenerator[StreamUpdate]:
         """Stream the events that match the filter in log order, each once; see `home` for the rest.
 
-        `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
+        `viewer` is whose view this is, None if anonymous: what is hidden from this user is left out.
 
         Posts that have been deleted are left out. Replayed deletions match every keyword and every box, so that clients
         cannot find out what a deleted post said. A firehose requires a permission: raises NotPermitted if the viewer
@@ -110,7 +117,7 @@ class Feed:
                 raise NotPermitted("A firehose requires a viewer with the permission 'firehose'. Log in.")
             claims.append((viewer, Permission.FIREHOSE))
         turn = Turn(self._turns, viewer if viewer is not None else object() if holder is None else holder)
-        source = FilterSource(viewer, filter_, self._filters)
+        source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
         return Subscription(self._shared, source, after, claims, turn).updates()
 
     def __len__(self) -> int:
@@ -154,16 +161,17 @@ class Feed:
     def receive(self, event: Event) -> int:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
-        homes, filtered = self._homes.receivers(event), self._filters.matching(event)
+        self._views.apply(event)
+        homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         if not (homes or filtered) or event.number in self._deleted:
             return 0
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
-        if homes and (change := home_update(event)):
-            self._add(change, homes, is_checked=is_checked)
+        for change, buffers in homes:
+            self._add(change, buffers, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
-        return len(homes) + len(filtered)
+        return sum(len(buffers) for _, buffers in homes) + len(filtered)
 
     def _add(self, update: C, buffers: Iterable[Buffer[C]], *, is_checked: bool) -> None:
         now, size = asyncio.get_running_loop().time(), size_of(update)

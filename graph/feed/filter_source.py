@@ -1,9 +1,10 @@
 """Event streams: the source of a subscription with a filter."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from graph.feed.buffer import Buffer
 from graph.feed.filters import EventFilter
+from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
 from graph.feed.updates import PostDeleted, PostPublished, StreamChange, UserFollowed, UserUnfollowed
@@ -33,20 +34,45 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
-    `viewer` is whose view this is, None if anonymous: posts hidden from this user will be left out.
+    `view` leaves out posts, deletions and follows of users who are hidden from the viewer now.
 
     Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
     deleted post and confirm the guess by subscribing.
     """
 
-    def __init__(self, viewer: int | None, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]) -> None:
+    def __init__(
+        self, view: LiveView, views: LiveViews, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]
+    ) -> None:
         self.reads_posts = filter_.reads_posts
-        self.viewer = viewer
+        self.viewer = view.viewer
+        self.has_state = view.viewer is not None
+        self._view = view
+        self._views = views
         self._filter = filter_
         self._index = index
+        self._remove_view: Callable[[], None] = nothing
+        self._applied_upto = 0
+
+    async def load(self) -> None:
+        """Read the blocks of the viewer. One round trip, none for an anonymous client."""
+        await self._view.load()
+        self._applied_upto = 0
+
+    def apply(self, events: Sequence[Event]) -> None:
+        """Apply blocks that may not have been projected when the state was loaded."""
+        self._view.apply(events)
+
+    def join(self, head: int) -> None:
+        """Record that blocks have been applied up to the event `head`."""
+        self._applied_upto = head
+
+    async def visible(self, updates: Sequence[StreamChange]) -> Sequence[StreamChange]:
+        """Return the updates without those that show a user who is hidden from the viewer now."""
+        return await self._view.visible(updates)
 
     def select(self, events: Sequence[Event]) -> list[Event]:
         """Return the events that match the filter when the content of posts is ignored."""
+        self._view.apply(event for event in events if event.number > self._applied_upto)
         return [event for event in events if self._filter.may_match(event)]
 
     def updates_of(self, events: Sequence[Event]) -> list[StreamChange]:
@@ -61,7 +87,10 @@ class FilterSource(Source[StreamChange]):
     def register(self, buffer: Buffer[StreamChange]) -> None:
         """Add the buffer to the index of filters."""
         self._index.add(self._filter, buffer)
+        self._remove_view = self._views.add(self._view)
 
     def unregister(self, buffer: Buffer[StreamChange]) -> None:
         """Remove the buffer from the index of filters."""
         self._index.remove(self._filter, buffer)
+        self._remove_view()
+        self._remove_view = nothing

@@ -1,22 +1,29 @@
 """Home streams: the source of a subscription to a home timeline, and the index that finds the viewers of an event."""
 
-from array import array
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import ClassVar
+from dataclasses import replace
 
 from graph.feed.buffer import Buffer
+from graph.feed.home_state import CompactUsers, HomeState
+from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.posting_lists import PostingLists
 from graph.feed.source import Source, Unprojected
-from graph.feed.updates import AuthorAdded, AuthorRemoved, HomeChange, PostAdded, PostRemoved
+from graph.feed.updates import AuthorAdded, AuthorHidden, AuthorRemoved, HomeChange, PostAdded, PostRemoved
 from graph.follows import Follows
 from graph.log.events import (
+    Blocked,
     Event,
+    EventBody,
     Followed,
+    Muted,
     PostDeleted,
     PostPublished,
     Reposted,
+    Unblocked,
     Unfollowed,
+    Unmuted,
     Unreposted,
     publication_of,
 )
@@ -24,34 +31,42 @@ from graph.projections.projections import Projections
 from graph.records import published_post
 
 
-def home_update(event: Event) -> HomeChange | None:
-    """Return the update that an event causes in the home streams it concerns, or None if it concerns none.
+def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
+    """Return the updates that an event causes in home streams, each with the viewer whom it concerns.
 
+    The viewer is None if the update concerns all viewers who have the author in their home timelines.
     Replies that are not listed concern none.
     """
+    number = event.number
     published = publication_of(event.body)
     if published is not None:
-        return PostAdded(event.number, published_post(event.number, published))
+        return [(None, PostAdded(number, published_post(number, published)))] if published.listed else []
     match event.body:
-        case PostDeleted(author, post):
-            return PostRemoved(event.number, post, author)
+        case PostDeleted(author, post, listed=True):
+            return [(None, PostRemoved(number, post, author))]
         case Unreposted(user, _, repost):
-            return PostRemoved(event.number, repost, user)
-        case Followed(_, followee):
-            return AuthorAdded(event.number, followee)
-        case Unfollowed(_, followee):
-            return AuthorRemoved(event.number, followee)
+            return [(None, PostRemoved(number, repost, user))]
+        case Followed(viewer, user) | Unmuted(viewer, user):
+            return [(viewer, AuthorAdded(number, user))]
+        case Unfollowed(viewer, user):
+            return [(viewer, AuthorRemoved(number, user))]
+        case Muted(viewer, user):
+            return [(viewer, AuthorHidden(number, user))]
+        case Blocked(blocker, blocked):
+            return [(blocker, AuthorHidden(number, blocked)), (blocked, AuthorHidden(number, blocker))]
+        case Unblocked(blocker, blocked):
+            return [(blocker, AuthorAdded(number, blocked)), (blocked, AuthorAdded(number, blocker))]
         case _:
-            return None
+            return []
 
 
 class Audience:
-    """The live home streams of one viewer, and the authors in that viewer's home timeline."""
+    """The live home streams of one viewer, and the state of that viewer's home timeline."""
 
-    __slots__ = ("authors", "buffers")
+    __slots__ = ("buffers", "state")
 
-    def __init__(self, authors: Iterable[int]) -> None:
-        self.authors = array("q", authors)
+    def __init__(self, state: HomeState) -> None:
+        self.state = state
         self.buffers: list[Buffer[HomeChange]] = []
 
 
@@ -65,12 +80,13 @@ class HomeIndex:
         self._audiences: dict[int, Audience] = {}
         self._by_author: PostingLists[int, Audience] = PostingLists()
 
-    def add(self, viewer: int, followed: Iterable[int], buffer: Buffer[HomeChange]) -> None:
-        """Add a live stream of a viewer who follows these users as of the reader's head."""
+    def add(self, viewer: int, state: HomeState, buffer: Buffer[HomeChange]) -> None:
+        """Add a live stream of a viewer whose home timeline has this state as of the reader's head."""
         audience = self._audiences.get(viewer)
         if audience is None:
-            audience = self._audiences[viewer] = Audience({viewer, *followed})
-            for author in audience.authors:
+            shown = replace(state, authors=CompactUsers({viewer, *state.authors}))
+            audience = self._audiences[viewer] = Audience(shown)
+            for author in shown.authors:
                 self._by_author.add(author, audience)
         audience.buffers.append(buffer)
 
@@ -82,7 +98,7 @@ class HomeIndex:
         audience.buffers.remove(buffer)
         if not audience.buffers:
             del self._audiences[viewer]
-            for author in audience.authors:
+            for author in audience.state.authors:
                 self._by_author.remove(author, audience)
 
     def viewers(self) -> list[int]:
@@ -104,28 +120,27 @@ class HomeIndex:
         published = publication_of(publication.body)
         return published is not None and published.listed and published.author in self._by_author
 
-    def receivers(self, event: Event) -> list[Buffer[HomeChange]]:
-        """Return the buffers of the streams that an event concerns, and apply follows and unfollows to the index."""
-        match event.body:
-            case (
-                PostPublished(author, listed=True)
-                | PostDeleted(author, listed=True)
-                | Reposted(author)
-                | Unreposted(author)
-            ):
-                return [buffer for audience in self._by_author[author] for buffer in audience.buffers]
-            case Followed(follower, followee) if audience := self._audiences.get(follower):
-                if followee not in audience.authors:
-                    audience.authors.append(followee)
-                    self._by_author.add(followee, audience)
-                return audience.buffers
-            case Unfollowed(follower, followee) if audience := self._audiences.get(follower):
-                if followee in audience.authors:
-                    audience.authors.remove(followee)
-                    self._by_author.remove(followee, audience)
-                return audience.buffers
-            case _:
-                return []
+    def deliveries(self, event: Event) -> list[tuple[HomeChange, list[Buffer[HomeChange]]]]:
+        """Return the updates of an event with the buffers of their streams, and apply the event to the index."""
+        author = author_of(event.body)
+        if author is not None:
+            updates = home_updates(event)
+            audiences = self._by_author[author] if updates else ()
+            buffers = [buffer for audience in audiences for buffer in audience.buffers]
+            return [(update, buffers) for _, update in updates] if buffers else []
+        found = []
+        for viewer, update in home_updates(event):
+            if viewer is not None and (audience := self._audiences.get(viewer)):
+                self._apply(viewer, audience, event)
+                found.append((update, audience.buffers))
+        return found
+
+    def _apply(self, viewer: int, audience: Audience, event: Event) -> None:
+        shown, hidden = audience.state.apply(viewer, event)
+        for author in shown:
+            self._by_author.add(author, audience)
+        for author in hidden:
+            self._by_author.remove(author, audience)
 
 
 class HomeSource(Source[HomeChange]):
@@ -135,36 +150,49 @@ class HomeSource(Source[HomeChange]):
     meantime, and refetch for users who were followed.
     """
 
-    has_state: ClassVar[bool] = True
+    has_state = True
     viewer: int
 
-    def __init__(self, viewer: int, follows: Follows, projections: Projections, index: HomeIndex) -> None:
+    def __init__(
+        self,
+        viewer: int,
+        follows: Follows,
+        projections: Projections,
+        index: HomeIndex,
+        view: LiveView,
+        views: LiveViews,
+    ) -> None:
         self.viewer = viewer
         self._follows = follows
         self._projections = projections
         self._index = index
-        self._followed: set[int] = set()
+        self._view = view
+        self._views = views
+        self._state = HomeState(set())
+        self._remove_view: Callable[[], None] = nothing
         self._applied_upto = 0
 
     async def load(self) -> None:
-        """Load the users that the viewer follows. One round trip."""
-        self._followed = {*await self._follows.followed_by(self.viewer)}
+        """Load whom the viewer follows, mutes and blocks, and who blocks the viewer. One round trip."""
+        followed, muted, _ = await asyncio.gather(
+            self._follows.followed_by(self.viewer), self._follows.muted_by(self.viewer), self._view.load()
+        )
+        self._state = HomeState.of(followed, muted, self._view.marks.blocking, self._view.marks.blockers)
         self._applied_upto = 0
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply the viewer's follows and unfollows.
+        """Apply the viewer's follows, mutes and blocks, and blocks of the viewer.
 
         Events may be older than the loaded state. They then restore an earlier state temporarily, until the later
         events have been applied too.
         """
+        self._view.apply(events)
         for event in events:
-            match event.body:
-                case Followed(follower, followee) if follower == self.viewer:
-                    self._followed.add(followee)
-                case Unfollowed(follower, followee) if follower == self.viewer:
-                    self._followed.discard(followee)
-                case _:
-                    pass
+            self._state.apply(self.viewer, event)
+
+    async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
+        """Return the updates without those that show a user who is hidden from the viewer now."""
+        return await self._view.visible(updates)
 
     def join(self, head: int) -> None:
         """Record that follows have been applied up to the event `head`."""
@@ -200,7 +228,7 @@ class HomeSource(Source[HomeChange]):
 
     def updates_of(self, events: Sequence[Event]) -> list[HomeChange]:
         """Return the updates of selected events."""
-        return [update for event in events if (update := home_update(event)) is not None]
+        return [update for event in events for viewer, update in home_updates(event) if viewer in (None, self.viewer)]
 
     def _concerns(self, event: Event) -> bool:
         match event.body:
@@ -210,26 +238,32 @@ class HomeSource(Source[HomeChange]):
                 | Reposted(author)
                 | Unreposted(author)
             ):
-                followed = author == self.viewer or author in self._followed
+                followed = author == self.viewer or author in self._state.authors
                 return followed or self._index.shows(self.viewer, author)
-            case Followed(follower) | Unfollowed(follower):
-                return follower == self.viewer
             case _:
-                return False
+                return any(viewer == self.viewer for viewer, _ in home_updates(event))
 
     def register(self, buffer: Buffer[HomeChange]) -> None:
         """Add the buffer to the index of home streams."""
-        self._index.add(self.viewer, self._followed, buffer)
-        self._followed = set()
+        self._index.add(self.viewer, self._state, buffer)
+        self._state = HomeState(set())
+        self._remove_view = self._views.add(self._view)
 
     def unregister(self, buffer: Buffer[HomeChange]) -> None:
         """Remove the buffer from the index of home streams."""
         self._index.remove(self.viewer, buffer)
+        self._remove_view()
+        self._remove_view = nothing
+
+
+def author_of(body: EventBody) -> int | None:
+    """Return the author of the post that an event creates or ends, None for other events."""
+    match body:
+        case PostPublished(author) | PostDeleted(author) | Reposted(author) | Unreposted(author):
+            return author
+        case _:
+            return None
 
 
 def _is_by(author: int, event: Event) -> bool:
-    match event.body:
-        case PostPublished(by) | PostDeleted(by) | Reposted(by) | Unreposted(by):
-            return by == author
-        case _:
-            return False
+    return author_of(event.body) == author

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import ClassVar, Generic, TypeAlias
+from typing import Generic, TypeAlias
 
 from graph.feed.buffer import Buffer, C
 from graph.log.events import Event
@@ -18,7 +18,7 @@ class Source(ABC, Generic[C]):
     `register` puts its buffer finds the events.
     """
 
-    has_state: ClassVar[bool] = False
+    has_state: bool = False
     """Whether the selection depends on state of the store that events change, which `load` and `apply` maintain."""
 
     viewer: int | None = None
@@ -38,6 +38,10 @@ class Source(ABC, Generic[C]):
     def join(self, head: int) -> None:
         """Record that the state is up to date with the event `head`."""
         return
+
+    async def visible(self, updates: Sequence[C]) -> Sequence[C]:
+        """Return the updates without those that show a user who is hidden from the viewer now."""
+        return updates
 
     async def before_update(self, update: C, unprojected: Unprojected) -> None:
         """Prepare the store for the queries that clients send when they get this update."""

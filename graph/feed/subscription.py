@@ -198,7 +198,7 @@ class Subscription(Generic[C]):
         counts = await post_counts(self._shared.posts, selected)
         remaining = [event for event in selected if counts.get(event.number, NO_COUNTS) is not None]
         for start in range(0, len(remaining), REPLAY_STEP):
-            replayed = self._source.updates_of(remaining[start : start + REPLAY_STEP])
+            replayed = await self._source.visible(self._source.updates_of(remaining[start : start + REPLAY_STEP]))
             updates = [counted(update, counts) for update in replayed]
             withheld = withhold_deleted(self._shared.posts, updates, checked_at, self._buffer.raise_error)
             async with aclosing(withheld) as visible:
@@ -226,7 +226,9 @@ class Subscription(Generic[C]):
                 buffer.raise_error()
                 if buffer.cut_off is not None:
                     return
-                taken = withhold_deleted(shared.posts, buffer.take(), buffer.checked_at, buffer.raise_error)
+                checked_at = buffer.checked_at
+                updates = await self._source.visible(buffer.take())
+                taken = withhold_deleted(shared.posts, updates, checked_at, buffer.raise_error)
                 async with aclosing(taken) as visible:
                     async for update in visible:
                         if update.number > self._position and not self._is_repeated(update):

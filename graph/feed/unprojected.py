@@ -1,4 +1,4 @@
-"""The follows and log-outs that may not be projected yet, by user, for subscriptions that join.
+"""The follows, mutes, blocks and log-outs that may not be projected yet, by user, for subscriptions that join.
 
 A subscription loads projected state, such as whom its viewer follows, and then applies the events that the state may
 lack. One copy of these events per process makes a join cost the same, however far the workers are behind.
@@ -6,18 +6,29 @@ lack. One copy of these events per process makes a join cost the same, however f
 
 import time
 
-from graph.log.events import Event, Followed, SessionsEnded, Unfollowed
+from graph.log.events import Blocked, Event, Followed, Muted, SessionsEnded, Unblocked, Unfollowed, Unmuted
 
 KEEP_SECONDS = 5.0  # a load during which events are forgotten may have to be repeated
 
 
 def concerns_joins(event: Event) -> bool:
-    """Return True for a follow, an unfollow and a log-out."""
-    return isinstance(event.body, Followed | Unfollowed | SessionsEnded)
+    """Return True for a follow, a mute, a block, the end of each of them, and a log-out."""
+    return bool(users_of(event))
+
+
+def users_of(event: Event) -> tuple[int, ...]:
+    """Return the users whose subscriptions an event concerns when they join."""
+    match event.body:
+        case Followed(user, _) | Unfollowed(user, _) | Muted(user, _) | Unmuted(user, _) | SessionsEnded(user, _):
+            return (user,)
+        case Blocked(user, other) | Unblocked(user, other):
+            return user, other
+        case _:
+            return ()
 
 
 class Unprojected:
-    """Follows, unfollows and log-outs: all after `since`, and the events up to `watermark` are projected.
+    """Events that concern joins: all after `since`, and the events up to `watermark` are projected.
 
     Events are kept in two generations. The older one is forgotten when all of it is projected, at the earliest after
     `KEEP_SECONDS`. Memory: about 300 bytes per event, and up to twice the events that are not projected.
@@ -32,11 +43,8 @@ class Unprojected:
 
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
-        body = event.body
-        if isinstance(body, Followed | Unfollowed):
-            self._newer.setdefault(body.follower, []).append(event)
-        elif isinstance(body, SessionsEnded):
-            self._newer.setdefault(body.user, []).append(event)
+        for user in users_of(event):
+            self._newer.setdefault(user, []).append(event)
 
     def note_watermark(self, watermark: int, head: int) -> None:
         """Note that the events up to `watermark` are projected, and that the last event added is not above `head`."""

@@ -47,7 +47,10 @@ class PostRemoved(Change):
 
 @dataclass(frozen=True, slots=True)
 class AuthorAdded(Change):
-    """The viewer followed a user, whose earlier posts are now in the timeline: clients refetch. `user` is an id."""
+    """The earlier posts of a user are in the timeline now, or no longer hidden: clients refetch. `user` is an id.
+
+    The viewer has followed, unmuted or unblocked the user, or the user has unblocked the viewer.
+    """
 
     user: int
 
@@ -55,6 +58,13 @@ class AuthorAdded(Change):
 @dataclass(frozen=True, slots=True)
 class AuthorRemoved(Change):
     """The viewer unfollowed a user, whose posts are no longer in the timeline. `user` is an id."""
+
+    user: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorHidden(Change):
+    """A user is hidden from the viewer or muted: clients drop the user's posts and reposts of them. `user` is an id."""
 
     user: int
 
@@ -111,7 +121,7 @@ class Gap:
     reason: GapReason
 
 
-HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved
+HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | AuthorHidden
 StreamChange: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap

@@ -65,9 +65,9 @@ def stored(
         yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
     registers = ((keys.blocking, content.blocking), (keys.blockers, content.blockers), (keys.muting, content.muting))
     for key, sets in registers:
-        for user, held in sets.items():
+        for user, register in sets.items():
             if content.owns(Part.BLOCKS, user):
-                yield from versioned_set_keys(key, user, held, tombstones_after)
+                yield from versioned_set_keys(key, user, register, tombstones_after)
     records: dict[int, Hash] = {}
     for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
         cut = cuts.get(post_list, UNCUT)

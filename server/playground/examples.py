@@ -15,6 +15,7 @@ GROUPS = {
         *("publish", "reply", "quote", "delete-post", "repost", "unrepost", "follow", "unfollow", "like", "unlike"),
         "update-profile",
     ),
+    "Mute and block": ("mute", "unmute", "muted-users", "block", "unblock", "blocked-users"),
     "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
     "Any object, limits": ("node", "nodes", "rate-limit"),
 }

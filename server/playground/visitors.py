@@ -71,6 +71,7 @@ class Visitors:
         values: dict[str, dict[str, object]] = {
             "follow": {"userIds": [ids.encode(ids.Kind.USER, (strangers or [followed])[0])]},
             "unfollow": {"userIds": [ids.encode(ids.Kind.USER, follow.user) for follow in following.items[:1]]},
+            **{name: {"userId": user} for name in ("mute", "unmute", "block", "unblock")},
             "new-followers": {"userIds": [ids.encode(ids.Kind.USER, visitor)]},
             "node": {"id": user},
             "nodes": {"ids": [user, *posts]},

@@ -10,7 +10,7 @@ const { configs, parser } = graphql;
 const WITHOUT_ID = {
   suffixes: ["Connection", "Edge", "Payload"], // pages and results of mutations, which are never fetched again
   types: [
-    ...["AuthorAdded", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
+    ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
     ...["PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
     ...["FollowResult", "Location", "PageInfo", "RateLimit", "Session", "UserError", "UserErrorParam"], // plain values
   ],

@@ -39,6 +39,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "unfollow": {"userIds": [USER]},
     "unlike": {"postId": POST},
     "unrepost": {"postId": POST},
+    **{name: {"userId": USER} for name in ("mute", "unmute", "block", "unblock")},
 }
 
 
@@ -209,6 +210,22 @@ async def test_the_examples_about_likes(alice: Alice) -> None:
     assert edge["node"]["likes"]["edges"][0]["node"]["login"] == "alice"
     assert (await alice.run("unlike", postId=id_))["unlikePost"]["post"]["likesCount"] == 0
     assert (await alice.run("liked-posts"))["likedPosts"]["edges"] == []
+
+
+async def test_mute_and_block(alice: Alice) -> None:
+    """The relationship and the viewer's own lists show both, until they end."""
+    bob = ids.encode(ids.Kind.USER, alice.people["bob"])
+    for name, undo, field, listed in (
+        ("mute", "unmute", "muting", "muted-users"),
+        ("block", "unblock", "blocking", "blocked-users"),
+    ):
+        payload = (await alice.run(name, userId=bob))[name]
+        assert (payload["userErrors"], payload["user"]["relationship"][field]) == ([], True)
+        [(_, page)] = (await alice.run(listed)).items()
+        assert [edge["node"]["login"] for edge in page["edges"]] == ["bob"]
+        assert (await alice.run(undo, userId=bob))[undo]["user"]["relationship"][field] is False
+        [(_, page)] = (await alice.run(listed)).items()
+        assert page["edges"] == []
 
 
 async def test_viewer(alice: Alice) -> None:

@@ -30,5 +30,6 @@ export const LIVE = `subscription Live($after: String) {
     ... on PostAdded { edge { ${EDGE} } }
     ... on PostRemoved { postId }
     ... on AuthorRemoved { user { id } }
+    ... on AuthorHidden { userId }
   }
 }`;

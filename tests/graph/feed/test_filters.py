@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
 from graph.log.events import (
+    Blocked,
     Event,
     Followed,
+    Muted,
     PasswordChanged,
     PermissionGranted,
     PostPublished,
     ProfileChanged,
     SessionsEnded,
+    Unblocked,
     Unfollowed,
+    Unmuted,
     UserCreated,
 )
 from graph.model import MAX_NUMBER
@@ -106,6 +110,10 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "sessions": Event(5, SessionsEnded(ALICE, ["s"])),
         "password": Event(5, PasswordChanged(ALICE, "alice", "n")),
         "permission": Event(6, PermissionGranted(ALICE, "firehose")),
+        "mute": Event(7, Muted(ALICE, BOB)),
+        "unmute": Event(8, Unmuted(ALICE, BOB)),
+        "block": Event(9, Blocked(ALICE, BOB)),
+        "unblock": Event(10, Unblocked(ALICE, BOB)),
     }
 
     assert matching(events, firehose=True) == "post deletion follow unfollow"

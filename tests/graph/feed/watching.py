@@ -93,6 +93,7 @@ async def feed_of(graph: Graph, checkpoint_seconds: float = CHECKPOINT_SECONDS) 
         graph.sessions,
         graph.users,
         graph.projections,
+        graph.visibility,
         checkpoint_seconds=checkpoint_seconds,
     )
     try:

@@ -153,8 +153,8 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
 
 
 async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) -> None:
-    """Also not with existing home caches, in any order."""
-    events = random_events(7, 300)
+    """Also not with existing home caches, in any order. Repeated blocks delete caches, so there are none here."""
+    events = [each for each in random_events(7, 300) if not isinstance(each.body, Blocked | Unblocked)]
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
     await graph.timelines.wait_for_rebuilds()

@@ -49,6 +49,9 @@ const subscription = graphql`
           id
         }
       }
+      ... on AuthorHidden {
+        userId
+      }
     }
   }
 `;

@@ -1,0 +1,153 @@
+"""The resolvers of mutes and blocks, and the viewer's own lists of both."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+
+from graph.errors import ProblemCode, Rejected
+from graph.model import Follow, Page, User
+from graph.paging import CursorKind, Window, encode_cursors
+from resolvers import ids, inputs
+from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
+from resolvers.context import Context
+from resolvers.errors import BadInput
+from resolvers.payloads import Payload, load_users, mutation
+from resolvers.references import Reference, refer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserPayload(Payload):
+    """The record of `MutePayload`, `UnmutePayload` and `UnblockPayload`. `user` is a user id."""
+
+    user: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockPayload(UserPayload):
+    """The record of `BlockPayload`. `user` and `viewer` are user ids."""
+
+    viewer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserPage:
+    """A page of a list of users. An entry is a user with a number, the position in the list."""
+
+    page: Page[Follow]
+
+    @property
+    def edges(self) -> tuple[Follow, ...]:
+        """The entries, as records of their edges."""
+        return self.page.items
+
+    @property
+    def page_info(self) -> PageEnds:
+        """The ends of the page as user cursors."""
+        items = self.page.items
+        return page_ends(self.page, CursorKind.USER, [each.number for each in (*items[:1], *items[-1:])])
+
+
+def user_cursors(entries: Sequence[Follow], context: Context) -> list[str]:
+    """Return the cursors of entries in lists of users."""
+    return encode_cursors(CursorKind.USER, [each.number for each in entries])
+
+
+def edge_users(entries: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
+    """Return the user of each entry. One round trip."""
+    return context.loaders.users.load_many([each.user for each in entries])
+
+
+def edge_references(entries: Sequence[Follow], context: Context) -> list[Reference]:
+    """Return a reference to the user of each entry."""
+    return refer([each.user for each in entries])
+
+
+async def page_users(pages: Sequence[UserPage], context: Context) -> list[list[User | None]]:
+    """Return the users of each page. One round trip."""
+    users = iter(await edge_users([each for page in pages for each in page.edges], context))
+    return [[next(users) for _ in page.edges] for page in pages]
+
+
+async def muted_users(
+    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
+) -> UserPage | None:
+    """Return a page of the users whom the viewer mutes; None for anonymous requests. One round trip."""
+    window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
+    return None if context.viewer is None else UserPage(await context.graph.blocks.muted(context.viewer.user, window))
+
+
+async def blocked_users(
+    context: Context, *, first: First = None, after: After = None, last: Last = None, before: Before = None
+) -> UserPage | None:
+    """Return a page of the users whom the viewer blocks; None for anonymous requests. One round trip."""
+    window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
+    return None if context.viewer is None else UserPage(await context.graph.blocks.blocked(context.viewer.user, window))
+
+
+@mutation(UserPayload)
+async def mute(
+    context: Context,
+    *,
+    input: Annotated[inputs.MuteInput, strawberry.argument(description="The user to mute.")],
+) -> UserPayload:
+    """Mute a user as the viewer."""
+    return UserPayload(user=await change(context, context.graph.blocks.mute, input.user_id))
+
+
+@mutation(UserPayload)
+async def unmute(
+    context: Context,
+    *,
+    input: Annotated[inputs.UnmuteInput, strawberry.argument(description="The user to unmute.")],
+) -> UserPayload:
+    """Unmute a user as the viewer."""
+    return UserPayload(user=await change(context, context.graph.blocks.unmute, input.user_id))
+
+
+@mutation(BlockPayload)
+async def block(
+    context: Context,
+    *,
+    input: Annotated[inputs.BlockInput, strawberry.argument(description="The user to block.")],
+) -> BlockPayload:
+    """Block a user as the viewer."""
+    viewer = context.require_viewer()
+    return BlockPayload(user=await change(context, context.graph.blocks.block, input.user_id), viewer=viewer.user)
+
+
+@mutation(UserPayload)
+async def unblock(
+    context: Context,
+    *,
+    input: Annotated[inputs.UnblockInput, strawberry.argument(description="The user to unblock.")],
+) -> UserPayload:
+    """Unblock a user as the viewer."""
+    return UserPayload(user=await change(context, context.graph.blocks.unblock, input.user_id))
+
+
+async def change(context: Context, write: Callable[[int, int], Awaitable[None]], user_id: str) -> int:
+    """Mute, unmute, block or unblock the user with this id, and return the user's number.
+
+    Raises Rejected (NOT_FOUND) also for a malformed id.
+    """
+    viewer = context.require_viewer()
+    try:
+        user = ids.number(ids.Kind.USER, user_id)
+    except BadInput:
+        user = None
+    if user is None:
+        raise Rejected.because(ProblemCode.NOT_FOUND, "This user does not exist.", "userId")
+    await write(viewer.user, user)
+    return user
+
+
+async def payload_users(payloads: Sequence[UserPayload], context: Context) -> list[User | None]:
+    """Return the user whom each mutation concerned; None if it failed. One round trip."""
+    return await load_users(context, [payload.user for payload in payloads])
+
+
+async def block_viewers(payloads: Sequence[BlockPayload], context: Context) -> list[User | None]:
+    """Return the viewer after each block; None if it failed. One round trip."""
+    return await load_users(context, [payload.viewer for payload in payloads])

@@ -1,0 +1,85 @@
+"""Lists of users, and the payloads of mutes and blocks."""
+
+from typing import Annotated, ClassVar
+
+import strawberry
+
+from executor.fields import batched
+from graph import model
+from resolvers import blocks
+from schema.connections import PageInfo
+from schema.user import User
+from schema.user_error import ERRORS, UserError
+
+
+@strawberry.type(description="A user in a list of users.")
+class UserEdge:
+    """Values are `graph.model.Follow`: a user and a position."""
+
+    record: ClassVar[type] = model.Follow
+
+    cursor: str = batched(
+        blocks.user_cursors,
+        description="The user's cursor, for `after` and `before`. It is valid in the list that it comes from.",
+    )
+    node: Annotated["User", strawberry.lazy("schema.user")] = batched(
+        blocks.edge_users, references=blocks.edge_references, description="The user."
+    )
+
+
+@strawberry.type(description="A page of users.")
+class UserConnection:
+    """Values are `resolvers.blocks.UserPage`."""
+
+    record: ClassVar[type] = blocks.UserPage
+
+    edges: list[UserEdge] = strawberry.field(description="The page's users, with cursors.")
+    nodes: list[Annotated["User", strawberry.lazy("schema.user")]] = batched(
+        blocks.page_users, description="The page's users, without cursors."
+    )
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
+
+
+@strawberry.type(description="The result of `mute`.")
+class MutePayload:
+    """Values are `resolvers.blocks.UserPayload`."""
+
+    record: ClassVar[type] = blocks.UserPayload
+
+    user: User | None = batched(blocks.payload_users, description="The muted user. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `unmute`.")
+class UnmutePayload:
+    """Values are `resolvers.blocks.UserPayload`."""
+
+    record: ClassVar[type] = blocks.UserPayload
+
+    user: User | None = batched(blocks.payload_users, description="The user who is muted no more. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `block`.")
+class BlockPayload:
+    """Values are `resolvers.blocks.BlockPayload`."""
+
+    record: ClassVar[type] = blocks.BlockPayload
+
+    user: User | None = batched(
+        blocks.payload_users, description="The blocked user, whose `relationship` shows the block. Null on failure."
+    )
+    viewer: User | None = batched(blocks.block_viewers, description="The viewer after the change. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
+@strawberry.type(description="The result of `unblock`.")
+class UnblockPayload:
+    """Values are `resolvers.blocks.UserPayload`."""
+
+    record: ClassVar[type] = blocks.UserPayload
+
+    user: User | None = batched(blocks.payload_users, description="The user who is blocked no more. Null on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
