@@ -1,25 +1,35 @@
-"""Comparison of follows: the followees of a user and the followers of a user, two versioned sets.
+"""Comparison of follows: the followees of a user and the followers of a user.
 
-Both sets follow from the followers' own events. Missing tombstones do not matter: they are dropped after some time.
+Both lists follow from the followers' own events and from the blocks between the two users, which decide whether a
+follow counts, is held or has ended. Missing tombstones do not matter: they are dropped after some time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from graph import keys
 from graph.fold import content
-from graph.fold.content import VersionedSet
-from graph.fold.loading import FOLLOW_KINDS
+from graph.fold.content import Content, VersionedSet
+from graph.fold.loading import FOLLOW_KINDS, Batch, add_blocks
+from graph.projections.follows import follow_keys
+from graph.projections.versioned_sets import set_keys
 from graph.repair.report import Difference, Kind, Part
-from graph.repair.scope import Comparison, Element, Scope, set_element
-from graph.store.commands import Command
+from graph.repair.scope import Comparison, Element, Key, Scope
+from graph.store.commands import Command, script
 
+State: TypeAlias = tuple[int, int]
+"""In which set a follow is, `MEMBER`, `TOMBSTONE` or `HELD`, and its number there. `NONE` is in no set."""
+
+MEMBER, TOMBSTONE, HELD = 1, 2, 3
+NONE: State = (0, 0)
 NOTHING = VersionedSet()
+DESCRIPTIONS = {0: "nothing", MEMBER: "follow", TOMBSTONE: "unfollow", HELD: "follow across a block"}
 
 
 class Following(Comparison):
     """Compares each user's list of followees, and the user in the lists of followers.
 
-    One query and two round trips for 500 users and 1,000 followees; one more for differences. Users with more than
+    Three queries and two round trips for 500 users and 1,000 followees; one more for differences. Users with more than
     10,000 events are split.
     """
 
@@ -30,22 +40,18 @@ class Following(Comparison):
         """Return the follows that differ in one of the lists, those in lists of followers first."""
         found: list[Difference] = []
         async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS):
-            expected: dict[Element, int] = {}
-            for user, held in events.following.items():
-                expected |= {(user, followee): number for followee, number in held.members.items()}
-                expected |= {(user, followee): -number for followee, number in held.tombstones.items()}
-            rows = await self.scope.send([("ZRANGE", keys.following(user), 0, -1, "WITHSCORES") for user in users])
-            following = {
-                (user, int(followee)): int(number)
-                for user, row in zip(users, rows, strict=True)
-                for followee, number in row
-                if followee.isdecimal()
-            }
-            reverse = {(followee, user): number for (user, followee), number in expected.items()}
-            followers = await self.scope.scores(keys.followers, reverse)
-            lacking = {pair: state for pair, state in reverse.items() if is_wrong(state, *followers[pair])}
+            await add_blocks(self.scope.archive, Batch(events), users, upto=self.scope.upto)
+            expected = expected_follows(events)
+            following = await listed(self.scope, users)
+            reverse = {(followee, user): state for (user, followee), state in expected.items()}
+            followers = await states(self.scope, keys.followers, reverse)
+            lacking = {pair: state for pair, state in reverse.items() if is_wrong(state, followers[pair])}
             pairs = {*expected, *following}
-            wrong = {pair: expected.get(pair) for pair in pairs if is_wrong(expected.get(pair), following.get(pair))}
+            wrong = {
+                pair: expected.get(pair, NONE)
+                for pair in pairs
+                if is_wrong(expected.get(pair, NONE), following.get(pair, NONE))
+            }
             found += await differences(self.scope, lacking, in_followers=True, subject=1)
             found += await differences(self.scope, wrong, in_followers=False)
         return found
@@ -68,40 +74,97 @@ class Followers(Comparison):
             following = await self.scope.scores(keys.following, [pair[::-1] for pair in members])
             unsure = [pair for pair, number in members.items() if following[pair[::-1]] != [number]]
             actors = sorted({follower for _, follower in unsure})
-            unknown: dict[Element, int | None] = {}
+            unknown: dict[Element, State] = {}
             async for some, events in self.scope.folded(actors, content.Part.FOLLOWING, FOLLOW_KINDS):
                 known = events.following
                 among = [pair for pair in unsure if pair[1] in some]
-                unknown |= {(a, v): None for a, v in among if not known.get(v, NOTHING).version(a)}
+                unknown |= {(a, v): NONE for a, v in among if not known.get(v, NOTHING).version(a)}
             found += await differences(self.scope, unknown, in_followers=True)
         return found
 
 
-def is_wrong(expected: int | None, member: int | None) -> bool:
-    """Return True if a set holds a member that must not be there, or lacks one, or holds it with another number."""
-    return member != (expected if expected and expected > 0 else None)
+def expected_follows(events: Content) -> dict[Element, State]:
+    """Return where each follow of the content belongs."""
+    expected: dict[Element, State] = {}
+    for user, follows in events.following.items():
+        placed = events.placed(user, follows)
+        for place, held in ((MEMBER, placed.members), (TOMBSTONE, placed.tombstones), (HELD, placed.held)):
+            expected |= {(user, followee): (place, number) for followee, number in held.items()}
+    return expected
+
+
+async def listed(scope: Scope, users: Sequence[int]) -> dict[Element, State]:
+    """Return the members and the held follows of users' lists of followees. One round trip per 500 users."""
+    names = [name for user in users for name in (keys.following(user), keys.held(keys.following(user)))]
+    rows = await scope.send([("ZRANGE", name, 0, -1, "WITHSCORES") for name in names])
+    return {
+        (user, int(followee)): (place, int(number))
+        for user, *both in zip(users, rows[::2], rows[1::2], strict=True)
+        for place, row in zip((MEMBER, HELD), both, strict=True)
+        for followee, number in row
+        if followee.isdecimal()
+    }
+
+
+async def states(scope: Scope, key: Key, elements: Iterable[Element]) -> dict[Element, State]:
+    """Return where follows are: a member counts more than a held follow, and that more than a tombstone.
+
+    One round trip per 333 lists.
+    """
+    parts: tuple[Key, ...] = (lambda owner: keys.held(key(owner)), lambda owner: keys.gone(key(owner)))
+    found = await scope.scores(key, elements, *parts)
+    places = (MEMBER, HELD, TOMBSTONE)
+    return {
+        element: next(((at, n) for at, n in zip(places, found[element], strict=True) if n is not None), NONE)
+        for element in elements
+    }
+
+
+def is_wrong(expected: State, found: State) -> bool:
+    """Return True if a list has a follow in the wrong set, lacks one, or holds it with another number."""
+    return visible(expected) != visible(found)
+
+
+def visible(state: State) -> State:
+    """Return a state without tombstones, which may be missing."""
+    return NONE if state[0] == TOMBSTONE else state
 
 
 async def differences(
-    scope: Scope, wrong: Mapping[Element, int | None], *, in_followers: bool, subject: int = 0
+    scope: Scope, wrong: Mapping[Element, State], *, in_followers: bool, subject: int = 0
 ) -> list[Difference]:
-    """Return those of the elements that are not newer than the archive. Two round trips per 1,000 sets.
+    """Return those of the elements that are not newer than the archive. Four round trips per 333 lists.
 
-    `subject` is the place, in an element, of the user to compare again.
+    `subject` is the place, in an element, of the user to compare again. An element is newer also if a block between the
+    two users is: it may have moved the follow.
     """
     found = []
     key, name = (keys.followers, "follower") if in_followers else (keys.following, "followee")
-    for element, state in (await scope.states(key, wrong)).items():
+    blocks = await latest_blocks(scope, wrong)
+    for element, state in (await states(scope, key, wrong)).items():
         owner, member = element
         expected = wrong[element]
-        if abs(state or 0) <= scope.upto and is_wrong(expected, state if state and state > 0 else None):
-            commands: list[Command] = [set_element(key, element, state, expected, home=None if in_followers else owner)]
+        if max(state[1], blocks[element]) <= scope.upto and is_wrong(expected, state):
+            names = [*follow_keys(key, owner), *set_keys(keys.blocking, owner), *set_keys(keys.blockers, owner)]
+            names += [] if in_followers else [keys.home(owner)]
+            commands: list[Command] = [script("repair_follow").call(names, member, *state, *expected, scope.upto)]
             commands += [("UNLINK", keys.home(member))] if in_followers else []
             text = f"{name} {member} of user {owner}: {describe(state)} instead of {describe(expected)}"
             found.append(Difference(Kind.FOLLOW_WRONG, element[subject], f"{name} {element}", text, commands))
     return found
 
 
-def describe(state: int | None) -> str:
+async def latest_blocks(scope: Scope, elements: Iterable[Element]) -> dict[Element, int]:
+    """Return the number of the last block or unblock between each owner and user, 0 if the store has none."""
+    kinds: tuple[Key, ...] = (
+        lambda owner: keys.gone(keys.blocking(owner)),
+        keys.blockers,
+        lambda owner: keys.gone(keys.blockers(owner)),
+    )
+    found = await scope.scores(keys.blocking, elements, *kinds)
+    return {element: max(number or 0 for number in found[element]) for element in elements}
+
+
+def describe(state: State) -> str:
     """Return a description of the state of a follow."""
-    return "nothing" if state is None else f"follow {state}" if state > 0 else f"unfollow {-state}"
+    return f"{DESCRIPTIONS[state[0]]} {state[1]}" if state[0] else DESCRIPTIONS[0]

@@ -22,8 +22,9 @@ EXTRA_POSTS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cache:
-    """A home cache up to the watermark, and the authors whose posts may be in it: the viewer and the followees.
+    """A home cache up to the watermark, and the authors whose posts may be in it.
 
+    `authors` are the viewer and the followees who are not muted.
     `malformed` is an invalid member, `f` if the floor or the expiry is missing, or '' if the cache is well-formed.
     """
 
@@ -90,9 +91,10 @@ class HomeCaches(Comparison):
                 ("ZRANGE", home, 0, -1, "WITHSCORES"),
                 ("TTL", home),
                 ("ZRANGE", keys.following(viewer), 0, -1),
+                ("ZRANGE", keys.muting(viewer), 0, -1),
             ]
         replies = await self.scope.send(commands)
-        rows = zip(viewers, replies[::3], replies[1::3], replies[2::3], strict=True)
+        rows = zip(viewers, replies[::4], replies[1::4], replies[2::4], replies[3::4], strict=True)
         return [as_cache(*row, self.scope.upto) for row in rows if row[1] and row[1][-1][1] != float("inf")]
 
     async def _pulled(self, authors: Iterable[int]) -> set[int]:
@@ -145,7 +147,9 @@ class HomeCaches(Comparison):
         return found | {row.id: row.author for row in rows if row is not None}
 
 
-def as_cache(viewer: int, home: Sequence[tuple[str, float]], ttl: int, following: Sequence[str], upto: int) -> Cache:
+def as_cache(
+    viewer: int, home: Sequence[tuple[str, float]], ttl: int, following: Sequence[str], muting: Sequence[str], upto: int
+) -> Cache:
     """Return the cache that these replies describe, with posts up to a number."""
     floor = next((int(score) for member, score in home if member == "f"), None)
     marked = {int(member[1:]) for member, score in home if score == -1 and member[1:].isdecimal()}
@@ -157,6 +161,6 @@ def as_cache(viewer: int, home: Sequence[tuple[str, float]], ttl: int, following
         floor or 0,
         frozenset(post for post in posts if (floor or 0) < post <= upto),
         frozenset(marked),
-        frozenset([viewer, *(int(author) for author in following if author.isdecimal())]),
+        frozenset([viewer, *(int(author) for author in {*following} - {*muting} if author.isdecimal())]),
         "f" if floor is None or ttl == -1 else misplaced[0] if misplaced else "",
     )

@@ -18,6 +18,7 @@ from graph.commit import Commit
 from graph.fold.loading import chunks
 from graph.log.log import Log
 from graph.repair.accounts import Accounts
+from graph.repair.blocks import Blockers, Blocks
 from graph.repair.follows import Followers, Following
 from graph.repair.homes import HomeCaches
 from graph.repair.lists import Replies, Reposts
@@ -42,7 +43,8 @@ POLL_SECONDS = 0.02
 PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
-    *(Accounts, Following, Followers, Reposted, Timelines, Replied, Records, Replies, Reposts, HomeCaches),
+    *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
+    *(Timelines, Replied, Records, Replies, Reposts, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 
@@ -67,8 +69,9 @@ class Repair:
 
         Reads each event in the archive once or twice, and scans the keys of the store a few times, with one round trip
         per 1,000 keys; the comparisons document their other costs. Memory is limited to one chunk: 500 users and about
-        10,000 events, posts or members, or one user with more. Follows are compared before posts, and posts before home
-        caches, so that one run corrects everything. Raises ArchiveUnavailable, WrongArchive and StoreUnavailable.
+        10,000 events, posts or members, or one user with more. Blocks are compared before follows, follows before
+        posts, and posts before home caches, so that one run corrects everything. Raises ArchiveUnavailable,
+        WrongArchive and StoreUnavailable.
         """
         await self.binding.check()
         if not await self._wait():

@@ -19,6 +19,7 @@ class Part(Enum):
     """A part of the data in the store, with its name in the report."""
 
     ACCOUNTS = "accounts"
+    BLOCKS = "mutes and blocks"
     FOLLOWS = "follows"
     POSTS = "posts"
     HOMES = "home timelines"
@@ -31,6 +32,11 @@ class Kind(Enum):
     LOGIN_WRONG = (Part.ACCOUNTS, "a login is missing or wrong", "set the user and the password hash of the archive")
     SESSION_LIVE = (Part.ACCOUNTS, "a session that was logged out is live", "end the session")
     ACCOUNT_UNKNOWN = (Part.ACCOUNTS, "the archive does not know an account", "none: restore a backup of the archive")
+    BLOCK_WRONG = (
+        Part.BLOCKS,
+        "a mute or a block is missing or wrong",
+        "set what the last event says, and delete the home cache",
+    )
     FOLLOW_WRONG = (
         Part.FOLLOWS,
         "a follow or an unfollow is missing or wrong in the list of followees or followers",

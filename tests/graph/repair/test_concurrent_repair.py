@@ -155,7 +155,7 @@ CHANGES: dict[str, tuple[str, str, Change]] = {
     ),
     "follow": (
         "a_follow_has_a_wrong_number",
-        "repair_element",
+        "repair_follow",
         lambda w: w.graph.follows.unfollow(w.alice, [w.bob]),
     ),
     "record": (
