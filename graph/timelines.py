@@ -65,11 +65,14 @@ class Timelines:
         self._rebuilds: dict[int, asyncio.Task[bool]] = {}
 
     async def home(self, viewer: int, window: Window, view: View | None = None) -> Page[Post]:
-        """Return a page of the viewer's home timeline: posts by the viewer and by all followed users.
+        """Return a page of the viewer's home timeline: posts by the viewer and by all followed users who are not muted.
 
-        Two round trips with a cache, three if authors are merged, and more if posts were deleted. Without a cache,
-        merge all authors and rebuild the cache in the background. One query of the archive if the page reaches archived
-        posts. Raises ArchiveUnavailable if the archive does not answer.
+        Plain reposts of users who are silenced for the viewer are left out, too.
+
+        Two round trips with a cache, three if authors are merged, one for the originals of plain reposts, and more if
+        posts were deleted or are hidden. Without a cache, merge all authors and rebuild the cache in the background.
+        One query of the archive if the page reaches archived posts. Raises ArchiveUnavailable if the archive does not
+        answer.
 
         `view` is the viewer's view, which a request shares between its reads.
         """
@@ -83,7 +86,7 @@ class Timelines:
         while True:
             some, state = await self._home_ids(viewer, rest)
             posts, deleted = await self._posts.hydrate(view, some.ids, some.archived)
-            kept = [posts[post] for post in some.ids if post in posts]
+            kept = await without_silenced(view, [posts[post] for post in some.ids if post in posts], posts)
             found += kept
             if len(posts) > len(kept):
                 related |= posts
@@ -201,6 +204,16 @@ class Timelines:
     async def close(self) -> None:
         """Cancel the running rebuilds. Their unfinished caches expire."""
         await end(list(self._rebuilds.values()))
+
+
+async def without_silenced(view: View, found: Sequence[Post], posts: Mapping[int, Post]) -> list[Post]:
+    """Return the posts found without plain reposts of users who are silenced for the view.
+
+    `posts` has their originals. No round trip: hydration has looked the authors up.
+    """
+    originals = {post.id: posts[post.repost_of or 0].author for post in found if post.is_plain_repost}
+    silenced = await view.silenced(set(originals.values())) if originals else frozenset[int]()
+    return [post for post in found if originals.get(post.id) not in silenced]
 
 
 def recorded_pages(of: PostList, owners: Iterable[int]) -> dict[int, TimelinePage]:

@@ -7,7 +7,14 @@ from graph.feed.filters import EventFilter
 from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.matching import FilterIndex
 from graph.feed.source import Source
-from graph.feed.updates import PostDeleted, PostPublished, StreamChange, UserFollowed, UserUnfollowed
+from graph.feed.updates import (
+    PostDeleted,
+    PostPublished,
+    StreamChange,
+    UserFollowed,
+    UserUnfollowed,
+    original_author_of,
+)
 from graph.log.events import Event, Followed, Unfollowed, Unreposted, publication_of
 from graph.log.events import PostDeleted as PostDeletedEvent
 from graph.records import published_post
@@ -17,7 +24,7 @@ def stream_update(event: Event) -> StreamChange | None:
     """Return the update that an event causes in event streams, or None if it causes none."""
     published = publication_of(event.body)
     if published is not None:
-        return PostPublished(event.number, published_post(event.number, published))
+        return PostPublished(event.number, published_post(event.number, published), original_author_of(event.body))
     match event.body:
         case PostDeletedEvent(author, post):
             return PostDeleted(event.number, post, author)
@@ -34,7 +41,8 @@ def stream_update(event: Event) -> StreamChange | None:
 class FilterSource(Source[StreamChange]):
     """The events that match a filter.
 
-    `view` leaves out posts, deletions and follows of users who are hidden from the viewer now.
+    `view` leaves out posts, deletions and follows of users who are hidden from the viewer now, and plain reposts of
+    their posts.
 
     Replayed deletions match every keyword and every box. Otherwise a client could guess the words or the location of a
     deleted post and confirm the guess by subscribing.

@@ -10,7 +10,15 @@ from graph.feed.home_state import CompactUsers, HomeState
 from graph.feed.live_views import LiveView, LiveViews, nothing
 from graph.feed.posting_lists import PostingLists
 from graph.feed.source import Source, Unprojected
-from graph.feed.updates import AuthorAdded, AuthorHidden, AuthorRemoved, HomeChange, PostAdded, PostRemoved
+from graph.feed.updates import (
+    AuthorAdded,
+    AuthorHidden,
+    AuthorRemoved,
+    HomeChange,
+    PostAdded,
+    PostRemoved,
+    original_author_of,
+)
 from graph.follows import Follows
 from graph.log.events import (
     Blocked,
@@ -40,7 +48,8 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     number = event.number
     published = publication_of(event.body)
     if published is not None:
-        return [(None, PostAdded(number, published_post(number, published)))] if published.listed else []
+        added = PostAdded(number, published_post(number, published), original_author_of(event.body))
+        return [(None, added)] if published.listed else []
     match event.body:
         case PostDeleted(author, post, listed=True):
             return [(None, PostRemoved(number, post, author))]
@@ -191,8 +200,8 @@ class HomeSource(Source[HomeChange]):
             self._state.apply(self.viewer, event)
 
     async def visible(self, updates: Sequence[HomeChange]) -> Sequence[HomeChange]:
-        """Return the updates without those that show a user who is hidden from the viewer now."""
-        return await self._view.visible(updates)
+        """Return the updates without posts of users who are hidden now, and plain reposts of those silenced now."""
+        return await self._view.visible_at_home(updates)
 
     def join(self, head: int) -> None:
         """Record that follows have been applied up to the event `head`."""

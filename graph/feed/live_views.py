@@ -58,11 +58,30 @@ class LiveView:
             return found
         return found | await self._visibility.of(self.viewer).hidden(users)
 
+    async def silenced(self, users: Set[int]) -> Set[int]:
+        """Return those of the users who are hidden or muted. Costs what `hidden` costs."""
+        found = {user for user in users if self.marks.silences(user)}
+        if self.marks.complete or not users:
+            return found
+        return found | await self._visibility.of(self.viewer).silenced(users)
+
     async def visible(self, updates: Sequence[C]) -> Sequence[C]:
         """Return the updates that are about no hidden user. Costs what `hidden` costs."""
         users = {user for update in updates for user in users_of(update)}
         hidden = await self.hidden(users)
         return [each for each in updates if hidden.isdisjoint(users_of(each))] if hidden else updates
+
+    async def visible_at_home(self, updates: Sequence[C]) -> Sequence[C]:
+        """Return the updates that are about no hidden user, and without plain reposts of silenced users.
+
+        Costs what `hidden` costs, twice if there are plain reposts.
+        """
+        updates = await self.visible(updates)
+        authors = [each.original_author for each in updates if isinstance(each, PostAdded)]
+        silenced = await self.silenced({author for author in authors if author is not None})
+        if not silenced:
+            return updates
+        return [each for each in updates if not isinstance(each, PostAdded) or each.original_author not in silenced]
 
 
 class LiveViews:
@@ -100,13 +119,13 @@ class LiveViews:
 
 
 def users_of(update: object) -> tuple[int, ...]:
-    """Return the users whom an update shows: the author of a post, or both sides of a follow.
+    """Return the users whom an update shows: the authors of a post and of what it reposts, or both sides of a follow.
 
     The updates that tell clients about the viewer's own relationships show nobody.
     """
     match update:
-        case PostAdded(_, post) | PostPublished(_, post):
-            return (post.author,)
+        case PostAdded(_, post, original_author) | PostPublished(_, post, original_author):
+            return (post.author,) if original_author is None else (post.author, original_author)
         case PostRemoved() | PostDeleted():
             return (update.author,)
         case UserFollowed() | UserUnfollowed():

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
+from graph.log.events import EventBody, Reposted
 from graph.model import Post, time_of
 
 
@@ -32,9 +33,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PostAdded(Change):
-    """A post was added to the viewer's home timeline."""
+    """A post was added to the viewer's home timeline. `original_author` is an id, of a plain repost only."""
 
     post: Post
+    original_author: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,10 @@ class AuthorHidden(Change):
 
 @dataclass(frozen=True, slots=True)
 class PostPublished(Change):
-    """A post that matches the filter was published."""
+    """A post that matches the filter was published. `original_author` is an id, of a plain repost only."""
 
     post: Post
+    original_author: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +128,8 @@ HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | 
 StreamChange: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
+
+
+def original_author_of(body: EventBody) -> int | None:
+    """Return the author of the original that an event reposts without a text, None for other events."""
+    return body.author if isinstance(body, Reposted) else None
