@@ -28,8 +28,9 @@ interface StoredConnection {
 
 /** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
 export const possibleTypes = {
-  Node: ["Post", "Relationship", "Timeline", "User"],
+  Node: ["Post", "Relationship", "SessionInfo", "Timeline", "User"],
   StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
+  TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],
   TimelineEvent: ["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
 };
 
