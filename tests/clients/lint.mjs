@@ -12,6 +12,7 @@ const WITHOUT_ID = {
   types: [
     ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
     ...["PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
+    ...["Attachment", "HashtagEntity", "LinkEntity", "MentionEntity"], // parts of a post, which come with it
     ...["FollowResult", "Location", "PageInfo", "RateLimit", "Session", "UserError", "UserErrorParam"], // plain values
   ],
 };
