@@ -32,6 +32,9 @@ class InterceptedStore(Store):
     def ask(self, commands: Sequence[Command], convert: Convert) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future = loop.create_future()
+        if not commands:  # as in a store, which sends nothing
+            Read((), convert, future).resolve([])
+            return future
         if not self._reads:
             loop.call_soon(lambda: self._start(self._answer()))
         self._reads.append((list(commands), convert, future))
