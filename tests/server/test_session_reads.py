@@ -50,7 +50,7 @@ async def live(api: Api) -> None:
 
 @pytest.mark.parametrize("query", SUBSCRIPTIONS.values(), ids=SUBSCRIPTIONS)
 async def test_an_event_stream_reads_its_session_once(api: Api, store_url: str, query: str) -> None:
-    session = await api.session("alice")
+    session = await api.log_in("alice")
     token = Tokens([KEY]).issue(session)
     async with session_reads(store_url, session.user) as reads, api.stream(query, token) as response:
         assert "data" in (await anext(events(response))).data
@@ -60,7 +60,7 @@ async def test_an_event_stream_reads_its_session_once(api: Api, store_url: str, 
 
 @pytest.mark.parametrize("query", SUBSCRIPTIONS.values(), ids=SUBSCRIPTIONS)
 async def test_a_subscription_on_an_open_socket_reads_the_session_once(api: Api, store_url: str, query: str) -> None:
-    session = await api.session("alice")
+    session = await api.log_in("alice")
     async with (
         api.socket(Tokens([KEY]).issue(session)) as socket,
         session_reads(store_url, session.user) as reads,
@@ -72,7 +72,7 @@ async def test_a_subscription_on_an_open_socket_reads_the_session_once(api: Api,
 
 
 async def test_a_socket_reads_its_session_once_before_it_is_acknowledged(api: Api, store_url: str) -> None:
-    session = await api.session("alice")
+    session = await api.log_in("alice")
     async with session_reads(store_url, session.user) as reads, api.socket(Tokens([KEY]).issue(session)):
         pass
     assert reads == [f"HGET {keys.sessions(session.user)} {session.id}"]

@@ -12,8 +12,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from graph import Graph
 from server import tracing
 from server.app import create_app
+from server.auth import Tokens
 from server.settings import Settings, SettingsError
-from tests.server.conftest import Api, serving
+from tests.server.conftest import KEY, Api, serving
 from tests.support.graph_worlds import counted
 
 HOME = "query Home { viewer { login followersCount timeline { posts(first: 3) { nodes { text } } } } }"
@@ -78,7 +79,7 @@ async def test_the_spans_of_an_operation(settings: Settings, graph: Graph) -> No
     with collecting() as collector:
         traced = settings.model_copy(update={"trace_endpoint": collector.url, "trace_share": 1.0})
         async with serving(traced, graph) as api:
-            token = await api.token("alice")
+            token = Tokens([KEY]).issue(await api.log_in("alice"))
             async with counted(api.app.state.graph) as cost:
                 await ask(api, HOME, token)
         spans = collector.spans()
