@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Note when a session was used, if it is live and no use was noted shortly before.
 -- KEYS: 1 session:{u}   2 session:{u}:details   ARGV: 1 session   2 now, in seconds since 1970   3 seconds between notes
 -- Returns 1 if the use was noted, else 0.

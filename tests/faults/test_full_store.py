@@ -109,7 +109,7 @@ def broken(request: pytest.FixtureRequest) -> str:
 
 
 def test_only_what_begins_something_is_refused_by_a_full_server() -> None:
-    """All other scripts only read, or follow a commit, or make room, and say so."""
+    """All other scripts only read, follow a commit, keep up what has begun, or make room, and say so."""
     refused = {each.name for each in all_scripts() if each.source.startswith("#!lua\n")}
     assert refused == {
         *("append", "claim_login", "start_session", "begin_attempt", "charge_rates"),
@@ -151,6 +151,31 @@ async def test_what_withdraws_something_is_accepted(small: Small, full: Graph) -
     assert await home(full, alice) == []
     await full.sessions.end(bob, session.id)
     assert await full.sessions.is_live(bob, session.id) is False
+
+
+async def test_sessions_stay_in_use(small: Small, full: Graph) -> None:
+    """They are extended, and their users see when they were last used. Both overwrite what their start has written."""
+    [alice] = await people(full, "alice")
+    session = await full.sessions.start(alice)
+    age = timedelta(days=2)
+    expiry, used = int((session.expires_at - age).timestamp()), int(time.time() - age.total_seconds())
+    small.client.hset(keys.sessions(alice), session.id, expiry)
+    for name in ("created", "used"):
+        small.client.hset(keys.session_details(alice), f"{session.id}:{name}", used)
+    other = await open_graph(small.url, TUNING)
+    small.fill()
+
+    async def last_used() -> int:
+        [info] = await full.sessions.infos(alice)
+        return int(info.last_used_at.timestamp())
+
+    try:
+        assert await other.sessions.is_live(alice, session.id)
+        assert await other.sessions.renew(alice, session.id, session.expires_at - age)
+        assert int(small.client.hget(keys.sessions(alice), session.id)) > expiry
+        await reached(last_used, used + 1)
+    finally:
+        await other.close()
 
 
 async def test_what_adds_something_is_refused(small: Small, full: Graph) -> None:
