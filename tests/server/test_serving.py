@@ -32,7 +32,7 @@ def test_a_port_in_use_is_said() -> None:
 
 def test_a_supervisor_notices_that_a_worker_dies_before_it_answers() -> None:
     """Otherwise it would wait for the answer for a minute, in which it hears no signal."""
-    worker = Worker(configure("server.serving:from_environment", factory=True), [])
+    worker = Worker(configure("server.serving:from_environment", factory=True, log_config=None), [])
     worker.start()
     worker.process.kill()
     try:
