@@ -107,7 +107,7 @@ def record_fields(number: int, body: PostPublished) -> list[str]:
         value = getattr(body, name)
         if value is not None:
             words += (name, str(value))
-    details = without_defaults(PostPublished.__name__, {name: getattr(body, name) for name in DETAILS})
+    details = without_defaults(PostPublished, {name: getattr(body, name) for name in DETAILS})
     if details:
         words += ("details", orjson.dumps(details).decode())
     return words
@@ -123,7 +123,7 @@ def as_published(record: Mapping[str, str]) -> PostPublished | None:
     try:
         values = {name: convert(record[name]) for name, convert in COMMON.items() if name in record}
         details = orjson.loads(record.get("details", "{}"))
-        converters = dict(body_fields(PostPublished.__name__))
+        converters = dict(body_fields(PostPublished))
         return PostPublished(**values, **{name: converters[name](details[name]) for name in DETAILS if name in details})
     except (TypeError, ValueError) as error:
         raise ValueError(f"The record of post {record.get('id')} is damaged.") from error

@@ -341,11 +341,11 @@ def encode(body: EventBody) -> Encoded:
     values = {field.name: getattr(body, field.name) for field in fields(body)}
     actor = None if body.ACTOR is None else values.pop(body.ACTOR)
     subject = None if body.SUBJECT is None else values.pop(body.SUBJECT)
-    rest = without_defaults(type(body).__name__, values)
+    rest = without_defaults(type(body), values)
     return Encoded(type(body).__name__, actor, subject, orjson.dumps(rest).decode())
 
 
-def without_defaults(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def without_defaults(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of fields that a body holds: not None, an empty tuple, or a boolean that is the default."""
     flags = flag_defaults(kind)
     return {
@@ -356,9 +356,9 @@ def without_defaults(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def flag_defaults(kind: str) -> dict[str, bool]:
+def flag_defaults(kind: type[Any]) -> dict[str, bool]:
     """Return the fields of a kind of event that have a boolean default, with the defaults."""
-    return {field.name: field.default for field in fields(KINDS[kind]) if isinstance(field.default, bool)}
+    return {field.name: field.default for field in fields(kind) if isinstance(field.default, bool)}
 
 
 def decode(number: int, kind: str, actor: int | None, subject: int | None, body: str | None) -> Event:
@@ -373,7 +373,7 @@ def decode(number: int, kind: str, actor: int | None, subject: int | None, body:
         stored = orjson.loads(body or "")
         if not isinstance(stored, dict):
             raise TypeError("Its body is not a JSON object.")
-        values = {name: convert(stored[name]) for name, convert in body_fields(kind) if name in stored}
+        values = {name: convert(stored[name]) for name, convert in body_fields(record) if name in stored}
         for name, id_ in ((record.ACTOR, actor), (record.SUBJECT, subject)):
             if name is not None and id_ is None:
                 raise ValueError(f"It has no {name}.")
@@ -404,13 +404,12 @@ def deletion_of_repost(body: Unreposted) -> PostDeleted:
 
 
 @cache
-def body_fields(kind: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+def body_fields(kind: type[Any]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
     """Return the fields of a kind of event that its JSON holds, each with a function that converts its JSON value."""
-    record = KINDS[kind]
     return tuple(
         (field.name, tuple if isinstance(field.default, tuple) else unchanged)
-        for field in fields(record)
-        if field.name not in (record.ACTOR, record.SUBJECT)
+        for field in fields(kind)
+        if field.name not in (kind.ACTOR, kind.SUBJECT)
     )
 
 
