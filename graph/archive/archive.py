@@ -300,6 +300,10 @@ class Archive:
 
         return await self._transaction(work)
 
+    async def liked_posts(self, after: int, limit: int) -> list[int]:
+        """Return the first `limit` posts after an id that have live likes. One query; two on PostgreSQL."""
+        return await self._transaction(lambda connection: pages.liked_posts(connection, after, limit))
+
     async def of_kind(self, kind: str, after: int, limit: int) -> list[EventRow]:
         """Return the first `limit` events of a kind after a number. One query; two on PostgreSQL."""
 

@@ -164,6 +164,13 @@ async def owners(connection: AsyncConnection, of: PostList, after: int, limit: i
     return list(await connection.scalars(query.with_hint(EVENTS, statements.list_index(of.column), "mysql")))
 
 
+async def liked_posts(connection: AsyncConnection, after: int, limit: int) -> list[int]:
+    """Return the first `limit` posts after an id that have live likes."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(postgresql.IN_INDEX_ORDER)
+    return list(await connection.scalars(statements.liked_posts(after, limit)))
+
+
 async def _scanned(
     connection: AsyncConnection, union: Callable[[int], Select[Any]], array: TextClause, scans: Sequence[Scan]
 ) -> list[Sequence[Any]]:

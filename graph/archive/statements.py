@@ -35,6 +35,8 @@ NO_OWNER = -1
 POST_KIND: ColumnElement[str] = literal_column(f"'{POST}'")
 BY_PAIR = "FORCE INDEX (events_by_pair)"
 SQLITE_BY_PAIR = "INDEXED BY events_by_pair"
+BY_SUBJECT = "FORCE INDEX (events_by_subject)"
+SQLITE_BY_SUBJECT = "INDEXED BY events_by_subject"
 BY_KIND = "FORCE INDEX (events_by_kind)"
 SQLITE_BY_KIND = "INDEXED BY events_by_kind"
 FORCED_INDEX = {"sqlite": "INDEXED BY {}", "mysql": "FORCE INDEX ({})"}
@@ -261,6 +263,19 @@ def likes_between(posts: Collection[int], users: Collection[int]) -> Select[Any]
     of_kind = _not_in_index(EVENTS.c.kind).in_((LIKE, ENDED_LIKE))
     columns = select(EVENTS.c.number, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.ended)
     return columns.where(likes, of_kind).with_hint(EVENTS, BY_PAIR, "mysql").with_hint(EVENTS, SQLITE_BY_PAIR, "sqlite")
+
+
+def liked_posts(after: int, limit: int) -> Select[Any]:
+    """Return the statement for the first posts after an id that have live likes."""
+    post = EVENTS.c.subject
+    query = (
+        select(post)
+        .where(post > after, _not_in_index(EVENTS.c.kind) == LIKE)
+        .group_by(post)
+        .order_by(post)
+        .limit(limit)
+    )
+    return query.with_hint(EVENTS, BY_SUBJECT, "mysql").with_hint(EVENTS, SQLITE_BY_SUBJECT, "sqlite")
 
 
 def change_credentials() -> Update:

@@ -21,6 +21,7 @@ from graph.repair.accounts import Accounts
 from graph.repair.blocks import Blockers, Blocks
 from graph.repair.follows import Followers, Following
 from graph.repair.homes import HomeCaches
+from graph.repair.likes import LikedPosts, LikesOfPosts
 from graph.repair.lists import Replies, Reposts
 from graph.repair.records import Records
 from graph.repair.report import Difference, Kind, Part, Report
@@ -44,7 +45,8 @@ PAUSE_SECONDS = 0.1
 CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
     *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
-    *(Timelines, Replied, Records, Replies, Reposts, HomeCaches),
+    *(Timelines, Replied, Records, Replies, Reposts),
+    *(LikesOfPosts, LikedPosts, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 

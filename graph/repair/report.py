@@ -22,6 +22,7 @@ class Part(Enum):
     BLOCKS = "mutes and blocks"
     FOLLOWS = "follows"
     POSTS = "posts"
+    LIKES = "likes"
     HOMES = "home timelines"
 
 
@@ -73,6 +74,18 @@ class Kind(Enum):
     REPOST_LEFT = (Part.POSTS, "a repost is left of a deleted post", "take the repost back")
     COUNT_WRONG = (Part.POSTS, "the count of an author's archived posts is wrong", "set the count of the archive")
     LENGTH_WRONG = (Part.POSTS, "a number of replies or reposts is wrong", "count them again")
+    LIKE_WRONG = (
+        Part.LIKES,
+        "a like is missing or wrong, among the likes of its post or among those of its user",
+        "set what the last event says, and count the likes again",
+    )
+    LIKE_FLOOR_WRONG = (
+        Part.LIKES,
+        "the archive floor of likes is missing, or most of the likes above it are",
+        "set the floor below the newest likes",
+    )
+    LIKE_COUNT_WRONG = (Part.LIKES, "a number of likes is wrong", "count the likes again")
+    LIKE_LEFT = (Part.LIKES, "likes are left of a deleted post", "remove them")
     CACHE_WRONG = (
         Part.HOMES,
         "a home cache is malformed, lacks a post, or includes an author whom the viewer does not follow",

@@ -143,6 +143,13 @@ async def test_ids_and_counts_read_the_index_of_the_author_only(filled: Archive)
         assert await plans_of(filled, read) == {BY_LISTED}
 
 
+async def test_posts_with_likes_are_found_in_order(filled: Archive) -> None:
+    """The rest of the index is not read and sorted for each page."""
+    [plan] = await steps_of(filled, lambda: filled.liked_posts(50, 10))
+    assert [step for step in plan if "events_by_subject" in step]
+    assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
+
+
 async def test_events_are_found_by_number(filled: Archive) -> None:
     for read in (
         lambda: filled.get_many(range(1, 11)),

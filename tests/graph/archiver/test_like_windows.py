@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.archive.archive import Archive
+from graph.archiver.like_counts import LikeCount, set_count
 from graph.errors import ArchiveUnavailable
 from graph.like_pages import LIKERS
 from graph.log.events import Event, Liked
@@ -16,6 +17,7 @@ from graph.log.log import Log
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 from graph.projections.mode import Mode
+from graph.store.commands import script
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, archive_log, crowd, outcomes_of, posts
 
@@ -278,3 +280,37 @@ async def repeated(graph: Graph, post: int) -> None:
     log: Log = graph.log
     events: list[Event] = [event async for event in log.replay(post, MAX_NUMBER)]
     await graph.projections.project(events[::-1], Mode.WORKER)
+
+
+async def test_a_cut_that_was_overtaken_or_finds_another_like_removes_nothing(small: Graph, raw: Redis) -> None:
+    author, *fans = await crowd(small, 8)
+    [post] = await posts(small, author, "hi")
+    await liked_by(small, post, fans)
+    await settle(small)
+    name, floor = keys.likes(post), int(await raw.zscore(keys.likes(post), "f") or 0)
+    fan = (await hot(raw, name))[0]
+    number = int(await raw.zscore(name, str(fan)) or 0)
+    cut = script("cut_likes")
+
+    overtaken = await small.store.run(*cut.call([name, keys.cold_likes(post)], 0, number, fan, number))
+    differs = await small.store.run(*cut.call([name, keys.cold_likes(post)], floor, number, fan, number - 1))
+
+    assert (overtaken, differs) == ("overtaken", "differs")
+    assert len(await likers(small, post)) == len(fans)
+
+
+async def test_a_count_that_has_changed_is_not_corrected(small: Graph, raw: Redis) -> None:
+    """An unlike of an archived like is projected between the comparison and the correction."""
+    author, *fans = await crowd(small, 8)
+    [post] = await posts(small, author, "hi")
+    await liked_by(small, post, fans)
+    await settle(small)
+    archived = str(await raw.get(keys.cold_likes(post)))
+    compared = LikeCount(post, int(await raw.zscore(keys.likes(post), "f") or 0), archived)
+    await small.likes.unlike(fans[0], post)
+    await small.worker().drain()
+
+    outcomes = await small.store.send([set_count(compared, int(archived))])
+
+    assert outcomes == [0]
+    assert len(await likers(small, post)) == len(fans) - 1

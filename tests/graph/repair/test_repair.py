@@ -228,6 +228,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
         Part.BLOCKS: 400,
         Part.FOLLOWS: 800,
         Part.POSTS: 1300,
+        Part.LIKES: 400,
         Part.HOMES: 60,
     }
     assert cost.round_trips < 100

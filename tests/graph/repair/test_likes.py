@@ -1,0 +1,145 @@
+"""Repair of the likes of posts and users, and of their counts in the records of posts."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.log.events import Liked
+from graph.repair.report import Kind
+from tests.graph.repair.broken import check, repair
+from tests.support.graph_worlds import Open, archive_log, crowd, state
+
+
+@dataclass
+class Liking:
+    """A post that users like, and a user who likes posts. Of both sets, the oldest likes are archived.
+
+    `post` is liked by `fans`, the earliest first, and no longer by `gone`. The last fan likes `posts`, also `removed`,
+    which is deleted.
+    """
+
+    graph: Graph
+    raw: Redis
+    author: int
+    fans: list[int]
+    gone: int
+    post: int = 0
+    removed: int = 0
+    posts: list[int] = field(default_factory=list)
+
+    @property
+    def fan(self) -> int:
+        """The user who likes all posts."""
+        return self.fans[-1]
+
+    async def number(self, fan: int) -> int:
+        """Return the number of a hot like of the post."""
+        return int(await self.raw.zscore(keys.likes(self.post), str(fan)) or 0)
+
+
+@pytest.fixture
+async def liking(another: Open, raw: Redis) -> Liking:
+    graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
+    author, *fans = await crowd(graph, 8)
+    found = Liking(graph, raw, author, fans, gone=fans[2])
+    found.posts = [(await graph.posts.publish(author, f"post {n}")).id for n in range(5)]
+    found.removed = (await graph.posts.publish(author, "removed")).id
+    found.post = found.posts[0]
+    for fan in fans:
+        await graph.likes.like(fan, found.post)
+    for post in (*found.posts, found.removed):
+        await graph.likes.like(found.fan, post)
+    await graph.likes.unlike(found.gone, found.post)
+    found.fans.remove(found.gone)
+    await graph.posts.delete(author, found.removed)
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.scan.run_pass()
+    assert await raw.zcard(keys.likes(found.post)) == 3
+    assert await raw.zcard(keys.liked(found.fan)) == 3
+    return found
+
+
+async def test_undamaged_likes_are_right(liking: Liking) -> None:
+    report = await repair(liking.graph)
+
+    assert (report.clean, report.found.total()) == (True, 0), report.examples
+
+
+Damage = Callable[[Liking], Awaitable[object]]
+
+WRONG, FLOOR, COUNT, LEFT = Kind.LIKE_WRONG, Kind.LIKE_FLOOR_WRONG, Kind.LIKE_COUNT_WRONG, Kind.LIKE_LEFT
+
+
+async def an_archived_like_is_hot(liking: Liking) -> None:
+    floor = await liking.raw.zscore(keys.likes(liking.post), "f")
+    await liking.raw.zadd(keys.likes(liking.post), {str(liking.fans[0]): int(floor or 0) - 1})
+
+
+DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
+    "a hot like of the post is missing": (lambda x: x.raw.zrem(keys.likes(x.post), x.fan), {WRONG, COUNT}),
+    "a hot like of the user is missing": (lambda x: x.raw.zrem(keys.liked(x.fan), x.posts[-1]), {WRONG}),
+    "a like has another number": (lambda x: x.raw.zincrby(keys.likes(x.post), 1, str(x.fan)), {WRONG}),
+    "an archived like of the post is hot": (an_archived_like_is_hot, {WRONG, COUNT}),
+    "the post has the like of a user who took it back": (
+        lambda x: x.raw.zadd(keys.likes(x.post), {str(x.gone): 10**9}),
+        {WRONG, COUNT},
+    ),
+    "all likes of the post are lost": (lambda x: x.raw.delete(keys.likes(x.post)), {WRONG, FLOOR}),
+    "all likes of the post and their number are lost": (
+        lambda x: x.raw.delete(keys.likes(x.post), keys.cold_likes(x.post)),
+        {WRONG, FLOOR},
+    ),
+    "all likes of the user are lost": (lambda x: x.raw.delete(keys.liked(x.fan)), {WRONG, FLOOR}),
+    "the floor of the post is lost": (lambda x: x.raw.zrem(keys.likes(x.post), "f"), {FLOOR}),
+    "the floor of the user is lost": (lambda x: x.raw.zrem(keys.liked(x.fan), "f"), {FLOOR}),
+    "the number of archived likes is wrong": (lambda x: x.raw.set(keys.cold_likes(x.post), 9), {COUNT}),
+    "the number of archived likes is lost": (lambda x: x.raw.delete(keys.cold_likes(x.post)), {COUNT}),
+    "the number of likes is wrong": (lambda x: x.raw.hset(keys.post(x.post), "likes", "9"), {COUNT}),
+    "the number of likes is lost": (lambda x: x.raw.hdel(keys.post(x.post), "likes"), {COUNT}),
+    "a post without archived likes has a number of them": (
+        lambda x: x.raw.set(keys.cold_likes(x.posts[1]), 4),
+        {COUNT},
+    ),
+    "a deleted post has likes": (lambda x: x.raw.zadd(keys.likes(x.removed), {str(x.fan): 5}), {LEFT}),
+}
+
+
+@pytest.mark.parametrize(("damage", "kinds"), DAMAGES.values(), ids=DAMAGES)
+async def test_every_damage_is_corrected(liking: Liking, damage: Damage, kinds: set[Kind]) -> None:
+    before = await state(liking.raw)
+    await damage(liking)
+
+    report = await repair(liking.graph)
+
+    assert set(report.found) == kinds, report.examples
+    assert report.clean
+    assert (await repair(liking.graph)).found.total() == 0
+    assert await state(liking.raw) == before
+
+
+async def test_a_check_changes_nothing(liking: Liking) -> None:
+    await liking.raw.zrem(keys.likes(liking.post), str(liking.fan))
+    damaged = await state(liking.raw)
+
+    report = await check(liking.graph)
+
+    assert report.found[WRONG] == 1
+    assert await state(liking.raw) == damaged
+
+
+async def test_a_like_that_is_newer_than_the_archive_stays(liking: Liking) -> None:
+    """The archive does not hold it yet."""
+    new, graph = liking.gone, liking.graph
+    await graph.commit([Liked(new, liking.post, liking.author)])
+    await graph.worker().drain()
+    number = await liking.number(new)
+    assert number
+
+    report = await replace(graph.repair(), timeout=0).run(correct=True)
+
+    assert report.found.total() == 0, report.examples
+    assert await liking.number(new) == number
