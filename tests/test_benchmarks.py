@@ -21,13 +21,14 @@ TABLES = {
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
     "overload": ["overload", "overload-time"],
+    "likes": ["likes", "memory"],
     "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
     "sharding": ["sharding", "nodes"],
     "store_size": ["size", "parts"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
-UNPLOTTED = {"archiver", "capacity", "rebuild", "sharding", "store_size"}
+UNPLOTTED = {"archiver", "capacity", "likes", "rebuild", "sharding", "store_size"}
 """Benchmarks whose tables are too small for a plot."""
 
 
