@@ -32,6 +32,7 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
 from graph.mentions import Mentions
+from graph.notifications.notifications import Notifications
 from graph.password_changes import PasswordChanges
 from graph.posts import Posts
 from graph.projections.projections import Projections
@@ -87,9 +88,26 @@ class Graph:
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.blocks = Blocks(store, self.log, self.commit)
         self.relationships = Relationships(store)
+        self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
         self.timelines = Timelines(store, self.binding, self.posts, cache)
         self.searches = Searches(self.binding, self.posts)
+        self.feed = Feed(
+            store,
+            self.log,
+            self.posts,
+            self.follows,
+            self.sessions,
+            self.users,
+            self.projections,
+            self.visibility,
+            self.notifications,
+        )
+        self._prepare_background(tuning)
+
+    def _prepare_background(self, tuning: Tuning) -> None:
+        """Prepare the work of workers and archivers."""
+        store, archive = self.store, self.archive
         self.dead_letters = DeadLetters(store)
         self.lease = lease = Lease(store)
         self.hot_window = HotWindow(store, self.binding, self.dead_letters, tuning)
@@ -101,9 +119,6 @@ class Graph:
         self.losses = Losses(store, self.log)
         self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
-        self.feed = Feed(
-            store, self.log, self.posts, self.follows, self.sessions, self.users, self.projections, self.visibility
-        )
 
     @classmethod
     async def open(

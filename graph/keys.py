@@ -72,6 +72,9 @@ key                            type            content
 `liked:{u}`                    versioned set   post that u likes → number of the Liked event; `f` as in `likes:{p}`
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
                                                during a rebuild; `a<author>` → -1 for pulled authors
+`notifications:{u}`            sorted set      `<kind>:<subject>` of a group of notifications → number of its newest
+                                               event; `f` → highest number of a group that a full list has dropped
+`notifications:{u}:read`       string          number up to which u has read the notifications
 =============================  ==============  ==================================================================
 
 A *versioned set* is two sorted sets: members with the number that added them, and in `…:gone` tombstones with the
@@ -117,6 +120,7 @@ CONTENT = (
     "blocking:{",
     "blockers:{",
     "muting:{",
+    "notifications:{",
 )
 """The prefixes of the keys that only events write. A login can also be claimed, and a session started."""
 DERIVED = (*CONTENT, "login:{", "delivery:{", "session:{", HOMES)
@@ -286,3 +290,13 @@ def liked(user: int) -> str:
 def home(viewer: int) -> str:
     """Return the key of a user's home cache."""
     return f"home:{{{viewer}}}"
+
+
+def notifications(user: int) -> str:
+    """Return the key of the groups of notifications of a user."""
+    return f"notifications:{{{user}}}"
+
+
+def read_mark(user: int) -> str:
+    """Return the key of the number up to which a user has read the notifications."""
+    return f"notifications:{{{user}}}:read"

@@ -19,7 +19,7 @@ T = TypeVar("T")
 MAX_PAGE = 100
 DIGITS = 14
 """The hexadecimal digits of MAX_NUMBER."""
-LOG_CURSOR_HINT = "a subscription requires a log cursor: a timeline's `liveCursor` or an event's `cursor`"
+LOG_CURSOR_HINT = "a subscription requires a log cursor: a `liveCursor` or an event's `cursor`"
 
 
 class CursorKind(Enum):
@@ -30,6 +30,7 @@ class CursorKind(Enum):
     LIKE = "like"
     USER = "user"
     LOG = "log"
+    NOTIFICATION = "notification"
 
 
 KINDS = frozenset(kind.value for kind in CursorKind)

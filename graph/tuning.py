@@ -16,7 +16,8 @@ class Tuning:
     `hot_slack` more; of those older than `hot_age`, only the author's newest `hot_newest`. Tombstones live for at least
     `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
     log-outs. So is the memory of the store from the part `store_full_at` on. Attachments may be on `media_hosts`,
-    domain names in lower case, some with a port.
+    domain names in lower case, some with a port. A user's list of notifications keeps the newest `notifications_kept`
+    groups.
     """
 
     home_size: int = 800
@@ -34,6 +35,7 @@ class Tuning:
     tombstones_live: timedelta = timedelta(days=30)
     max_following: int = 5000
     media_hosts: frozenset[str] = frozenset()
+    notifications_kept: int = 1000
     session_ttl: timedelta = timedelta(days=30)
     argon2_time_cost: int = 3
     argon2_memory_kib: int = 65536

@@ -13,12 +13,14 @@ from graph.errors import ProblemCode
 from graph.feed.filters import EventKind
 from graph.feed.updates import GapReason
 from graph.model import FollowOutcome, RelationshipState, TimelineKind
+from graph.notifications.groups import NotificationKind
 
 __all__ = [
     "AttachmentKind",
     "EventKind",
     "FollowOutcome",
     "GapReason",
+    "NotificationKind",
     "ProblemCode",
     "RelationshipState",
     "TimelineKind",
@@ -111,5 +113,17 @@ describe(
         EventKind.POST_DELETED: "A user deleted one of their posts.",
         EventKind.USER_FOLLOWED: "A user followed another user.",
         EventKind.USER_UNFOLLOWED: "A user unfollowed another user.",
+    },
+)
+describe(
+    NotificationKind,
+    "What a notification is about.",
+    {
+        NotificationKind.FOLLOW: "Users followed the viewer on one day.",
+        NotificationKind.REPLY: "A user replied to a post of the viewer.",
+        NotificationKind.MENTION: "A user mentioned the viewer in a post.",
+        NotificationKind.QUOTE: "A user quoted a post of the viewer.",
+        NotificationKind.REPOST: "Users reposted a post of the viewer.",
+        NotificationKind.LIKE: "Users liked a post of the viewer.",
     },
 )

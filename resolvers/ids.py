@@ -24,6 +24,8 @@ class Kind(Enum):
     REPLIES_TIMELINE = "RepliesTimeline", 1
     RELATIONSHIP = "Relationship", 2
     SESSION = "SessionInfo", 1
+    NOTIFICATION_FEED = "NotificationFeed", 1
+    NOTIFICATION = "Notification", 3
 
     def __init__(self, label: str, arity: int) -> None:
         self.label = label

@@ -225,6 +225,16 @@ class UnblockInput:
     user_id: strawberry.ID = strawberry.field(description="The global id of the user to unblock.")
 
 
+@strawberry.input(description="The input of `markNotificationsRead`.")
+class MarkNotificationsReadInput:
+    """The cursor is not decoded yet."""
+
+    up_to: str = strawberry.field(
+        description="The `cursor` of the newest notification that the viewer has seen, or of a live event. It and all "
+        "older notifications are read."
+    )
+
+
 @strawberry.input(
     description="A geographic area, including its edges. If `west` is greater than `east`, it crosses the antimeridian."
 )

@@ -14,6 +14,7 @@ from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
 from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User
+from graph.notifications.groups import Group, Notification
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
 from graph.visibility import View
@@ -135,6 +136,25 @@ class Loaders:
         return self._loader("viewer_reposts", partial(self._graph.reposts.reposted_among, self._viewer))
 
     @lazy
+    def notifications(self) -> DataLoader[Group, Notification | None]:
+        """Notifications of the viewer by group; None if there is none. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Notifications need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._loader("notifications", IsolatedFailures(partial(self._graph.notifications.get_many, self.view)))
+
+    @lazy
+    def notification_pages(self) -> DataLoader[PageKey, Page[Notification]]:
+        """Pages of the viewer's notifications, by the viewer's id and window. Adds the posts to `posts`."""
+        return self._loader(
+            "notification_pages", IsolatedFailures(partial(notification_pages, self._graph, self.view, self.posts))
+        )
+
+    @lazy
+    def unread_counts(self) -> DataLoader[int, int]:
+        """Numbers of unread notifications of the viewer, by the viewer's id."""
+        return self._loader("unread_counts", IsolatedFailures(partial(unread_counts, self._graph, self.view)))
+
+    @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
         return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.view, self.posts)))
@@ -177,6 +197,21 @@ async def home_pages(
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
     return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))
+
+
+async def notification_pages(
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+) -> list[Page[Notification]]:
+    """Return pages of notifications and prime their posts."""
+    pages = await asyncio.gather(*(graph.notifications.page(view, window) for _, window in keys))
+    for page in pages:
+        posts.prime_many({each.post.id: each.post for each in page.items if each.post is not None})
+    return pages
+
+
+async def unread_counts(graph: Graph, view: View, users: Sequence[int]) -> list[int]:
+    """Return the number of unread notifications of the viewer, who is the only one of these users."""
+    return [await graph.notifications.unread_count(view)] * len(users)
 
 
 async def list_pages(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import strawberry
 
 from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User
+from graph.notifications.groups import Group, Notification, NotificationFeed, group_of
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput
@@ -15,7 +16,7 @@ MAX_NODES = 100
 USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.REPLIES_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
 
-Record: TypeAlias = User | Post | Timeline | Relationship | SessionInfo | None
+Record: TypeAlias = User | Post | Timeline | Relationship | SessionInfo | NotificationFeed | Notification | None
 
 
 async def node(
@@ -25,7 +26,7 @@ async def node(
 ) -> Record:
     """Return the object with a global id; None if it does not exist or is not visible to the viewer.
 
-    One round trip. Raises BadInput for a malformed id.
+    One round trip, two for a notification. Raises BadInput for a malformed id.
     """
     [record] = await load_nodes(context, [ids.decode(id)])
     if isinstance(record, Exception):
@@ -43,7 +44,7 @@ async def nodes(
 ) -> Sequence[Record | Exception]:
     """Return the objects with these global ids, in their order. A malformed id fails alone.
 
-    One round trip. Raises BadInput for more than 100 ids.
+    One round trip, two for notifications. Raises BadInput for more than 100 ids.
     """
     if len(keys) > MAX_NODES:
         raise BadInput(f"'ids' has {len(keys)} entries; at most {MAX_NODES} are allowed. Send several requests.")
@@ -67,19 +68,20 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
     subjects = [key.numbers[1] for key in keys if _is_viewers_relationship(context, key)]
     loaders = context.loaders
     viewers = [context.viewer.user] if context.viewer and any(key.kind is ids.Kind.SESSION for key in keys) else []
-    lookups: list[Awaitable[list[Any]]] = [
-        loaders.users.load_many(user_ids),
-        loaders.posts.load_many(post_ids),
-        loaders.sessions.load_many(viewers),
+    groups = [group for key in keys if (group := _viewers_group(context, key)) is not None]
+    lookups: list[tuple[list[Any], Awaitable[list[Any]]]] = [
+        (user_ids, loaders.users.load_many(user_ids)),
+        (post_ids, loaders.posts.load_many(post_ids)),
+        (subjects, loaders.relationships.load_many(subjects) if subjects else _nothing()),
+        (viewers, loaders.sessions.load_many(viewers)),
+        (groups, loaders.notifications.load_many(groups) if groups else _nothing()),
     ]
-    if subjects:
-        lookups.append(loaders.relationships.load_many(subjects))
-    loaded_users, loaded_posts, loaded_sessions, *rest = await asyncio.gather(*lookups)
-    users = dict(zip(user_ids, loaded_users, strict=True))
-    posts = dict(zip(post_ids, loaded_posts, strict=True))
-    relationships: dict[int, Relationship] = dict(zip(subjects, rest[0], strict=True)) if rest else {}
-    sessions: dict[int, SessionInfo] = {session.id: session for found in loaded_sessions for session in found}
-    return [_visible(context, key, users, posts, relationships, sessions) for key in keys]
+    loaded = await asyncio.gather(*(lookup for _, lookup in lookups))
+    users, posts, relationships, loaded_sessions, notifications = (
+        dict(zip(wanted, found, strict=True)) for (wanted, _), found in zip(lookups, loaded, strict=True)
+    )
+    sessions: dict[int, SessionInfo] = {each.id: each for found in loaded_sessions.values() for each in found}
+    return [_visible(context, key, users, posts, relationships, sessions, notifications) for key in keys]
 
 
 def _visible(
@@ -89,6 +91,7 @@ def _visible(
     posts: Mapping[int, Post | None],
     relationships: Mapping[int, Relationship],
     sessions: Mapping[int, SessionInfo],
+    notifications: Mapping[Group, Notification | None],
 ) -> Record:
     match key.kind, key.numbers:
         case ids.Kind.USER, (user,):
@@ -105,8 +108,24 @@ def _visible(
             return None if users[subject] is None else relationships[subject]
         case ids.Kind.SESSION, (session,):
             return sessions.get(session)
+        case ids.Kind.NOTIFICATION_FEED, (owner,) if owner == context.viewer_id:
+            return NotificationFeed(owner)
+        case ids.Kind.NOTIFICATION, _ if (group := _viewers_group(context, key)) is not None:
+            return notifications[group]
         case _:
             return None
+
+
+async def _nothing() -> list[Any]:
+    return []
+
+
+def _viewers_group(context: Context, key: ids.GlobalId) -> Group | None:
+    """Return the group in the global id of a notification of the viewer; None for other ids."""
+    if key.kind is not ids.Kind.NOTIFICATION or key.numbers[0] != context.viewer_id:
+        return None
+    _, code, subject = key.numbers
+    return group_of(code, subject)
 
 
 def _is_viewers_relationship(context: Context, key: ids.GlobalId) -> bool:

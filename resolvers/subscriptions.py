@@ -12,6 +12,9 @@ from graph.feed.updates import (
     AuthorHidden,
     AuthorRemoved,
     HomeUpdate,
+    NotificationAdded,
+    NotificationsChanged,
+    NotificationUpdate,
     PostAdded,
     PostDeleted,
     PostPublished,
@@ -21,17 +24,18 @@ from graph.feed.updates import (
     UserUnfollowed,
 )
 from graph.model import Post, User
+from graph.notifications.groups import Notification, NotificationFeed
 from graph.paging import CursorKind, decode_cursor, encode_cursor
 from resolvers import ids
 from resolvers.context import Context
 from resolvers.errors import BadInput
 from resolvers.inputs import EventFilter
 
-U = TypeVar("U", bound=HomeUpdate | StreamUpdate)
+U = TypeVar("U", bound=HomeUpdate | StreamUpdate | NotificationUpdate)
 After: TypeAlias = Annotated[
     str | None,
     strawberry.argument(
-        description="Resume after this cursor: the `liveCursor` of a timeline or the `cursor` of the last event "
+        description="Resume after this cursor: a `liveCursor` or the `cursor` of the last event "
         "received. Without it, the stream starts with new events."
     ),
 ]
@@ -44,6 +48,15 @@ def home_timeline(context: Context, *, after: After = None) -> AsyncGenerator[Ho
     """
     viewer = context.require_viewer()
     return context.graph.feed.home(viewer.user, _position(context, after), viewer.session)
+
+
+def notifications_of_viewer(context: Context, *, after: After = None) -> AsyncGenerator[NotificationUpdate, None]:
+    """Stream the updates of the viewer's notifications: the replay after the cursor, then live updates.
+
+    Raises Unauthenticated, BadPaging for an invalid cursor, and SessionOver if the session has ended or ends.
+    """
+    viewer = context.require_viewer()
+    return context.graph.feed.notifications(viewer.user, _position(context, after), viewer.session)
 
 
 def events(
@@ -108,7 +121,7 @@ def user_number(id_: str) -> int:
     return user
 
 
-def cursors(updates: Sequence[HomeUpdate | StreamUpdate], context: Context) -> list[str]:
+def cursors(updates: Sequence[HomeUpdate | StreamUpdate | NotificationUpdate], context: Context) -> list[str]:
     """Return the cursors to resume from after these updates."""
     return [encode_cursor(CursorKind.LOG, update.number) for update in updates]
 
@@ -146,3 +159,15 @@ async def followers(updates: Sequence[UserFollowed | UserUnfollowed], context: C
 async def followees(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who were followed or unfollowed. One round trip."""
     return await context.loaders.users.load_many(update.followee for update in updates)
+
+
+def notifications(updates: Sequence[NotificationAdded], context: Context) -> list[Notification]:
+    """Return the notifications of updates. A notification also serves as the value of its edge."""
+    return [update.notification for update in updates]
+
+
+def notification_feeds(
+    updates: Sequence[NotificationAdded | NotificationsChanged], context: Context
+) -> list[NotificationFeed]:
+    """Return the viewer's notifications for each update."""
+    return [NotificationFeed(context.require_viewer().user) for _ in updates]

@@ -8,6 +8,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from schema.account import SessionInfo
 from schema.mutation import Mutation
+from schema.notification import Notification, NotificationFeed
 from schema.post import Post
 from schema.query import Query
 from schema.relationship import Relationship
@@ -18,6 +19,8 @@ from schema.subscription import (
     AuthorRemoved,
     Checkpoint,
     Gap,
+    NotificationAdded,
+    NotificationsChanged,
     PostAdded,
     PostDeleted,
     PostPublished,
@@ -49,6 +52,8 @@ schema = strawberry.Schema(
         MentionEntity,
         HashtagEntity,
         LinkEntity,
+        NotificationFeed,
+        Notification,
         PostAdded,
         PostRemoved,
         AuthorAdded,
@@ -58,6 +63,8 @@ schema = strawberry.Schema(
         PostDeleted,
         UserFollowed,
         UserUnfollowed,
+        NotificationAdded,
+        NotificationsChanged,
         Checkpoint,
         Gap,
     ],

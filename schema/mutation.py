@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, blocks, likes, mutations, reposts, sessions
+from resolvers import accounts, blocks, likes, mutations, notifications, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -18,6 +18,7 @@ from schema.account import (
 from schema.blocks import BlockPayload, MutePayload, UnblockPayload, UnmutePayload
 from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
+from schema.notification import MarkNotificationsReadPayload
 from schema.post import Post
 from schema.repost import RepostPayload, UnrepostPayload
 from schema.user import User
@@ -185,4 +186,8 @@ class Mutation:
     )
     unlike_post: UnlikePostPayload | None = single(
         likes.unlike_post, description="Take back the viewer's like of a post. Without a like, this changes nothing."
+    )
+    mark_notifications_read: MarkNotificationsReadPayload | None = single(
+        notifications.mark_notifications_read,
+        description="Mark the viewer's notifications as read up to a cursor. Older cursors change nothing.",
     )

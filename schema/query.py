@@ -3,11 +3,12 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import blocks, likes, nodes, posts, rates, searches, sessions, users
+from resolvers import blocks, likes, nodes, notifications, posts, rates, searches, sessions, users
 from schema.account import SessionInfo
 from schema.blocks import UserConnection
 from schema.like import LikedPostConnection
 from schema.node import Node
+from schema.notification import NotificationFeed
 from schema.post import Post
 from schema.rate_limit import RateLimit
 from schema.search import PostSearch
@@ -62,6 +63,9 @@ class Query:
         blocks.blocked_users,
         description="The users whom the viewer blocks, the newest block first. Requires `first` or `last`. Null for "
         "anonymous requests.",
+    )
+    notifications: NotificationFeed | None = single(
+        notifications.feed, description="The viewer's notifications. Null for anonymous requests."
     )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."

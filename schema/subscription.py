@@ -10,6 +10,7 @@ from graph.feed import updates
 from resolvers import subscriptions
 from resolvers.enums import GapReason
 from schema.connections import PostEdge
+from schema.notification import NotificationEdge, NotificationFeed
 from schema.post import Post
 from schema.user import User
 
@@ -28,6 +29,17 @@ class TimelineEvent(OfRecord):
 @strawberry.interface(description="An event of a filtered stream.")
 class StreamEvent(OfRecord):
     """The values are the updates of event streams in `graph.feed.updates`."""
+
+    cursor: str = batched(
+        subscriptions.cursors,
+        description="The cursor of the event. Pass it as `after` to resume after the event.",
+    )
+    at: datetime = strawberry.field(description="The time of the event.")
+
+
+@strawberry.interface(description="An event of the viewer's notifications.")
+class NotificationEvent(OfRecord):
+    """The values are the updates of notifications in `graph.feed.updates`."""
 
     cursor: str = batched(
         subscriptions.cursors,
@@ -131,10 +143,41 @@ class UserUnfollowed(StreamEvent):
 
 
 @strawberry.type(
+    description="A notification was added, or has moved to the top. If the list holds a notification with the same "
+    "`id`, replace it. At most one event per notification and second is sent."
+)
+class NotificationAdded(NotificationEvent):
+    """The values are `graph.feed.updates.NotificationAdded`."""
+
+    record: ClassVar[type] = updates.NotificationAdded
+
+    edge: NotificationEdge = batched(
+        subscriptions.notifications, description="The edge of the notification, to prepend to the connection."
+    )
+    feed: NotificationFeed = batched(
+        subscriptions.notification_feeds, description="The viewer's notifications after the event."
+    )
+
+
+@strawberry.type(
+    description="Notifications were read in another place, or have vanished because users took back what they did. "
+    "Fetch the first page again."
+)
+class NotificationsChanged(NotificationEvent):
+    """The values are `graph.feed.updates.NotificationsChanged`."""
+
+    record: ClassVar[type] = updates.NotificationsChanged
+
+    feed: NotificationFeed = batched(
+        subscriptions.notification_feeds, description="The viewer's notifications after the event."
+    )
+
+
+@strawberry.type(
     description="All events up to this cursor have been sent. It is the first event of a subscription, and is sent "
     "periodically while there are no other events."
 )
-class Checkpoint(TimelineEvent, StreamEvent):
+class Checkpoint(TimelineEvent, StreamEvent, NotificationEvent):
     """The values are `graph.feed.updates.Checkpoint`."""
 
     record: ClassVar[type] = updates.Checkpoint
@@ -144,7 +187,7 @@ class Checkpoint(TimelineEvent, StreamEvent):
     description="Events are missing at this point. Fetch any data that must be complete, then subscribe again from its "
     "`liveCursor`."
 )
-class Gap(TimelineEvent, StreamEvent):
+class Gap(TimelineEvent, StreamEvent, NotificationEvent):
     """The values are `graph.feed.updates.Gap`."""
 
     record: ClassVar[type] = updates.Gap
@@ -160,6 +203,10 @@ class Subscription:
         subscriptions.home_timeline,
         description="Stream the events of the viewer's home timeline in order, each exactly once. A `Gap` reports "
         "missing events.",
+    )
+    notifications: NotificationEvent = live(
+        subscriptions.notifications_of_viewer,
+        description="Stream the events of the viewer's notifications in order. A `Gap` reports missing events.",
     )
     events: StreamEvent = live(
         subscriptions.events,

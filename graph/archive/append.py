@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import index, statements
+from graph.archive import index, notifications, statements
 from graph.archive.index import IndexedPost
 from graph.archive.inserts import add_rows, refusals
 from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows, posts_by_id
@@ -113,6 +113,8 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     written = [redacted(row) if row.kind == POST and row.number in deleted else row for row in new]
     names = (*EventRow._fields, *LIST_COLUMNS)
     await add_rows(connection, EVENTS, names, [(*row, *list_owners(row)) for row in written])
+    with refusals():
+        await notifications.add(connection, written)
     deletions = [row.subject for row in new if row.kind == DELETION and row.subject is not None]
     await redact(connection, deletions)
     live = [codes[row.number] for row in written if row.kind == POST and row.number in codes]
@@ -146,12 +148,13 @@ async def _end_likes(connection: AsyncConnection, new: Sequence[EventRow], water
 
 
 async def redact(connection: AsyncConnection, events: Sequence[int]) -> None:
-    """Remove the content of those of these events that are posts, and remove them from the search index."""
+    """Remove the content of those of these events that are posts, their terms and their notifications."""
     for chunk in chunks(events, statements.MAX_LIST_LENGTH):
         posts = await posts_by_id(connection, chunk)
         if posts:
             await connection.execute(statements.redact_posts(chunk))
             await index.remove(connection, map(index.indexed, posts))
+            await notifications.remove(connection, [post.number for post in posts])
 
 
 async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[EventRow]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import index, pages, statements
+from graph.archive import index, notifications, pages, statements
 from graph.archive.append import add_credentials, advance, append, codes_of, insert_late, lock
 from graph.archive.codes import Clause
 from graph.archive.database import TIMEOUT_SECONDS, Database
@@ -23,6 +23,7 @@ from graph.archive.search import Candidates, candidates
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
+from graph.notifications.groups import Group
 from graph.paging import Window
 from graph.post_lists import TIMELINE, PostList
 
@@ -103,9 +104,9 @@ class Archive:
         One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
         Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
         archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or the
-        database refuses a value; and ValueError for a number above `upto`. Two statements, one per unfollow, two for
-        credentials, three for events up to the watermark, five or more for deletions, and for posts five and three more
-        per 900 terms of their texts.
+        database refuses a value; and ValueError for a number above `upto`. Two statements, one for notifications, one
+        per unfollow, two for credentials, three for events up to the watermark, six or more for deletions, and for
+        posts five and three more per 900 terms of their texts.
         """
         if any(row.number > upto for row in rows):
             raise ValueError(f"no event of the batch may be above {upto}")
@@ -327,6 +328,17 @@ class Archive:
         return await self._transaction(
             lambda connection: pages.by_owners(connection, "subject", subjects, kinds, after, limit)
         )
+
+    async def notifications(self, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
+        """Return the newest `most` groups of notifications of each user who has some, with numbers, newest first.
+
+        One query per 256 users.
+        """
+        return await self._transaction(lambda connection: notifications.newest(connection, users, most))
+
+    async def read_marks(self, users: Collection[int]) -> dict[int, int]:
+        """Return the number up to which each user has read the notifications. One query per 2,000 users."""
+        return await self._transaction(lambda connection: notifications.read_marks(connection, users)) if users else {}
 
     async def credentials(self, users: Collection[int]) -> dict[int, Credential]:
         """Return the credentials of each user that has some. One query per 2,000 users."""

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Insert,
     Integer,
     LargeBinary,
+    Select,
     String,
     Table,
     TextClause,
@@ -48,10 +49,15 @@ def insert_arrays(table: Table, names: tuple[str, ...]) -> Insert:
     The server needs half the time that it needs for one execution per row. The texts have no limit here: PostgreSQL
     would cut them off silently, instead of refusing the row.
     """
+    return insert(table).from_select(names, array_rows(table, names))
+
+
+def array_rows(table: Table, names: tuple[str, ...]) -> Select[Any]:
+    """Return the statement that selects rows from one array per column of a table."""
     types = [_array_of(table.c[name].type) for name in names]
     arrays = [bindparam(name, type_=type_) for name, type_ in zip(names, types, strict=True)]
     rows = func.unnest(*arrays).table_valued(*names, name="new").render_derived()
-    return insert(table).from_select(names, select(*[rows.c[name] for name in names]))
+    return select(*[rows.c[name] for name in names])
 
 
 def _array_of(type_: TypeEngine[Any]) -> ARRAY[Any]:

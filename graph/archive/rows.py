@@ -19,6 +19,7 @@ FOLLOW = "Followed"
 UNFOLLOW = "Unfollowed"
 LIKE = "Liked"
 UNLIKE = "Unliked"
+READ = "NotificationsRead"
 REDACTED = "Redacted"
 """The kind of a post's row without content: the post was deleted or taken back, or the database refused its body."""
 

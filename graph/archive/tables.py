@@ -75,3 +75,15 @@ TERMS = Table(
     Column("places", BINARY, nullable=False),
     sqlite_with_rowid=False,
 )
+NOTIFICATIONS = Table(
+    "notifications",
+    metadata,
+    Column("subject", NUMBER, primary_key=True, autoincrement=False),
+    Column("kind", NUMBER, primary_key=True, autoincrement=False),
+    Column("recipient", NUMBER, primary_key=True, autoincrement=False),
+    Column("number", NUMBER, nullable=False),
+    Index("notifications_by_recipient", "recipient", "number"),
+    sqlite_with_rowid=False,
+)
+"""The groups of all users, each with the number of its newest event, for a rebuild: events have no index by recipient.
+Kind 0 is the number up to which a user has read the notifications."""

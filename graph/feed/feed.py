@@ -18,15 +18,18 @@ from graph.feed.filters import EventFilter
 from graph.feed.home_source import HomeIndex, HomeSource
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
+from graph.feed.notification_source import NotificationIndex, NotificationSource
+from graph.feed.notification_stream import NotificationStream
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.turns import Turn, Turns
-from graph.feed.updates import GapReason, HomeUpdate, StreamChange, StreamUpdate
+from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, StreamChange, StreamUpdate
 from graph.follows import Follows
 from graph.log.events import Event, Publication
 from graph.log.log import Log
 from graph.model import Permission
+from graph.notifications.notifications import Notifications
 from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.sessions import Sessions
@@ -59,12 +62,15 @@ class Feed:
         users: Users,
         projections: Projections,
         visibility: Visibility,
+        notifications: Notifications,
         *,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         self._posts = posts
         self._follows = follows
         self._projections = projections
+        self._notifications = notifications
+        self._visibility = Visibility(store)
         self._reader = LogReader(store, log, self)
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
@@ -72,6 +78,7 @@ class Feed:
         self._visibility = visibility
         self._views = LiveViews()
         self._homes = HomeIndex()
+        self._notified = NotificationIndex()
         self._filters: FilterIndex[Buffer[StreamChange]] = FilterIndex()
         self._turns = Turns()
         self._checked: set[int] = set()
@@ -91,6 +98,19 @@ class Feed:
             viewer, self._follows, self._projections, self._homes, LiveView(self._visibility, viewer), self._views
         )
         return Subscription(self._shared, source, after, claims, Turn(self._turns, viewer)).updates()
+
+    def notifications(
+        self, viewer: int, after: int | None = None, session: str | None = None
+    ) -> AsyncGenerator[NotificationUpdate]:
+        """Stream the changes of the viewer's notifications in log order, each group at most once a second.
+
+        See `home` for the rest. An update takes two round trips, and more if its event is not projected yet.
+        """
+        claims: list[Claim] = [] if session is None else [(viewer, session)]
+        source = NotificationSource(viewer, self._notified)
+        subscription = Subscription(self._shared, source, after, claims, Turn(self._turns, viewer))
+        stream = NotificationStream(viewer, self._shared.log, self._notifications, self._projections, self._visibility)
+        return stream.updates(subscription.updates())
 
     def events(
         self,
@@ -156,14 +176,17 @@ class Feed:
             logger.warning("The live feed cannot look up deleted posts: %s", getattr(outage, "reason", "no answer"))
 
     def _concerns_any(self, event: Event) -> bool:
-        return self._homes.has_receivers(event) or self._filters.matches_any(event)
+        return (
+            self._homes.has_receivers(event) or self._filters.matches_any(event) or self._notified.has_receivers(event)
+        )
 
     def receive(self, event: Event) -> int:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
         self._views.apply(event)
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
-        if not (homes or filtered) or event.number in self._deleted:
+        notified = self._notified.receivers(event)
+        if not (homes or filtered or notified) or event.number in self._deleted:
             return 0
         # A subscription or a follow may have begun after `prepare`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
@@ -171,7 +194,9 @@ class Feed:
             self._add(change, buffers, is_checked=is_checked)
         if filtered and (streamed := stream_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
-        return sum(len(buffers) for _, buffers in homes) + len(filtered)
+        for notice, viewers in notified:
+            self._add(notice, viewers, is_checked=True)
+        return len(homes) + len(filtered) + sum(len(viewers) for _, viewers in notified)
 
     def _add(self, update: C, buffers: Iterable[Buffer[C]], *, is_checked: bool) -> None:
         now, size = asyncio.get_running_loop().time(), size_of(update)

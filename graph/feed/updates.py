@@ -8,8 +8,9 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
-from graph.log.events import EventBody, Reposted
+from graph.log.events import Event, EventBody, Reposted
 from graph.model import Post, time_of
+from graph.notifications.groups import Group, Notification
 
 
 class GapReason(Enum):
@@ -104,6 +105,29 @@ class UserUnfollowed(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Notice(Change):
+    """An event notifies the viewer in a group; if it is None, the viewer's notifications have changed otherwise.
+
+    Streams of notifications combine these updates before they send any.
+    """
+
+    event: Event
+    group: Group | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationAdded(Change):
+    """A notification of the viewer was added, or has moved to the top."""
+
+    notification: Notification
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationsChanged(Change):
+    """Notifications of the viewer were read, have vanished, or are shown differently."""
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """All updates up to `number` have been sent."""
 
@@ -128,6 +152,8 @@ HomeChange: TypeAlias = PostAdded | PostRemoved | AuthorAdded | AuthorRemoved | 
 StreamChange: TypeAlias = PostPublished | PostDeleted | UserFollowed | UserUnfollowed
 HomeUpdate: TypeAlias = HomeChange | Checkpoint | Gap
 StreamUpdate: TypeAlias = StreamChange | Checkpoint | Gap
+NotificationChange: TypeAlias = NotificationAdded | NotificationsChanged
+NotificationUpdate: TypeAlias = NotificationChange | Checkpoint | Gap
 
 
 def original_author_of(body: EventBody) -> int | None:

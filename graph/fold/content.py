@@ -6,8 +6,10 @@ Content is built by `graph.fold.fold`, one event at a time and in any order, and
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import itemgetter
 
 from graph.log.events import PostPublished
+from graph.notifications.groups import Group
 from graph.post_lists import LISTS_UNDER_POSTS, PostList
 
 
@@ -38,6 +40,9 @@ class Part(Enum):
 
     LIKED = "liked"
     """The posts that a user likes."""
+
+    NOTIFICATIONS = "notifications"
+    """Groups of notifications, and the number up to which they are read."""
 
 
 @dataclass(slots=True)
@@ -158,6 +163,26 @@ class PlacedFollows:
 NO_BLOCKS = VersionedSet()
 
 
+@dataclass(slots=True)
+class Notifications:
+    """The groups of a user's notifications, each with the number of its newest event.
+
+    `read_up_to` is the number up to which they are read.
+    """
+
+    groups: dict[Group, int] = field(default_factory=dict)
+    read_up_to: int = 0
+
+    def add(self, group: Group, number: int) -> None:
+        """Add a group, or move it up."""
+        self.groups[group] = max(number, self.groups.get(group, 0))
+
+    def newest(self, kept: int) -> tuple[dict[Group, int], int]:
+        """Return the newest groups, and the highest number of those that a list of `kept` groups drops, else 0."""
+        ordered = sorted(self.groups.items(), key=itemgetter(1), reverse=True)
+        return dict(ordered[:kept]), ordered[kept][1] if len(ordered) > kept else 0
+
+
 class Content:
     """The content that belongs to some owners, or to all of them with `owners=None`, restricted to some parts.
 
@@ -185,6 +210,7 @@ class Content:
         self.replied: dict[int, Posts] = {}
         self.reposted: dict[int, VersionedSet] = {}
         self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
+        self.notifications: dict[int, Notifications] = {}
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)

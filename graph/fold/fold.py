@@ -7,13 +7,14 @@ and equals what the projection scripts (`graph/scripts`) leave in the store befo
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, Part, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Notifications, Part, Posts, Under, VersionedSet
 from graph.log.events import (
     Blocked,
     Event,
     Followed,
     Liked,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -31,6 +32,7 @@ from graph.log.events import (
     deletion_of_repost,
     publication_of,
 )
+from graph.notifications.recipients import recipients
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 
 PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, REPLIES: Part.UNDER, REPOSTS: Part.UNDER}
@@ -41,6 +43,7 @@ def fold(content: Content, events: Iterable[Event]) -> Content:
     """Add events to the content, and return the content. O(1) per event."""
     for event in events:
         FOLDS[type(event.body)](content, event.number, event.body)
+        notify(content, event)
     return content
 
 
@@ -194,6 +197,20 @@ def unblocked(content: Content, number: int, body: Unblocked) -> None:
         content.blockers.setdefault(body.blocked, VersionedSet()).remove(body.blocker, number)
 
 
+def notifications_read(content: Content, number: int, body: NotificationsRead) -> None:
+    """Raise the number up to which the user's notifications are read."""
+    if content.owns(Part.NOTIFICATIONS, body.user):
+        held = content.notifications.setdefault(body.user, Notifications())
+        held.read_up_to = max(held.read_up_to, min(number, body.upto))
+
+
+def notify(content: Content, event: Event) -> None:
+    """Add the event to the notifications of its recipients."""
+    for user, group in recipients(event):
+        if content.owns(Part.NOTIFICATIONS, user):
+            content.notifications.setdefault(user, Notifications()).add(group, event.number)
+
+
 FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     UserCreated: user_created,
     ProfileChanged: profile_changed,
@@ -213,5 +230,6 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     Unmuted: unmuted,
     Blocked: blocked,
     Unblocked: unblocked,
+    NotificationsRead: notifications_read,
 }
 """The function that folds each kind of event."""

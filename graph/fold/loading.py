@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from graph.archive.rows import REDACTED, EventRow
-from graph.fold.content import Content, Part
+from graph.fold.content import Content, Notifications, Part
 from graph.fold.fold import PARTS, fold
 from graph.fold.hot_window import HotLimits, floor
 from graph.fold.stored import Cut, Cuts
@@ -32,8 +32,10 @@ from graph.log.events import (
     decode,
 )
 from graph.model import MAX_NUMBER
+from graph.notifications.groups import Group
 from graph.paging import Window
 from graph.post_lists import REPLIED, TIMELINE, PostList
+from graph.tuning import Tuning
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
@@ -45,6 +47,7 @@ Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[l
 
 ROWS = 10_000
 AUTHORS = 200
+FEW_GROUPS = 20
 ACCOUNT_KINDS = tuple(
     kind.__name__ for kind in (UserCreated, ProfileChanged, PasswordChanged, PermissionGranted, PermissionRevoked)
 )
@@ -88,21 +91,30 @@ class Batch:
 class Loading:
     """Reads and folds what the store holds of users. Deletions up to `tombstones_after` are left out.
 
-    A query reads at most about `rows` rows.
+    A query reads at most about `rows` rows. A list of notifications keeps `notifications_kept` groups.
     """
 
     def __init__(
-        self, archive: "Archive", limits: HotLimits, tombstones_after: int, *, rows: int = ROWS, authors: int = AUTHORS
+        self,
+        archive: "Archive",
+        limits: HotLimits,
+        tombstones_after: int,
+        *,
+        rows: int = ROWS,
+        authors: int = AUTHORS,
+        notifications_kept: int = Tuning().notifications_kept,
     ) -> None:
         self._archive = archive
         self._limits = limits
         self._tombstones_after = tombstones_after
         self._rows = rows
+        self._notifications_kept = notifications_kept
         self._authors = authors
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the content of users in batches, which together hold every key of theirs."""
-        for read in (self.accounts, self.blocks, self.following, self.followers, self.reposted, self.posts):
+        owned = (self.accounts, self.blocks, self.following, self.followers, self.reposted, self.posts)
+        for read in (*owned, self.notifications):
             async for batch in read(users):
                 yield batch
 
@@ -183,6 +195,29 @@ class Loading:
     async def _newest(self, post_list: PostList, owners: Sequence[int], most: int) -> dict[int, list[EventRow]]:
         reads = [(owner, Window(most, forward=True)) for owner in owners]
         return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
+
+    async def notifications(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the groups of notifications of users, and how far the users have read them. Their events are not read.
+
+        Users with many groups are read a few at a time.
+        """
+        few = await self._archive.notifications(users, FEW_GROUPS)
+        many = [user for user, groups in few.items() if len(groups) == FEW_GROUPS]
+        yield await self._notified([user for user in users if user not in many], few)
+        most = self._notifications_kept + 1
+        for some in chunks(many, max(1, self._rows // most)):
+            yield await self._notified(some, await self._archive.notifications(some, most))
+
+    async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> Batch:
+        """Return the notifications of users, with these groups."""
+        marks = await self._archive.read_marks(users)
+        content = Content(users, parts=[Part.NOTIFICATIONS])
+        content.notifications = {
+            user: Notifications(dict(groups.get(user, {})), marks.get(user, 0))
+            for user in users
+            if user in groups or user in marks
+        }
+        return Batch(content)
 
     def _is_cut_short(self, newest: Sequence[EventRow]) -> bool:
         """Return True if the hot window may hold more posts than the first read returned."""

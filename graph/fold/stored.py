@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.fold.content import Account, Content, Part, PlacedFollows, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Notifications, Part, PlacedFollows, Posts, Under, VersionedSet
 from graph.log.events import PostPublished
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.records import record_fields
+from graph.tuning import Tuning
 
 
 class Hash(dict[str, str]):
@@ -44,12 +45,17 @@ Cuts: TypeAlias = Mapping[PostList, Cut]
 
 
 def stored(
-    content: Content, tombstones_after: int = 0, cuts: Cuts | None = None, deleted: Collection[int] = ()
+    content: Content,
+    tombstones_after: int = 0,
+    cuts: Cuts | None = None,
+    deleted: Collection[int] = (),
+    notifications_kept: int = Tuning().notifications_kept,
 ) -> Stored:
     """Yield all keys of the content, with tombstones whose numbers are higher than `tombstones_after`.
 
     Of the posts of cut lists, only those above the archive floor are yielded, and counts of the others. `deleted` are
-    posts that are deleted according to events that the content lacks: they have no counts.
+    posts that are deleted according to events that the content lacks: they have no counts. A list of notifications
+    holds the newest `notifications_kept` groups.
     """
     cuts = cuts or {}
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
@@ -89,6 +95,8 @@ def stored(
                 records.setdefault(post, Hash())["likes"] = str(len(likes.members))
     for post, fields in records.items():
         yield keys.post(post), fields
+    for user, held_groups in content.notifications.items():
+        yield from notification_keys(user, held_groups, notifications_kept)
 
 
 def length(held: Under, floor: int, cold: int) -> int:
@@ -173,3 +181,13 @@ def record(post: int, body: PostPublished) -> Hash:
     """Return the record of a live post."""
     words = record_fields(post, body)
     return Hash(zip(words[::2], words[1::2], strict=True))
+
+
+def notification_keys(user: int, held: Notifications, kept: int) -> Stored:
+    """Yield the keys of a user's newest notifications and of the number up to which they are read."""
+    groups, floor = held.newest(kept)
+    members = SortedSet({group.member: number for group, number in groups.items()} | ({"f": floor} if floor else {}))
+    if members:
+        yield keys.notifications(user), members
+    if held.read_up_to:
+        yield keys.read_mark(user), str(held.read_up_to)

@@ -276,6 +276,16 @@ class Unblocked(Body):
     blocked: int
 
 
+@dataclass(frozen=True, slots=True)
+class NotificationsRead(Body):
+    """A user has read the notifications with numbers up to `upto`, as far as they existed then."""
+
+    ACTOR: ClassVar[str | None] = "user"
+
+    user: int
+    upto: int
+
+
 EventBody: TypeAlias = (
     UserCreated
     | ProfileChanged
@@ -295,6 +305,7 @@ EventBody: TypeAlias = (
     | Unmuted
     | Blocked
     | Unblocked
+    | NotificationsRead
 )
 
 Publication: TypeAlias = PostPublished | Reposted

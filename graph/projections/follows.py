@@ -20,12 +20,15 @@ from graph.store.store import Store
 OWNERS_PER_SCRIPT = 500
 
 
-async def add_follows(store: Store, events: Sequence[tuple[int, Followed]]) -> None:
-    """Add follows, and delete the home caches of the followers. Two round trips."""
+async def add_follows(store: Store, events: Sequence[tuple[int, Followed]], notices: Sequence[Command] = ()) -> None:
+    """Add follows, and delete the home caches of the followers. Two round trips.
+
+    The second one also sends the notices of the follows.
+    """
     followers = ((body.followee, number, body.follower) for number, body in events)
     following = ((body.follower, number, body.followee) for number, body in events)
     await send_in_batches(store, additions(store, keys.followers, followers))
-    await send_in_batches(store, additions(store, keys.following, following, unlink_home=True))
+    await send_in_batches(store, [*additions(store, keys.following, following, unlink_home=True), *notices])
 
 
 async def remove_follows(store: Store, events: Sequence[tuple[int, Unfollowed]], trim_up_to: int) -> None:

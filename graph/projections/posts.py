@@ -72,15 +72,21 @@ class PostProjection:
         self._delivery_modes = delivery_modes
         self._sync_followers = sync_followers
 
-    async def publish(self, events: Sequence[tuple[int, PostPublished]], mode: Mode, pace: Pace = UNPACED) -> None:
+    async def publish(
+        self,
+        events: Sequence[tuple[int, PostPublished]],
+        mode: Mode,
+        pace: Pace = UNPACED,
+        notices: Sequence[Command] = (),
+    ) -> None:
         """Write and list posts, then fan them out as the mode says.
 
         A post is listed in its author's timeline before the followers are read, so a viewer who follows the author
         during the fan-out finds the post by merging. The record of a post that was archived or deleted in the meantime
         is removed again: its tombstone may have been dropped already.
-        Three round trips, and one for every 1,000 followers.
+        Three round trips, and one for every 1,000 followers. The second one also sends the notices of the posts.
         """
-        posts = await self._list(await self._write(events))
+        posts = await self._list(await self._write(events), notices)
         await free_posts(self._store, [post.number for post in posts if post.state != "listed"])
         if mode.fans_out:
             listed = [post for post in posts if post.state == "listed" and post.is_in_timeline]
@@ -97,10 +103,10 @@ class PostProjection:
             if is_written
         ]
 
-    async def _list(self, events: Sequence[tuple[int, PostPublished]]) -> list[ListedPost]:
-        """Add posts to their lists, and return their states in the first list of each, in one round trip.
+    async def _list(self, events: Sequence[tuple[int, PostPublished]], notices: Sequence[Command]) -> list[ListedPost]:
+        """Add posts to their lists, and return their states in the first list of each. Sends the notices as well.
 
-        The first list is the author's timeline, or for a reply that is not listed the author's replies.
+        One round trip. The first list is the author's timeline, or for a reply that is not listed the author's replies.
         """
         members = [
             Membership(number, body.author, post_list, owner, place == 0)
@@ -114,7 +120,7 @@ class PostProjection:
             for group in self._store.together(some, lambda member: member.key, POSTS_PER_SCRIPT):
                 groups.append(group)
                 commands.append(listing(post_list, group))
-        replies = await send_in_batches(self._store, commands)
+        replies = (await send_in_batches(self._store, [*commands, *notices]))[: len(commands)]
         return [
             ListedPost(member.post, member.author, *state, is_in_timeline=member.post_list is TIMELINE)
             for group, states in zip(groups, replies, strict=True)

@@ -3,11 +3,12 @@
 A mutation projects its events before it returns, and a worker projects every event again. Every step is idempotent and
 independent of the order of events, so any process may repeat any events in any order with the same result.
 
-The order of steps within one event matters; see `graph.projections.follows` and `graph.projections.posts`.
+The order of steps within one event matters; see `graph.projections.follows` and `graph.projections.posts`. A
+notification is written after what it shows.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from graph import keys
 from graph.binding import Binding
@@ -20,6 +21,7 @@ from graph.log.events import (
     Followed,
     Liked,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -42,8 +44,10 @@ from graph.projections.blocks import change_blocks, change_mutes
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
 from graph.projections.mode import Mode
+from graph.projections.notifications import mark_read, notice_commands
 from graph.projections.posts import PostProjection
 from graph.projections.reposts import RepostProjection
+from graph.store.commands import Command
 from graph.store.store import Store
 from graph.tuning import Tuning
 
@@ -54,7 +58,7 @@ class Projections:
     """Projects events.
 
     A mutation pushes a post to at most `tuning.sync_followers` followers before it returns. Tombstones are kept for at
-    least `tuning.tombstones_live`.
+    least `tuning.tombstones_live`, and lists of notifications keep the newest `tuning.notifications_kept` groups.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Projections:
         self._store = store
         self._log = log
         self._tombstones_live = tuning.tombstones_live
+        self._notifications_kept = tuning.notifications_kept
         self._likes = LikeProjection(store, binding)
         self._posts = PostProjection(store, fan_outs, delivery_modes, sync_followers=tuning.sync_followers)
         self._reposts = RepostProjection(store, log, binding, self._posts)
@@ -87,11 +92,12 @@ class Projections:
         await change_permissions(store, [*select(events, PermissionGranted), *select(events, PermissionRevoked)])
         await change_passwords(store, select(events, PasswordChanged))
         await end_sessions(store, select(events, SessionsEnded))
-        await add_follows(store, select(events, Followed))
+        await add_follows(store, select(events, Followed), self._notices(events, Followed))
         trim_up_to = self._trim_up_to(events)
         await change_mutes(store, [*select(events, Muted), *select(events, Unmuted)], trim_up_to)
         await change_blocks(store, [*select(events, Blocked), *select(events, Unblocked)], trim_up_to)
-        await self._posts.publish(select(events, PostPublished), mode, pace)
+        notices = self._notices(events, PostPublished)
+        await self._posts.publish(select(events, PostPublished), mode, pace, notices)
         await self._reposts.add(select(events, Reposted), mode, trim_up_to, pace)
         await remove_follows(store, select(events, Unfollowed), trim_up_to)
         await self._reposts.remove(select(events, Unreposted), trim_up_to)
@@ -100,6 +106,7 @@ class Projections:
         if mode.is_complete and deletions:
             await self._reposts.end_of_deleted(deletions)
         await self._likes.change([*select(events, Liked), *select(events, Unliked)], trim_up_to)
+        await mark_read(store, select(events, NotificationsRead))
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:
         """Project events that concern a viewer, so that the viewer's next page shows them.
@@ -109,6 +116,11 @@ class Projections:
         if events:
             await self.project(events, Mode.CATCH_UP)
             await self._store.send([("UNLINK", keys.home(viewer))])
+
+    def _notices(self, events: Sequence[Event], body_type: type[Any]) -> list[Command]:
+        """Return the commands that notify the recipients of the events whose bodies have this type."""
+        of_type = [event for event in events if isinstance(event.body, body_type)]
+        return notice_commands(self._store, of_type, self._notifications_kept)
 
     def _trim_up_to(self, events: Sequence[Event]) -> int:
         """Return the highest number of a tombstone that no late or repeated event can still need.

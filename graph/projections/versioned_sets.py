@@ -48,7 +48,7 @@ def set_keys(key: Callable[[int], str], owner: int, *, with_home: bool = False) 
     return [name, keys.gone(name), keys.home(owner)] if with_home else [name, keys.gone(name)]
 
 
-def by_owner(changes: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, list[str]]]:
+def by_owner(changes: Iterable[tuple[int, int | str, int | str]]) -> Iterable[tuple[int, list[str]]]:
     """Yield each owner with a flat list of the owner's pairs as strings; more than 500 pairs are split."""
     words: defaultdict[int, list[str]] = defaultdict(list)
     for owner, first, second in changes:

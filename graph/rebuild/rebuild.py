@@ -83,7 +83,13 @@ class Rebuild:
         """Fill a reserved store and open it. Raises RebuildRefused if another process has taken over."""
         now, started = datetime.now(UTC), time.monotonic()
         tombstones_after = max(0, number_at(now - self._tuning.tombstones_live))
-        loading = Loading(self._archive, HotLimits.of(self._tuning, now), tombstones_after, rows=self._rows)
+        loading = Loading(
+            self._archive,
+            HotLimits.of(self._tuning, now),
+            tombstones_after,
+            rows=self._rows,
+            notifications_kept=self._tuning.notifications_kept,
+        )
         total = await self._archive.user_count()
         report = RebuildReport()
         after = 0
@@ -112,7 +118,7 @@ class Rebuild:
         followers: dict[int, int] = {}
         async with aclosing(prefetched(loading.batches(users))) as batches:
             async for batch in batches:
-                await self._send(writes(batch, tombstones_after))
+                await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 count(batch, report)
                 if batch.is_page:
                     in_pages["following"].update(batch.content.following)
@@ -133,7 +139,7 @@ class Rebuild:
             while owners := await self._archive.owners(post_list, after, self._users):
                 async with aclosing(prefetched(loading.under(post_list, owners))) as batches:
                     async for batch in batches:
-                        await self._send(writes(batch, tombstones_after))
+                        await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 after = owners[-1]
 
     async def _sizes(self, key: Callable[[int], str], users: Collection[int]) -> dict[int, int]:

@@ -15,8 +15,10 @@ KeyCommand: TypeAlias = tuple[str, ...]
 PAIRS_PER_COMMAND = 1000
 
 
-def writes(batch: Batch, tombstones_after: int) -> Iterator[KeyCommand]:
+def writes(batch: Batch, tombstones_after: int, notifications_kept: int) -> Iterator[KeyCommand]:
     """Yield the commands that write a batch, with tombstones whose numbers are higher than `tombstones_after`.
+
+    Lists of notifications hold the newest `notifications_kept` groups.
 
     They can be repeated. Pages of one versioned set must be written in order.
     """
@@ -24,7 +26,7 @@ def writes(batch: Batch, tombstones_after: int) -> Iterator[KeyCommand]:
         yield from follow_replacements(keys.following, batch.content, batch.content.following)
         yield from follow_replacements(keys.followers, batch.content, batch.content.followers)
         yield from replacements(keys.reposted, batch.content.reposted)
-    for key, value in stored(batch.content, tombstones_after, batch.cuts, batch.deleted):
+    for key, value in stored(batch.content, tombstones_after, batch.cuts, batch.deleted, notifications_kept):
         yield from write(key, value)
 
 

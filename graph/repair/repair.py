@@ -23,6 +23,7 @@ from graph.repair.follows import Followers, Following
 from graph.repair.homes import HomeCaches
 from graph.repair.likes import LikedPosts, LikesOfPosts
 from graph.repair.lists import Replies, Reposts
+from graph.repair.notifications import Notifications
 from graph.repair.records import Records
 from graph.repair.report import Difference, Kind, Part, Report
 from graph.repair.reposts import Reposted
@@ -46,7 +47,7 @@ CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
     *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
     *(Timelines, Replied, Records, Replies, Reposts),
-    *(LikesOfPosts, LikedPosts, HomeCaches),
+    *(LikesOfPosts, LikedPosts, Notifications, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 

@@ -23,6 +23,7 @@ class Part(Enum):
     FOLLOWS = "follows"
     POSTS = "posts"
     LIKES = "likes"
+    NOTIFICATIONS = "notifications"
     HOMES = "home timelines"
 
 
@@ -86,6 +87,16 @@ class Kind(Enum):
     )
     LIKE_COUNT_WRONG = (Part.LIKES, "a number of likes is wrong", "count the likes again")
     LIKE_LEFT = (Part.LIKES, "likes are left of a deleted post", "remove them")
+    NOTIFICATION_WRONG = (
+        Part.NOTIFICATIONS,
+        "a notification is missing, misplaced or without an event, or a list that is not full has dropped some",
+        "set what the events say",
+    )
+    READ_MARK_WRONG = (
+        Part.NOTIFICATIONS,
+        "notifications that were read count as unread",
+        "set how far they were read",
+    )
     CACHE_WRONG = (
         Part.HOMES,
         "a home cache is malformed, lacks a post, or includes an author whom the viewer does not follow",

@@ -3,9 +3,12 @@
 from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
+from graph.notifications.groups import MAX_ACTORS
+from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
 from graph.sessions import MAX_SESSIONS
+from graph.tuning import Tuning
 from graph.validation import MAX_BIO, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
 from graph.web_urls import MAX_URL
 from resolvers.mutations import MAX_FOLLOWS
@@ -39,6 +42,11 @@ def table() -> str:
         ("platform of a post", f"1 to {MAX_PLATFORM} characters"),
         ("idempotency key", f"1 to {MAX_KEY} printable ASCII characters"),
         ("page of a connection (`first`, `last`)", f"1 to {MAX_PAGE} entries"),
+        ("users of a notification (`first` of `actors`)", f"1 to {MAX_ACTORS}"),
+        (
+            "notifications of a user",
+            f"the newest {Tuning().notifications_kept:,}; `unreadCount` counts up to {MAX_UNREAD}",
+        ),
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
         ("sessions of a user", f"{MAX_SESSIONS}; further log-ins end the oldest"),

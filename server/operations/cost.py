@@ -122,7 +122,7 @@ class CostAnalysis:
         own_page = min(max([0, *asked]), MAX_PAGE)
         if asked and weight.type is not None and weight.many > 1:
             times, own_page = (
-                max(1, own_page),
+                own_page or weight.least,
                 1,
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size

@@ -21,6 +21,7 @@ from graphql.type import introspection_types
 
 from graph.attachments import MAX_ATTACHMENTS
 from graph.entities import MAX_ENTITIES
+from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.sessions import MAX_SESSIONS
 from graph.web_urls import MAX_URL
 
@@ -68,6 +69,9 @@ EXTRA: dict[str, float] = {
     "Post.reposts": 15,
     "Post.viewerHasReposted": 1,
     "PostSearch.posts": 300,
+    "NotificationFeed.unreadCount": 100,
+    "NotificationFeed.entries": 15,
+    "Notification.actors": 4,
     "Query.__schema": 500,
     "Query.__type": 50,
 }
@@ -85,6 +89,7 @@ PER_ITEM: dict[str, float] = {
     "Post.likes": 1,
     "Query.likedPosts": 5,
     "PostSearch.posts": 5,
+    "NotificationFeed.entries": 8,
 }
 """Points per item of a page, regardless of its selections."""
 
@@ -100,6 +105,7 @@ BYTES: dict[str, int] = {
     "Float": 24,
     "Boolean": 5,
     "DateTime": 28,
+    "Notification.id": 80,
     "Post.text": 4_000,
     "Post.platform": 120,
     "Attachment.url": MAX_URL,
@@ -116,6 +122,9 @@ BYTES: dict[str, int] = {
     "UserEdge.cursor": 32,
     "PageInfo.startCursor": 32,
     "PageInfo.endCursor": 32,
+    "NotificationFeed.liveCursor": 32,
+    "NotificationEdge.cursor": 32,
+    "NotificationEvent.cursor": 32,
     "TimelineEvent.cursor": 32,
     "StreamEvent.cursor": 32,
     "Session.token": 500,
@@ -141,10 +150,14 @@ LISTS: dict[str, int] = {
     "UnfollowPayload.userErrors": IDS,
     "Query.sessions": MAX_SESSIONS,
     "Post.ancestors": 20,
+    "Notification.actors": MAX_ACTORS,
     "UserError.field": 1,
     "UserError.params": 3,
 }
 """The maximum length of lists whose length is not an argument."""
+
+DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
+"""The length of lists whose length is an argument, if a variable of the argument is not given."""
 
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword"})
 """Fields that hash a password."""
@@ -155,8 +168,9 @@ class Weight:
     """The weight of one field: `points`, and `per_item` for each item of the page that its arguments request.
 
     `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
-    length is not an argument; a list with `of_page` is as long as its parent's page. `type` is the type of the objects
-    of the field, None for a leaf. `home`: the field may return the home timeline of the viewer.
+    length is not an argument, and `least` if the argument's variable is not given; a list with `of_page` is as long as
+    its parent's page. `type` is the type of the objects of the field, None for a leaf. `home`: the field may return
+    the home timeline of the viewer.
     """
 
     points: float
@@ -166,6 +180,7 @@ class Weight:
     many: float = 1
     of_page: bool = False
     home: bool = False
+    least: float = 1
 
 
 class Weights:
@@ -211,7 +226,8 @@ class Weights:
         many: float = LISTS.get(path, ERRORS if name == "userErrors" else IDS) if listed and not of_page else 1
         if is_leaf_type(type_):
             return Weight(LEAF + extra, _bytes(path, parent, name, type_.name), None, many=many)
-        return Weight(OBJECT + extra, 3, type_.name, PER_ITEM.get(path, 0.0), many, of_page, path in HOME)
+        per_item, least = PER_ITEM.get(path, 0.0), DEFAULTS.get(path, 1)
+        return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, path in HOME, least)
 
     def _introspected(self, name: str) -> float:
         """Return the approximate length of a list of the schema; for `ofType`, how often it is not null."""

@@ -10,6 +10,7 @@ EXAMPLES = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2] / "examp
 GROUPS = {
     "Timelines and posts": ("home", "whats-new", "search", "post", "thread", "liked-posts"),
     "Users": ("followers-with-relations", "profile", "viewer"),
+    "Notifications": ("notifications", "mark-read", "new-notifications"),
     "Live updates": ("live", "new-followers", "events"),
     "Changes": (
         *("publish", "reply", "quote", "delete-post", "repost", "unrepost", "follow", "unfollow", "like", "unlike"),

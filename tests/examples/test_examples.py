@@ -28,6 +28,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
     "like": {"postId": POST},
+    "mark-read": {"upTo": "notification-00000000000001"},
     "new-followers": {"userIds": [USER]},
     "node": {"id": USER},
     "nodes": {"ids": [USER, POST]},
@@ -283,6 +284,36 @@ async def test_sessions(alice: Alice) -> None:
     ended = (await alice.run("end-session", sessionId=lost["id"]))["endSession"]
     assert ended == {"endedSessionId": lost["id"], "userErrors": []}
     assert [session["id"] for session in (await alice.run("sessions"))["sessions"]] == [current["id"]]
+
+
+async def test_notifications(alice: Alice) -> None:
+    """New followers are unread until they are marked as read."""
+    await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
+    feed = (await alice.run("notifications"))["notifications"]
+    [edge, *_] = feed["entries"]["edges"]
+    assert (edge["node"]["kind"], edge["node"]["actors"][0]["login"]) == ("FOLLOW", "xiaoming")
+    assert (feed["unreadCount"], edge["node"]["isRead"]) == (len(feed["entries"]["edges"]), False)
+    marked = (await alice.run("mark-read", upTo=edge["cursor"]))["markNotificationsRead"]
+    assert marked == {"notifications": {"id": feed["id"], "unreadCount": 0}, "userErrors": []}
+
+
+async def test_new_notifications(alice: Alice) -> None:
+    """From the page's live cursor: a new follower, and that the notification was read."""
+    feed = (await alice.run("notifications"))["notifications"]
+    cursor = feed["liveCursor"]
+    await alice.graph.follows.follow(alice.people["xiaoming"], [alice.people["alice"]])
+    received = []
+    async with asyncio.timeout(PATIENCE), aclosing(alice.subscribe("new-notifications", after=cursor)) as stream:
+        async for event in stream:
+            received.append(event["notifications"])
+            if len(received) == 2:
+                await alice.run("mark-read", upTo=received[1]["edge"]["cursor"])
+            if len(received) == 3:
+                break
+    assert [event["__typename"] for event in received] == ["Checkpoint", "NotificationAdded", "NotificationsChanged"]
+    assert received[1]["edge"]["node"]["actors"][0]["login"] == "xiaoming"
+    assert received[1]["feed"]["unreadCount"] == feed["unreadCount"] + 1
+    assert received[2]["feed"]["unreadCount"] == 0
 
 
 async def test_rate_limit(alice: Alice) -> None:

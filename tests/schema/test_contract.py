@@ -53,8 +53,9 @@ def test_one_of_and_specified_by_are_kept() -> None:
 def test_defaults_are_those_of_the_contract() -> None:
     """No argument or input field has another default, such as `= null`."""
     assert "= null" not in schema.sdl()
-    assert schema.sdl().count(" = ") == 1
+    assert schema.sdl().count(" = ") == 2
     assert "everywhere: Boolean = false" in schema.sdl()
+    assert "first: Int! = 3" in schema.sdl()
 
 
 def test_the_schema_has_a_description() -> None:

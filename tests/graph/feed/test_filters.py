@@ -18,6 +18,7 @@ from graph.log.events import (
     Event,
     Followed,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PostPublished,
@@ -114,6 +115,7 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "unmute": Event(8, Unmuted(ALICE, BOB)),
         "block": Event(9, Blocked(ALICE, BOB)),
         "unblock": Event(10, Unblocked(ALICE, BOB)),
+        "read": Event(11, NotificationsRead(ALICE, 6)),
     }
 
     assert matching(events, firehose=True) == "post deletion follow unfollow"

@@ -94,6 +94,7 @@ async def feed_of(graph: Graph, checkpoint_seconds: float = CHECKPOINT_SECONDS) 
         graph.users,
         graph.projections,
         graph.visibility,
+        graph.notifications,
         checkpoint_seconds=checkpoint_seconds,
     )
     try:

@@ -11,6 +11,7 @@ from graph.log.events import (
     Followed,
     Liked,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -100,7 +101,7 @@ class Reposts:
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kinds += ["mute", "block", "block"]
+    kinds += ["mute", "block", "block", "read"]
     kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
     kind = draw(st.sampled_from(kinds))
     if kind == "profile":
@@ -129,6 +130,8 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     if kind == "repost":
         reposted = draw(st.sampled_from(posts))
         return Reposted(user, reposted.number, post_in(reposted).author)
+    if kind == "read":
+        return NotificationsRead(user, draw(st.integers(1, user_id(2 * USERS))))
     if kind == "delete":
         return deletion_of(post_in(draw(st.sampled_from(posts))))
     if kind == "mute":

@@ -87,10 +87,12 @@ def test_chunks_of_users_and_parts_add_up_to_the_whole(events: list[Event], size
         for part in Part:
             content = fold(Content(owners[start : start + size], secrets=SECRETS, parts=[part]), events)
             for key, value in stored(content, deleted=deleted):
-                held = found.get(key, {})
-                is_tombstone = value == held and "deleted" in held
-                assert key not in found or is_tombstone or (key.startswith("post:") and not held.keys() & value)
-                found[key] = held | value
+                held = found.get(key)
+                if held is not None:
+                    assert key.startswith("post:")
+                    assert isinstance(value, dict)
+                    assert (value == held and "deleted" in held) or not held.keys() & value
+                found[key] = value if held is None else held | value
     assert found == dict(stored(fold(Content(secrets=SECRETS), events)))
 
 

@@ -11,6 +11,7 @@ from graph.log.events import (
     Followed,
     Liked,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -96,6 +97,7 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     (Unmuted(1, 2), Encoded("Unmuted", 1, 2, "{}")),
     (Blocked(1, 2), Encoded("Blocked", 1, 2, "{}")),
     (Unblocked(1, 2), Encoded("Unblocked", 1, 2, "{}")),
+    (NotificationsRead(1, MAX_NUMBER), Encoded("NotificationsRead", 1, None, f'{{"upto":{MAX_NUMBER}}}')),
 ]
 
 

@@ -16,6 +16,7 @@ from graph.log.events import (
     EventBody,
     Followed,
     Muted,
+    NotificationsRead,
     PasswordChanged,
     PermissionGranted,
     PermissionRevoked,
@@ -49,7 +50,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
     changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
         user, other = rng.sample(users, 2)
-        match rng.randrange(9):
+        match rng.randrange(10):
             case 0 | 1:
                 bodies.append(Followed(user, other))
             case 2:
@@ -63,12 +64,14 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case 4 if published:
                 bodies.append(deletion_of(rng.choice(published)))
             case 5:
+                bodies.append(NotificationsRead(user, rng.randrange(BASE, number + 5)))
+            case 6:
                 bodies.append(rng.choice(changes)(user, rng.choice(["firehose", "another"])))
-            case 6 if rng.random() < 0.3:
+            case 7 if rng.random() < 0.3:
                 bodies.append(PasswordChanged(user, logins[user - BASE], "nonce"))
-            case 7:
-                bodies.append(Muted(user, other) if rng.random() < 0.5 else Unmuted(user, other))
             case 8:
+                bodies.append(Muted(user, other) if rng.random() < 0.5 else Unmuted(user, other))
+            case 9:
                 bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
@@ -138,7 +141,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
-    kinds |= {"muting", "blocking", "blockers"}
+    kinds |= {"muting", "blocking", "blockers", "notifications"}
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):

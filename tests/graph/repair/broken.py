@@ -86,7 +86,8 @@ class RepairWorld:
     """A world, its expected state, and direct access to its store and archive.
 
     alice follows bob, carol and star. bob and carol follow star. dave follows no one and has no home cache. star has
-    too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. carol has changed the name and
+    too many followers for fan-out, and has the permission FIREHOSE; alice's was revoked. star has read the
+    notifications. carol has changed the name and
     logged out of `session`. Some of bob's posts are archived. One archived post and one hot post were deleted.
     """
 
@@ -132,6 +133,7 @@ class RepairWorld:
         await graph.users.revoke(alice, Permission.FIREHOSE)
         await graph.users.update_profile(carol, name="Carol")
         await graph.commit([PasswordChanged(carol, "p2", "nonce")])
+        await graph.notifications.mark_read(star, await graph.log.last())
         self.session = (await graph.sessions.start(carol)).id
         await graph.sessions.end(carol)
         await self.drain()
@@ -147,6 +149,10 @@ class RepairWorld:
         """Run the worker and the archiver."""
         await self.graph.worker().drain()
         await self.graph.archiver.work()
+
+    async def groups(self, user: int) -> list[str]:
+        """Return the groups in a user's list of notifications."""
+        return [str(group) for group in await self.raw.zrange(keys.notifications(user), 0, -1) if group != "f"]
 
     async def hot(self) -> list[int]:
         """Return bob's hot posts."""

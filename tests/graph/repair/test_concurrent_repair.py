@@ -21,7 +21,7 @@ from tests.graph.repair.broken import (
     opened,
     repair,
 )
-from tests.graph.repair.damages import DAMAGES
+from tests.graph.repair.notification_damages import DAMAGES
 from tests.support.graph_worlds import background, cached, posts
 from tests.support.stores import Crashed, Death
 

@@ -26,7 +26,7 @@ from tests.graph.repair.broken import (
     random_damages,
     repair,
 )
-from tests.graph.repair.damages import DAMAGES
+from tests.graph.repair.notification_damages import DAMAGES
 from tests.support.graph_worlds import cached, counted, crowd, posts
 from tests.support.raw import open_raw
 
@@ -229,6 +229,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
         Part.FOLLOWS: 800,
         Part.POSTS: 1300,
         Part.LIKES: 400,
+        Part.NOTIFICATIONS: 400,
         Part.HOMES: 60,
     }
     assert cost.round_trips < 100

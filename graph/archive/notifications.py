@@ -1,0 +1,136 @@
+"""The archive's table of notifications: the newest number of each group of each user, and the numbers read up to.
+
+Rows are written with the events that they come from. The groups of a deleted post are deleted: they would tell whom it
+mentioned.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from sqlalchemy import Insert, Select, bindparam, delete, func, select, union_all
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import statements
+from graph.archive.pages import IDS_PER_QUERY, chunks
+from graph.archive.postgresql import array_rows
+from graph.archive.rows import FOLLOW, POST, READ, EventRow
+from graph.archive.tables import NOTIFICATIONS
+from graph.log.events import NotificationsRead, decode
+from graph.notifications.groups import Group, NotificationKind
+from graph.notifications.recipients import recipients
+
+READ_MARK = 0
+"""The kind and the subject of the row with the number up to which a user has read the notifications."""
+NOBODY = -1
+COLUMNS = ("subject", "kind", "recipient", "number")
+NOTIFYING = frozenset({FOLLOW, POST, READ})
+"""The kinds of events that notify users or are about notifications."""
+POST_KINDS = [kind.value for kind in NotificationKind if kind is not NotificationKind.FOLLOW]
+
+Upsert: TypeAlias = Callable[[Any], Insert]
+
+
+class Row(NamedTuple):
+    """A row without its number."""
+
+    subject: int
+    kind: int
+    recipient: int
+
+
+def rows_of(events: Iterable[EventRow]) -> dict[Row, int]:
+    """Return the rows of events with their numbers. Raises ValueError for a damaged event."""
+    found: dict[Row, int] = {}
+    for each in events:
+        if each.kind not in NOTIFYING:
+            continue
+        event = decode(*each)
+        rows = [Row(group.subject, group.kind.value, user) for user, group in recipients(event)]
+        number = event.number
+        if isinstance(event.body, NotificationsRead):
+            rows, number = [Row(READ_MARK, READ_MARK, event.body.user)], min(event.body.upto, event.number)
+        found.update((row, max(number, found.get(row, 0))) for row in rows)
+    return found
+
+
+async def add(connection: AsyncConnection, events: Iterable[EventRow]) -> None:
+    """Add the rows of events. A row keeps the highest number. One statement, none if the events notify nobody."""
+    rows = [(*row, number) for row, number in sorted(rows_of(events).items())]
+    if not rows:
+        return
+    columns = zip(COLUMNS, zip(*rows, strict=True), strict=True)
+    if connection.dialect.name == "postgresql":
+        await connection.execute(upsert("postgresql"), dict(columns))
+    else:
+        await connection.execute(
+            upsert(connection.dialect.name), [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        )
+
+
+@lru_cache(maxsize=3)
+def upsert(dialect: str) -> Insert:
+    """Return the statement that inserts rows, or raises their numbers; for PostgreSQL, from one array per column."""
+    number = NOTIFICATIONS.c.number
+    if dialect == "mysql":
+        values = mysql.insert(NOTIFICATIONS)
+        return values.on_duplicate_key_update(number=func.greatest(number, values.inserted.number))
+    if dialect == "sqlite":
+        one = sqlite.insert(NOTIFICATIONS)
+        return one.on_conflict_do_update(
+            index_elements=COLUMNS[:3], set_={"number": func.max(number, one.excluded.number)}
+        )
+    many = postgresql.insert(NOTIFICATIONS).from_select(COLUMNS, array_rows(NOTIFICATIONS, COLUMNS))
+    return many.on_conflict_do_update(
+        index_elements=COLUMNS[:3], set_={"number": func.greatest(number, many.excluded.number)}
+    )
+
+
+async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
+    """Delete the groups of posts. One statement, which reads only these rows."""
+    table = NOTIFICATIONS.c
+    await connection.execute(delete(NOTIFICATIONS).where(table.subject.in_(posts), table.kind.in_(POST_KINDS)))
+
+
+async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
+    """Return the newest `most` groups of each user who has some, with their numbers, newest first.
+
+    One query per 256 users, which reads at most `most` rows and one more per user.
+    """
+    found: dict[int, dict[Group, int]] = {}
+    for some in chunks(users, statements.MAX_UNION_TERMS):
+        terms = statements.terms_for(len(some))
+        padded = [*some, *[NOBODY] * (terms - len(some))]
+        parameters = {"most": most + 1} | {f"user{place}": user for place, user in enumerate(padded)}
+        for row in await connection.execute(newest_of(terms), parameters):
+            if row.kind != READ_MARK:
+                group = Group(NotificationKind(row.kind), row.subject)
+                found.setdefault(row.recipient, {})[group] = row.number
+    return {
+        user: dict(sorted(groups.items(), key=lambda item: item[1], reverse=True)[:most])
+        for user, groups in found.items()
+    }
+
+
+@lru_cache(maxsize=16)
+def newest_of(terms: int) -> Select[Any]:
+    """Return the statement for the newest rows of `terms` users: a union of limited index scans."""
+    table = NOTIFICATIONS.c
+    parts = []
+    for place in range(terms):
+        rows = select(*NOTIFICATIONS.c).where(table.recipient == bindparam(f"user{place}"))
+        limited = rows.order_by(table.number.desc()).limit(bindparam("most")).subquery()
+        parts.append(select(limited))
+    every = union_all(*parts).subquery()
+    return select(every)
+
+
+async def read_marks(connection: AsyncConnection, users: Collection[int]) -> dict[int, int]:
+    """Return the number up to which each user has read the notifications, for users who have. One query per 2,000."""
+    table, found = NOTIFICATIONS.c, dict[int, int]()
+    for some in chunks(sorted(set(users)), IDS_PER_QUERY):
+        of_users = (table.subject == READ_MARK) & (table.kind == READ_MARK) & table.recipient.in_(some)
+        query = select(table.recipient, table.number).where(of_users)
+        found.update((user, number) for user, number in await connection.execute(query))
+    return found

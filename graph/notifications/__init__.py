@@ -1,0 +1,1 @@
+"""Notifications: what others did that concerns a user, in groups, newest first."""

@@ -1,0 +1,96 @@
+"""Groups of notifications, as records, and the members of the sorted set that stand for them.
+
+A group is a kind and a subject: the post that was liked or reposted, the new post that replies, mentions or quotes, or
+the day on which users followed. Its number is that of its newest event.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import NamedTuple
+
+from graph.model import EPOCH_MS, SEQUENCE_BITS, Post
+
+DAY_MS = 86_400_000
+DEFAULT_ACTORS = 3
+MAX_ACTORS = 10
+"""The number of users who are looked up for a group."""
+
+
+class NotificationKind(Enum):
+    """What a notification is about. The values are part of the store, the archive and global ids."""
+
+    FOLLOW = 1
+    REPLY = 2
+    MENTION = 3
+    QUOTE = 4
+    REPOST = 5
+    LIKE = 6
+
+
+NAMES = {kind: kind.name.lower() for kind in NotificationKind}
+KINDS = {name: kind for kind, name in NAMES.items()}
+CODES = {kind.value: kind for kind in NotificationKind}
+
+
+class Group(NamedTuple):
+    """A kind of notification and its subject: the id of a post, or for follows a day, counted from 1970 in UTC."""
+
+    kind: NotificationKind
+    subject: int
+
+    @property
+    def member(self) -> str:
+        """The member of the recipient's sorted set, such as `like:4711`."""
+        return f"{NAMES[self.kind]}:{self.subject}"
+
+
+class Notification(NamedTuple):
+    """A group of notifications of one user, with its number and the newest users who act in it.
+
+    `actors_count` is the number of all users who act in it. `post` is None for follows.
+    """
+
+    recipient: int
+    kind: NotificationKind
+    subject: int
+    number: int
+    is_read: bool
+    actors: tuple[int, ...]
+    actors_count: int
+    post: Post | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationFeed:
+    """All notifications of one user."""
+
+    owner: int
+
+
+new_group: Callable[[tuple[NotificationKind, int]], Group] = partial(tuple.__new__, Group)
+
+
+def parse_member(member: str) -> Group | None:
+    """Return the group that a member of the sorted set stands for; None for the floor and for unknown kinds."""
+    name, _, subject = member.partition(":")
+    kind = KINDS.get(name)
+    return None if kind is None or not subject.isdecimal() else new_group((kind, int(subject)))
+
+
+def group_of(code: int, subject: int) -> Group | None:
+    """Return the group with the code of a kind; None for an unknown code."""
+    kind = CODES.get(code)
+    return None if kind is None else new_group((kind, subject))
+
+
+def day_of(number: int) -> int:
+    """Return the day of an event, counted from 1970 in UTC."""
+    return ((number >> SEQUENCE_BITS) + EPOCH_MS) // DAY_MS
+
+
+def numbers_of_day(day: int) -> tuple[int, int]:
+    """Return the lowest number that an event of a day can have, and that of the next day."""
+    low, high = (((start * DAY_MS) - EPOCH_MS) << SEQUENCE_BITS for start in (day, day + 1))
+    return max(0, low), max(0, high)

@@ -1,0 +1,34 @@
+"""The recipients of notifications: which users an event notifies, and in which group."""
+
+from collections.abc import Iterator
+
+from graph.log.events import Event, Followed, PostPublished
+from graph.notifications.groups import Group, NotificationKind, day_of
+
+MAX_MENTIONS = 20
+"""The number of mentions of a post that notify."""
+
+
+def recipients(event: Event) -> Iterator[tuple[int, Group]]:
+    """Yield the users whom an event notifies, each with one group. Nobody is notified of the own actions."""
+    match event.body:
+        case Followed(followee=followee):
+            yield followee, Group(NotificationKind.FOLLOW, day_of(event.number))
+        case PostPublished() as body:
+            for user, kind in recipients_of_post(body).items():
+                yield user, Group(kind, event.number)
+        case _:
+            pass
+
+
+def recipients_of_post(body: PostPublished) -> dict[int, NotificationKind]:
+    """Return the users whom a post notifies, at most 22, each with the first reason: reply, quote, mention."""
+    found: dict[int, NotificationKind] = {}
+    for user in body.mentions[:MAX_MENTIONS]:
+        found[user] = NotificationKind.MENTION
+    if body.repost_of_author is not None:
+        found[body.repost_of_author] = NotificationKind.QUOTE
+    if body.reply_to_author is not None:
+        found[body.reply_to_author] = NotificationKind.REPLY
+    found.pop(body.author, None)
+    return found

@@ -1,0 +1,44 @@
+"""The projection of notifications: the newest groups of each user, and the number up to which they are read.
+
+A group moves to a higher number only, so repeated and late events change nothing. A full list drops its oldest groups
+and keeps their highest number as its floor; events up to the floor are ignored. The result is therefore the newest
+groups of all events, in any order of the events. Groups of deleted posts stay in the list, where reads drop them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from graph import keys
+from graph.log.events import Event, NotificationsRead
+from graph.notifications.recipients import recipients
+from graph.projections.batches import send_in_batches
+from graph.projections.versioned_sets import by_owner
+from graph.store.commands import Command, script
+from graph.store.store import Store
+
+RECIPIENTS_PER_SCRIPT = 1000
+
+
+def notice_commands(store: Store, events: Iterable[Event], kept: int) -> list[Command]:
+    """Return the commands that add the groups of events to the lists of their recipients, which keep `kept` groups."""
+    changes = ((user, event.number, group.member) for event in events for user, group in recipients(event))
+    commands = []
+    for some in store.together(by_owner(changes), lambda change: keys.notifications(change[0]), RECIPIENTS_PER_SCRIPT):
+        names = [keys.notifications(user) for user, _ in some]
+        commands.append(script("notify").call(names, kept, orjson.dumps([pairs for _, pairs in some])))
+    return commands
+
+
+def read_up_to(number: int, body: NotificationsRead) -> int:
+    """Return the number up to which notifications are read after this event. Later ones did not exist yet."""
+    return min(number, body.upto)
+
+
+async def mark_read(store: Store, events: Sequence[tuple[int, NotificationsRead]]) -> None:
+    """Raise the numbers up to which users have read their notifications. One round trip."""
+    marks: dict[int, int] = {}
+    for number, body in events:
+        marks[body.user] = max(marks.get(body.user, 0), read_up_to(number, body))
+    raise_mark = script("raise_mark")
+    await send_in_batches(store, [raise_mark.call([keys.read_mark(user)], mark) for user, mark in marks.items()])

@@ -1,0 +1,116 @@
+"""Comparison of notifications: the newest groups of each user, and how far they are read.
+
+Groups of deleted posts are ignored: the archive has none, and reads leave them out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from graph import keys
+from graph.archive.rows import POST
+from graph.fold.loading import chunks
+from graph.notifications.groups import Group, NotificationKind
+from graph.notifications.notifications import groups_of
+from graph.repair.report import Difference, Kind, Part
+from graph.repair.scope import Comparison, number
+from graph.store.commands import Command, script
+
+FEW_GROUPS = 20
+USERS_AT_ONCE = 10
+"""Users with many groups that are compared at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """A user's newest groups in the archive, one more than a list holds, and the list in the store, with their marks.
+
+    `floor` is the floor in the store, None if there is none.
+    """
+
+    user: int
+    archived: Mapping[Group, int]
+    archived_mark: int
+    listed: Mapping[Group, int]
+    floor: int | None
+    mark: str | None
+
+
+class Notifications(Comparison):
+    """Compares each user's list of notifications with the newest groups in the archive.
+
+    For 500 users three queries and two round trips, and a query and a round trip for every ten users with many groups.
+    Groups without events take a query.
+    """
+
+    part = Part.NOTIFICATIONS
+    key = staticmethod(keys.notifications)
+
+    async def compare(self, subjects: Sequence[int]) -> list[Difference]:
+        """Return the groups, floors and marks that are not as the events say."""
+        archive, kept = self.scope.archive, self.scope.tuning.notifications_kept
+        few = await archive.notifications(subjects, FEW_GROUPS)
+        sizes = await self.scope.send([("ZCARD", keys.notifications(user)) for user in subjects])
+        large = {user for user, size in zip(subjects, sizes, strict=True) if size >= FEW_GROUPS}
+        large |= {user for user, groups in few.items() if len(groups) == FEW_GROUPS}
+        found: list[Difference] = []
+        small = [user for user in subjects if user not in large]
+        for users in [small, *chunks([user for user in subjects if user in large], USERS_AT_ONCE)]:
+            archived = few if users is small else await archive.notifications(users, kept + 1)
+            lists = await self._read(users, archived, await archive.read_marks(users))
+            unknown = {group.subject for each in lists for group in each.listed if group not in each.archived}
+            kinds = await archive.kinds_of(unknown)
+            live = {post for post, kind in kinds.items() if kind == POST}
+            found += [difference for each in lists for difference in self._differences(each, live)]
+        return found
+
+    async def _read(
+        self, users: Sequence[int], archived: Mapping[int, Mapping[Group, int]], marks: Mapping[int, int]
+    ) -> list[Lists]:
+        """Return the lists of users in the archive and in the store. One round trip."""
+        commands: list[Command] = []
+        for user in users:
+            commands.append(("ZRANGE", keys.notifications(user), 0, -1, "WITHSCORES"))
+            commands.append(("GET", keys.read_mark(user)))
+        replies = await self.scope.send(commands)
+        return [
+            Lists(user, archived.get(user, {}), marks.get(user, 0), groups_of(rows), floor_of(rows), mark)
+            for user, rows, mark in zip(users, replies[::2], replies[1::2], strict=True)
+        ]
+
+    def _differences(self, of: Lists, live: set[int]) -> Iterator[Difference]:
+        """Yield the differences of one user. `live` are the posts that are not deleted, of groups without events."""
+        kept, upto, floor = self.scope.tuning.notifications_kept, self.scope.upto, of.floor
+        newest = list(of.archived.items())
+        if floor and len(of.listed) < kept:
+            lower = newest[kept][1] if len(newest) > kept else 0
+            command = script("repair_floor").call([keys.notifications(of.user)], floor, lower)
+            text = f"the floor of the notifications of user {of.user}: {floor}, not {lower}"
+            floor = lower
+            yield Difference(Kind.NOTIFICATION_WRONG, of.user, "f", text, [command])
+        for group, expected in newest[:kept]:
+            held = of.listed.get(group)
+            if expected > (floor or 0) and (held is None or held < expected or expected < held <= upto):
+                yield wrong(of, group, held, expected, floor)
+        lowest = newest[kept][1] if len(newest) > kept else 0
+        for group, held in of.listed.items():
+            is_shown = group.kind is NotificationKind.FOLLOW or group.subject in live
+            if group not in of.archived and lowest < held <= upto and is_shown:
+                yield wrong(of, group, held, None, floor)
+        if number(of.mark) < of.archived_mark:
+            command = script("raise_mark").call([keys.read_mark(of.user)], of.archived_mark)
+            text = f"user {of.user} has read notifications up to {of.archived_mark}, not {of.mark}"
+            yield Difference(Kind.READ_MARK_WRONG, of.user, "read", text, [command])
+
+
+def wrong(of: Lists, group: Group, held: int | None, expected: int | None, floor: int | None) -> Difference:
+    """Return the difference of a group. It is corrected after the floor."""
+    name = keys.notifications(of.user)
+    words = ("" if word is None else word for word in (held, expected, floor))
+    command = script("repair_element").call([name, keys.gone(name)], group.member, *words)
+    text = f"notification {group.member} of user {of.user}: {held or 'none'} instead of {expected or 'none'}"
+    return Difference(Kind.NOTIFICATION_WRONG, of.user, group.member, text, [command])
+
+
+def floor_of(rows: Sequence[tuple[str, float]]) -> int | None:
+    """Return the floor among the members of a list, None if there is none."""
+    return next((int(score) for member, score in rows if member == "f"), None)

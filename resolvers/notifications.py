@@ -1,0 +1,158 @@
+"""The resolvers of notifications: the feed of the viewer, its entries, and how far they are read."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+
+from graph.errors import BadPaging, ProblemCode, Rejected
+from graph.model import Page, User
+from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS, Notification, NotificationFeed
+from graph.paging import CursorKind, Window, decode_cursor, encode_cursor, encode_cursors
+from resolvers import ids, inputs
+from resolvers.connections import After, Before, First, Last, PageEnds, page_ends
+from resolvers.context import Context
+from resolvers.payloads import Payload, mutation
+from resolvers.times import FormattedTime, format_times
+
+FirstActors = Annotated[
+    int, strawberry.argument(description=f"The number of newest users to return, 1 to {MAX_ACTORS}.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationPage:
+    """A page of notifications."""
+
+    page: Page[Notification]
+
+    @property
+    def edges(self) -> tuple[Notification, ...]:
+        """The notifications, as records of their edges."""
+        return self.page.items
+
+    @property
+    def nodes(self) -> tuple[Notification, ...]:
+        """The notifications."""
+        return self.page.items
+
+    @property
+    def page_info(self) -> PageEnds:
+        """The ends of the page as cursors of notifications."""
+        items = self.page.items
+        return page_ends(self.page, CursorKind.NOTIFICATION, [each.number for each in (*items[:1], *items[-1:])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkNotificationsReadPayload(Payload):
+    """The record of `MarkNotificationsReadPayload`."""
+
+    notifications: NotificationFeed | None = None
+
+
+def feed(context: Context) -> NotificationFeed | None:
+    """Return the viewer's notifications; None for anonymous requests. No round trip."""
+    return None if context.viewer is None else NotificationFeed(context.viewer.user)
+
+
+def feed_ids(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
+    """Return the global ids of feeds."""
+    return ids.encode_all(ids.Kind.NOTIFICATION_FEED, [feed.owner for feed in feeds])
+
+
+def unread_counts(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[int]]:
+    """Return the numbers of unread notifications, at most 100. Two round trips, one if there are none."""
+    return context.loaders.unread_counts.load_many([feed.owner for feed in feeds])
+
+
+def live_cursors(feeds: Sequence[NotificationFeed], context: Context) -> Awaitable[list[str]]:
+    """Return the log cursor from which a subscription receives every change that the pages do not contain."""
+    return context.start(live_cursors_of(feeds, context))
+
+
+async def live_cursors_of(feeds: Sequence[NotificationFeed], context: Context) -> list[str]:
+    """Return the same cursor for all feeds: the watermark from before any of their pages is read."""
+    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(feeds)
+
+
+def entries(
+    feeds: Sequence[NotificationFeed],
+    context: Context,
+    *,
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> Awaitable[list[NotificationPage | Exception]]:
+    """Return a page of each feed, newest first. Two round trips. Raises BadPaging."""
+    window = Window.of(CursorKind.NOTIFICATION, first=first, after=after, last=last, before=before)
+    return context.start(pages(feeds, context, window))
+
+
+async def pages(
+    feeds: Sequence[NotificationFeed], context: Context, window: Window
+) -> list[NotificationPage | Exception]:
+    """Return a page of each feed, after the watermark for the live cursor is known."""
+    await context.watermark()
+    loaded = await context.loaders.notification_pages.load_many([(feed.owner, window) for feed in feeds])
+    found: Sequence[Page[Notification] | Exception] = list(loaded)
+    return [page if isinstance(page, Exception) else NotificationPage(page) for page in found]
+
+
+def global_ids(notifications: Sequence[Notification], context: Context) -> list[str]:
+    """Return the global ids of notifications."""
+    return [ids.encode(ids.Kind.NOTIFICATION, each.recipient, each.kind.value, each.subject) for each in notifications]
+
+
+def cursors(notifications: Sequence[Notification], context: Context) -> list[str]:
+    """Return the cursors of notifications."""
+    return encode_cursors(CursorKind.NOTIFICATION, [each.number for each in notifications])
+
+
+def edge_nodes(notifications: Sequence[Notification], context: Context) -> Sequence[Notification]:
+    """Return the nodes of edges: a notification is the record of its own edge."""
+    return notifications
+
+
+def times(notifications: Sequence[Notification], context: Context) -> list[FormattedTime]:
+    """Return the times of the newest events of notifications."""
+    return format_times([each.number for each in notifications])
+
+
+def actors(
+    notifications: Sequence[Notification], context: Context, *, first: FirstActors = DEFAULT_ACTORS
+) -> Awaitable[list[list[User | None]]]:
+    """Return the newest users who act in each notification. One round trip. Raises BadPaging."""
+    if not 1 <= first <= MAX_ACTORS:
+        raise BadPaging(f"'first' must be from 1 to {MAX_ACTORS}, not {first}.")
+    return context.start(users_of([each.actors[:first] for each in notifications], context))
+
+
+async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:
+    """Return the users of each group of ids."""
+    users = iter(await context.loaders.users.load_many([user for group in groups for user in group]))
+    return [[next(users) for _ in group] for group in groups]
+
+
+@mutation(MarkNotificationsReadPayload)
+async def mark_notifications_read(
+    context: Context,
+    *,
+    input: Annotated[
+        inputs.MarkNotificationsReadInput, strawberry.argument(description="How far the notifications are read.")
+    ],
+) -> MarkNotificationsReadPayload:
+    """Mark the viewer's notifications as read up to a cursor."""
+    viewer = context.require_viewer()
+    await context.graph.notifications.mark_read(viewer.user, position_of(input.up_to))
+    return MarkNotificationsReadPayload(notifications=NotificationFeed(viewer.user))
+
+
+def position_of(cursor: str) -> int:
+    """Return the number in a cursor of a notification or of the log. Raises Rejected (INVALID)."""
+    live = cursor.startswith(f"{CursorKind.LOG.value}-")
+    try:
+        return decode_cursor(CursorKind.LOG if live else CursorKind.NOTIFICATION, cursor, "upTo")
+    except BadPaging as error:
+        raise Rejected.because(ProblemCode.INVALID, str(error), "upTo") from None

@@ -1,0 +1,104 @@
+"""Notifications: the feed of the viewer, its entries, and the events of its subscription."""
+
+from datetime import datetime
+from typing import ClassVar
+
+import strawberry
+
+from executor.fields import batched
+from graph.notifications import groups
+from resolvers import notifications
+from resolvers.enums import NotificationKind
+from schema.connections import PageInfo
+from schema.node import Node
+from schema.post import Post
+from schema.user import User
+from schema.user_error import ERRORS, UserError
+
+
+@strawberry.type(
+    description="A notification: what other users did on one post, or which users followed on one day (in UTC). When "
+    "more users do the same, it moves to the top. It is left out while nobody acts in it, or if its post was deleted."
+)
+class Notification(Node):
+    """Values are `graph.notifications.groups.Notification`."""
+
+    record: ClassVar[type] = groups.Notification
+
+    id: strawberry.ID = batched(
+        notifications.global_ids, description="The global id of the notification, which stays when it moves to the top."
+    )
+    kind: NotificationKind = strawberry.field(description="What the notification is about.")
+    at: datetime = batched(notifications.times, description="The time of its newest event.")
+    is_read: bool = strawberry.field(description="Whether the viewer has marked it as read since its newest event.")
+    actors: list[User] = batched(
+        notifications.actors, description="The users who did it, most recent first: those who still follow or like."
+    )
+    actors_count: int = strawberry.field(description="The exact number of users who did it.")
+    post: Post | None = strawberry.field(
+        description="The viewer's post that was liked or reposted, or the new post that replies, mentions the viewer "
+        "or quotes. Null for follows.",
+    )
+
+
+@strawberry.type(description="A notification in the feed.")
+class NotificationEdge:
+    """Values are `graph.notifications.groups.Notification`: a notification is the record of its own edge."""
+
+    record: ClassVar[type] = groups.Notification
+
+    cursor: str = batched(
+        notifications.cursors,
+        description="The notification's cursor, for `after` and `before`, and for `markNotificationsRead`. It changes "
+        "when the notification moves to the top.",
+    )
+    node: Notification = batched(notifications.edge_nodes, description="The notification.")
+
+
+@strawberry.type(description="A page of notifications, newest first.")
+class NotificationConnection:
+    """Values are `resolvers.notifications.NotificationPage`."""
+
+    record: ClassVar[type] = notifications.NotificationPage
+
+    edges: list[NotificationEdge] = strawberry.field(description="The page's notifications, with cursors.")
+    nodes: list[Notification] = strawberry.field(description="The page's notifications, without cursors.")
+    page_info: PageInfo = strawberry.field(
+        description="The ends of the page, for requesting the next or previous page."
+    )
+
+
+@strawberry.type(description="The viewer's notifications: the newest 1,000.")
+class NotificationFeed(Node):
+    """Values are `graph.notifications.groups.NotificationFeed`."""
+
+    record: ClassVar[type] = groups.NotificationFeed
+
+    id: strawberry.ID = batched(notifications.feed_ids, description="The global id of the viewer's notifications.")
+    unread_count: int = batched(
+        notifications.unread_counts,
+        description="The number of unread notifications. It is exact below 100; 100 means 100 or more.",
+    )
+    live_cursor: str = batched(
+        notifications.live_cursors,
+        description="Pass this cursor as `after` to the subscription `notifications`, which then continues from the "
+        "pages of this response without missing an event. Keep the cursor of the newest page, then that of the last "
+        "event; pages further down do not change it.",
+    )
+    entries: NotificationConnection | None = batched(
+        notifications.entries,
+        description="A page of the notifications, newest first. Requires `first` or `last`. A page has fewer entries "
+        "than requested only at the end. Null if the page cannot be read; `errors` gives the reason.",
+    )
+
+
+@strawberry.type(description="The result of `markNotificationsRead`.")
+class MarkNotificationsReadPayload:
+    """Values are `resolvers.notifications.MarkNotificationsReadPayload`."""
+
+    record: ClassVar[type] = notifications.MarkNotificationsReadPayload
+
+    notifications: NotificationFeed | None = strawberry.field(
+        description="The viewer's notifications after the change. Null on failure."
+    )
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)

@@ -1,0 +1,197 @@
+"""Streams of notifications: what they send, how seldom, and how they resume."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from graph import Graph
+from graph.errors import SessionOver
+from graph.feed import notification_stream
+from graph.feed.feed import Feed
+from graph.feed.notification_source import NotificationIndex, notices
+from graph.feed.notification_stream import NotificationStream
+from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationAdded, NotificationsChanged
+from graph.log.events import Event, Followed, NotificationsRead, PostPublished, Unfollowed
+from graph.notifications.groups import Group, NotificationKind
+from tests.graph.feed.watching import Watcher
+from tests.support.graph_worlds import append_events, befriend, crowd, home, people
+
+MENTION = NotificationKind.MENTION
+
+
+@asynccontextmanager
+async def notified(
+    feed: Feed, viewer: int, after: int | None = None, session: str | None = None
+) -> AsyncIterator[Watcher]:
+    """Subscribe to a user's notifications and take the first checkpoint. Without `after`, the subscription is live."""
+    stream = feed.notifications(viewer, after, session)
+    watcher = Watcher(stream)
+    try:
+        assert isinstance(await watcher.next(), Checkpoint)
+        assert after is not None or await watcher.silent()
+        yield watcher
+    finally:
+        await stream.aclose()
+
+
+async def mention(graph: Graph, author: int, *users: int) -> int:
+    """Publish a post that mentions users, and return its id."""
+    [event] = await graph.commit([PostPublished(author, "hello", mentions=users)])
+    return event.number
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notification_stream, "SEND_SECONDS", 0.2)
+
+
+async def test_a_notification_is_sent_with_its_users(graph: Graph, feed: Feed) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    await befriend(graph, carol, alice)
+    async with notified(feed, alice) as watcher:
+        await befriend(graph, bob, alice)
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationAdded)
+        assert update.number == update.notification.number == await graph.log.last()
+        assert (update.notification.actors, update.notification.actors_count) == ((bob, carol), 2)
+        post = await mention(graph, bob, alice)
+        [update] = await watcher.take(1)
+        assert (update.notification.kind, update.notification.post.id) == (MENTION, post)
+        assert await watcher.silent()
+
+
+async def test_only_the_streams_concerned_get_an_event(graph: Graph, feed: Feed) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    async with notified(feed, alice) as hers, notified(feed, bob) as his:
+        await mention(graph, carol, bob)
+        await graph.notifications.mark_read(bob, await graph.log.last())
+        await befriend(graph, carol, alice)
+        await graph.follows.unfollow(carol, [alice])
+        kinds = [type(update) for update in await his.take(2)]
+        assert kinds == [NotificationAdded, NotificationsChanged]
+        [changed] = await hers.take(1)
+        assert isinstance(changed, NotificationsChanged)
+        assert await hers.silent()
+        assert await his.silent()
+
+
+async def test_a_busy_group_is_sent_once_per_interval(graph: Graph, feed: Feed) -> None:
+    """With all users until then, and at last with the newest."""
+    alice, *fans = await crowd(graph, 13)
+    async with notified(feed, alice) as watcher:
+        for fan in fans:
+            await befriend(graph, fan, alice)
+        updates = await watcher.until(await graph.log.last())
+        assert len(updates) < len(fans)
+        assert updates[-1].notification.actors_count == len(fans)
+        assert updates[-1].notification.actors[0] == fans[-1]
+        assert await watcher.silent()
+
+
+async def test_a_stream_resumes_after_any_update(graph: Graph, feed: Feed) -> None:
+    """The replay has each group once, in the order of the log."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    start = await graph.log.last()
+    await befriend(graph, bob, alice)
+    first, second = await mention(graph, bob, alice), await mention(graph, bob, alice)
+    await befriend(graph, carol, alice)
+    last = await graph.log.last()
+    async with notified(feed, alice, start) as watcher:
+        assert [update.number for update in await watcher.take(3)] == [first, second, last]
+    async with notified(feed, alice, first) as watcher:
+        assert [update.number for update in await watcher.take(2)] == [second, last]
+    async with notified(feed, alice, last) as watcher:
+        assert await watcher.silent()
+
+
+async def test_what_has_vanished_is_not_sent(graph: Graph, feed: Feed) -> None:
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    start = await graph.log.last()
+    post = await mention(graph, bob, alice)
+    await graph.posts.delete(bob, post)
+    await befriend(graph, carol, alice)
+    await graph.follows.unfollow(carol, [alice])
+    kept = await mention(graph, bob, alice)
+    async with notified(feed, alice, start) as watcher:
+        changed, added = await watcher.take(2)
+        assert isinstance(changed, NotificationsChanged)
+        assert added.number == kept
+
+
+async def test_events_of_a_process_that_died_are_projected_first(graph: Graph, feed: Feed) -> None:
+    """Whatever the client reads next shows them. The home cache of the viewer stays."""
+    alice, bob = await people(graph, "alice", "bob")
+    await home(graph, alice)
+    await graph.timelines.wait_for_rebuilds()
+    async with notified(feed, alice) as watcher:
+        await append_events(graph, [Followed(bob, alice)])
+        [update] = await watcher.take(1)
+        assert update.notification.actors == (bob,)
+        assert await graph.notifications.unread_count(graph.visibility.of(alice)) == 1
+        await append_events(graph, [NotificationsRead(alice, update.number)])
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
+        assert await graph.notifications.unread_count(graph.visibility.of(alice)) == 0
+        await append_events(graph, [PostPublished(bob, "hello", mentions=(alice,)), Unfollowed(bob, alice)])
+        added, changed = await watcher.take(2)
+        assert (added.notification.kind, type(changed)) == (MENTION, NotificationsChanged)
+        assert await graph.notifications.unread_count(graph.visibility.of(alice)) == 1
+
+
+async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:
+    [alice] = await people(graph, "alice")
+    session = await graph.sessions.start(alice)
+    async with notified(feed, alice, session=session.id) as watcher:
+        await graph.sessions.end(alice, session.id)
+        with pytest.raises(SessionOver):
+            await watcher.take(1)
+
+
+async def test_a_stream_of_an_ended_session_sends_nothing(graph: Graph, feed: Feed) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    session = await graph.sessions.start(alice)
+    start = await graph.log.last()
+    await mention(graph, bob, alice)
+    await graph.sessions.end(alice, session.id)
+    with pytest.raises(SessionOver):
+        await Watcher(feed.notifications(alice, start, session.id)).next()
+
+
+async def test_a_gap_comes_after_the_updates_before_it(graph: Graph) -> None:
+    """And a checkpoint does not overtake updates that wait."""
+    alice, bob = await people(graph, "alice", "bob")
+    post = await mention(graph, bob, alice)
+    event = Event(post, PostPublished(bob, "hello", mentions=(alice,)))
+    at = event.at
+
+    async def source() -> AsyncGenerator[Notice | Checkpoint | Gap]:
+        yield Checkpoint(1, at)
+        yield Notice(post, event, Group(MENTION, post))
+        yield Checkpoint(post, at)
+        yield Gap(post, at, GapReason.SLOW_CONSUMER)
+        await asyncio.Event().wait()
+
+    stream = NotificationStream(alice, graph.log, graph.notifications, graph.projections, graph.visibility)
+    updates: Any = stream.updates(source())
+    found = [type(await anext(updates)) for _ in range(3)]
+    await updates.aclose()
+    assert found == [Checkpoint, NotificationAdded, Gap]
+
+
+def test_the_index_finds_only_streams_of_the_users_concerned() -> None:
+    index = NotificationIndex()
+    event = Event(9, Followed(1, 2))
+    assert not index.has_receivers(event)
+    hers: Any = object()
+    index.add(2, hers)
+    assert index.has_receivers(event)
+    [(notice, buffers)] = index.receivers(event)
+    assert (notice, buffers) == (next(notices(event))[1], [hers])
+    assert index.receivers(Event(9, Followed(2, 1))) == []
+    assert not index.has_receivers(Event(9, Followed(2, 1)))
+    index.remove(2, hers)
+    index.remove(2, hers)
+    assert index.receivers(event) == []
