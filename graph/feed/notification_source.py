@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from graph.feed.buffer import Buffer
 from graph.feed.source import Source
 from graph.feed.updates import Notice
-from graph.log.events import Event, NotificationsRead, Unfollowed
+from graph.log.events import Event, NotificationsRead, PostDeleted, Unfollowed, Unliked
 from graph.notifications.recipients import recipients
 
 
 def notices(event: Event) -> Iterator[tuple[int, Notice]]:
     """Yield the users whose streams an event concerns, each with the update.
 
-    O(recipients), which are at most 22. An unfollow may leave a group without users.
+    O(recipients), which are at most 22. An undo may leave a group without users.
     """
     for user, group in recipients(event):
         yield user, Notice(event.number, event, group)
     match event.body:
-        case NotificationsRead(user=user) | Unfollowed(followee=user):
+        case NotificationsRead(user=user) | Unfollowed(followee=user) | Unliked(author=user) | PostDeleted(author=user):
             yield user, Notice(event.number, event, None)
         case _:
             pass

@@ -1,8 +1,8 @@
 """The notifications of users: pages, the number of unread ones, and how far they are read.
 
-A user's list holds groups with numbers; who acts in a group is read from the sets of followers, and from the posts. So
-an unfollow needs no change of the list: a group without users is left out. So is one whose post is deleted or hidden,
-or in which only users act who are muted or blocked.
+A user's list holds groups with numbers; who acts in a group is read from the sets of followers and of likes, and from
+the posts. So an unfollow or unlike needs no change of the list: a group without users is left out. So is one whose post
+is deleted or hidden, or in which only users act who are muted or blocked.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MAX_UNREAD = 100
 MAX_WINDOW = 1000
 MAX_SEARCHED = 250
 """The newest users of a group among whom one must be visible."""
-CROWDS = frozenset({NotificationKind.FOLLOW})
+CROWDS = frozenset({NotificationKind.FOLLOW, NotificationKind.LIKE})
 """The kinds of groups in which many users can act. The author of its post acts in a group of another kind."""
 
 
@@ -115,23 +115,26 @@ class Notifications:
     ) -> list[Notification]:
         """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
 
-        One round trip of one command per group, or two if the users who act in it are `counted`, and one query of the
-        archive for archived posts. One more if the newest users of a group are all muted.
+        One round trip of one command per group, or two if the posts and the users who act are `counted`, and one query
+        of the archive for archived posts. One more if the newest users of a group are all muted. Without counting, the
+        post of a group of likes is not read: its likes are deleted with it.
         """
         view.begin()
-        posts = [group.subject for group in groups if group.kind is not NotificationKind.FOLLOW]
         crowds = [group for group in groups if group.kind in CROWDS]
+        posts = [group.subject for group in groups if has_post(group) and (counted or group.kind not in CROWDS)]
         found, actors = await asyncio.gather(
             self._visible_posts(view, posts), self._visible_actors(view, crowds, counted=counted)
         )
         silenced = await view.silenced({post.author for post in found.values()})
         shown = []
         for group, number in groups.items():
-            post = found.get(group.subject) if group.kind is not NotificationKind.FOLLOW else None
+            post = found.get(group.subject) if has_post(group) else None
             users, count = actors.get(group, ((), 0))
             if group.kind not in CROWDS and post is not None and post.author not in silenced:
                 users, count = (post.author,), 1
-            if users and (post is not None or group.kind is NotificationKind.FOLLOW):
+            elif counted and group.kind is NotificationKind.LIKE:
+                users, count = (users, post.likes) if post is not None else ((), 0)
+            if users:
                 shown.append(Notification(viewer_of(view), *group, number, number <= mark, users, count, post))
         return shown
 
@@ -159,22 +162,35 @@ class Notifications:
     async def _actors(
         self, view: View, groups: Sequence[Group], most: int, *, counted: bool
     ) -> dict[Group, tuple[tuple[int, ...], int]]:
-        """Return the newest `most` users who act in each group, and the number of all users if they are `counted`."""
-        commands: list[Command] = []
-        for group in groups:
-            name, low, high = crowd_of(viewer_of(view), group)
-            commands.append(("ZRANGE", name, high, low, "BYSCORE", "REV", "LIMIT", 0, most))
-            commands += [("ZCOUNT", name, low, high)] if counted else []
-        replies = await self._store.read(commands) if commands else []
-        users = replies[:: 2 if counted else 1]
-        counts = replies[1::2] if counted else map(len, users)
-        return {group: (tuple(map(int, some)), count) for group, some, count in zip(groups, users, counts, strict=True)}
+        """Return the newest `most` users who act in each group, and the number of followers if they are `counted`."""
+        viewer = viewer_of(view)
+        commands = [newest_actors(viewer, group, most) for group in groups]
+        days = [group for group in groups if counted and group.kind is NotificationKind.FOLLOW]
+        replies = await self._store.read([*commands, *(count_of_day(viewer, day) for day in days)]) if groups else []
+        counts = dict(zip(days, replies[len(groups) :], strict=True))
+        return {
+            group: (tuple(int(user) for user in users if user != "f")[:most], counts.get(group, 0))
+            for group, users in zip(groups, replies, strict=False)
+        }
 
 
-def crowd_of(recipient: int, group: Group) -> tuple[str, str, str]:
-    """Return the sorted set of the users who act in a group, and the bounds of their numbers."""
+def has_post(group: Group) -> bool:
+    """Return True if the subject of a group is a post."""
+    return group.kind is not NotificationKind.FOLLOW
+
+
+def newest_actors(recipient: int, group: Group, most: int) -> Command:
+    """Return the command that reads the newest users who act in a group. A floor can take the place of one of them."""
+    if group.kind is NotificationKind.LIKE:
+        return ("ZRANGE", keys.likes(group.subject), 0, most, "REV")
     low, high = numbers_of_day(group.subject)
-    return keys.followers(recipient), str(low), f"({high}"
+    return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
+
+
+def count_of_day(recipient: int, group: Group) -> Command:
+    """Return the command that counts the users who followed on one day."""
+    low, high = numbers_of_day(group.subject)
+    return ("ZCOUNT", keys.followers(recipient), low, f"({high}")
 
 
 def without(users: Iterable[int], silenced: Set[int]) -> tuple[int, ...]:

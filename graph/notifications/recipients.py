@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from graph.log.events import Event, Followed, PostPublished
+from graph.log.events import Event, Followed, Liked, PostPublished
 from graph.notifications.groups import Group, NotificationKind, day_of
 
 MAX_MENTIONS = 20
@@ -14,6 +14,8 @@ def recipients(event: Event) -> Iterator[tuple[int, Group]]:
     match event.body:
         case Followed(followee=followee):
             yield followee, Group(NotificationKind.FOLLOW, day_of(event.number))
+        case Liked(user, post, author) if user != author:
+            yield author, Group(NotificationKind.LIKE, post)
         case PostPublished() as body:
             for user, kind in recipients_of_post(body).items():
                 yield user, Group(kind, event.number)

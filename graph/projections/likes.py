@@ -42,17 +42,20 @@ class LikeProjection:
         self._store = store
         self._binding = binding
 
-    async def change(self, events: Sequence[tuple[int, Liked | Unliked]], trim_up_to: int) -> None:
+    async def change(
+        self, events: Sequence[tuple[int, Liked | Unliked]], trim_up_to: int, notices: Sequence[Command] = ()
+    ) -> None:
         """Add and remove likes. Tombstones with numbers up to `trim_up_to` are trimmed.
 
-        One round trip. If users may be among the archived likes of a post, one query for each such post and a second
-        round trip, and again if a floor has changed meanwhile. Raises LikesUnknown if the archive does not answer.
+        One round trip, which also sends the notices of the likes. If users may be among the archived likes of a post,
+        one query for each such post and a second round trip, and again if a floor has changed meanwhile. Raises
+        LikesUnknown if the archive does not answer.
         """
         changes = [(body.post, body.user, number if isinstance(body, Liked) else -number) for number, body in events]
         if not changes:
             return
         groups, commands = self._of_posts(changes, {}, trim_up_to)
-        replies = await send_in_batches(self._store, [*commands, *self._of_users(changes, trim_up_to)])
+        replies = await send_in_batches(self._store, [*commands, *self._of_users(changes, trim_up_to), *notices])
         asked = users_to_ask_about(groups, replies)
         for _ in range(ATTEMPTS):
             if not asked:
@@ -115,7 +118,7 @@ def like_keys(post: int) -> list[str]:
 def users_to_ask_about(groups: Sequence[Sequence[int]], replies: Sequence[Sequence[Sequence[str]]]) -> Asked:
     """Return what the archive must be asked about, from the replies of `change_likes.lua`.
 
-    There are more replies than groups: those of the commands for the sets of users follow.
+    There are more replies than groups: those of the commands for the sets of users and of the notices follow.
     """
     return {
         (post, int(user)): int(floor)

@@ -105,7 +105,9 @@ class Projections:
         await self._posts.delete(deletions, trim_up_to)
         if mode.is_complete and deletions:
             await self._reposts.end_of_deleted(deletions)
-        await self._likes.change([*select(events, Liked), *select(events, Unliked)], trim_up_to)
+        notices = self._notices(events, Liked)
+        likes: list[tuple[int, Liked | Unliked]] = [*select(events, Liked), *select(events, Unliked)]
+        await self._likes.change(likes, trim_up_to, notices)
         await mark_read(store, select(events, NotificationsRead))
 
     async def catch_up(self, viewer: int, events: Sequence[Event]) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from graph.log.events import Event, EventBody, Followed, PostPublished, Unfollowed
+from graph.log.events import Event, EventBody, Followed, Liked, PostPublished, Unfollowed, Unliked
 from graph.model import MAX_NUMBER, number_at
 from graph.notifications.groups import Group, NotificationKind, day_of, group_of, numbers_of_day, parse_member
 from graph.notifications.recipients import recipients
@@ -45,6 +45,12 @@ def test_a_follow_notifies_the_followee_in_the_group_of_the_day() -> None:
     number = number_at(datetime(1970 + 60, 1, 1, tzinfo=UTC))
     assert notified(Followed(ALICE, BOB), number) == [(BOB, f"follow:{day_of(number)}")]
     assert notified(Unfollowed(ALICE, BOB)) == []
+
+
+def test_a_like_notifies_the_author() -> None:
+    """Unless it is the author's own."""
+    assert notified(Liked(ALICE, 40, BOB)) == [(BOB, "like:40")]
+    assert notified(Liked(BOB, 40, BOB)) == notified(Unliked(ALICE, 40, BOB)) == []
 
 
 def test_a_post_notifies_each_user_once_for_the_first_reason() -> None:

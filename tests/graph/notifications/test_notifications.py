@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Event, EventBody, Followed, NotificationsRead, PostPublished
+from graph.log.events import Event, EventBody, Followed, Liked, NotificationsRead, PostPublished
 from graph.model import MAX_NUMBER
 from graph.notifications.groups import Group, Notification, NotificationKind, day_of
 from graph.notifications.notifications import MAX_UNREAD
@@ -295,3 +295,70 @@ async def test_muted_and_blocked_users_are_left_out(graph: Graph, raw: Redis) ->
     await raw.zadd(keys.blockers(alice), {str(user): 1 for user in others[:3]})
     assert await all_of(graph, alice) == []
     assert await graph.notifications.unread_count(view(graph, alice)) == 0
+
+
+async def test_likes_of_a_post_are_one_notification(graph: Graph) -> None:
+    """It moves up with each like, and vanishes with the last one or with the post."""
+    alice, *fans = await crowd(graph, 14)
+    first, second = await posts(graph, alice, "first", "second")
+    for fan in fans[:12]:
+        await graph.likes.like(fan, first)
+    await graph.likes.like(fans[0], second)
+    await graph.likes.like(alice, second)
+    assert await summary(graph, alice) == [("LIKE", (alice, fans[0]), 2), ("LIKE", tuple(fans[11:1:-1]), 12)]
+    await graph.likes.like(fans[12], first)
+    [moved, _] = await all_of(graph, alice)
+    assert (moved.subject, moved.actors_count) == (first, 13)
+    assert moved.post is not None
+    assert moved.post.author == alice
+    assert await graph.notifications.unread_count(view(graph, alice)) == 2
+    await graph.likes.unlike(fans[0], second)
+    await graph.likes.unlike(alice, second)
+    await graph.posts.delete(alice, first)
+    assert await all_of(graph, alice) == []
+    assert await graph.notifications.unread_count(view(graph, alice)) == 0
+
+
+async def test_the_own_like_notifies_nobody(graph: Graph) -> None:
+    [alice] = await people(graph, "alice")
+    [post] = await posts(graph, alice, "mine")
+    await graph.likes.like(alice, post)
+    assert await all_of(graph, alice) == []
+
+
+async def test_likes_by_muted_users_are_left_out(graph: Graph, raw: Redis) -> None:
+    """Even if the newest ten are muted."""
+    alice, *fans = await crowd(graph, 13)
+    [post] = await posts(graph, alice, "post")
+    for fan in fans:
+        await graph.likes.like(fan, post)
+    await raw.zadd(keys.muting(alice), {str(fan): 1 for fan in fans[1:]})
+    assert await summary(graph, alice) == [("LIKE", (fans[0],), 12)]
+    await raw.zadd(keys.muting(alice), {str(fans[0]): 1})
+    assert await summary(graph, alice) == []
+
+
+async def test_the_floor_of_likes_is_no_user(graph: Graph, raw: Redis) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, alice, "post")
+    await graph.likes.like(bob, post)
+    await raw.zadd(keys.likes(post), {"f": 1})
+    assert await summary(graph, alice) == [("LIKE", (bob,), 1)]
+
+
+async def test_costs_of_likes(graph: Graph) -> None:
+    """One command per unread group, two per group of a page, and none for the notice beside those of the like."""
+    alice, bob = await people(graph, "alice", "bob")
+    published = await posts(graph, alice, *map(str, range(20)))
+    for post in published:
+        await graph.likes.like(bob, post)
+    async with counted(graph) as cost:
+        assert await graph.notifications.unread_count(view(graph, alice)) == 20
+    assert (cost.round_trips, cost.commands) == (2, 1 + 20 + 1)
+    async with counted(graph) as cost:
+        assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 20
+    assert (cost.round_trips, cost.commands) == (2, 2 + 2 * 20 + 1)
+    [event] = await append_events(graph, [Liked(bob, published[0], alice)])
+    async with counted(graph) as cost:
+        await graph.projections.project([event], Mode.WORKER)
+    assert cost.round_trips == 1
