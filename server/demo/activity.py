@@ -1,4 +1,6 @@
-"""What happens while the demo runs: its users publish, delete posts and follow, most often those that somebody watches.
+"""What happens while the demo runs: its users publish, reply, like, repost, delete posts and follow.
+
+They do it most often for those whose home timelines somebody watches.
 
 A visitor who opens a live stream sees the first event within ten seconds. Without any stream, there is an event per
 minute, so that a demo that runs for days does not fill up.
@@ -13,19 +15,25 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from graph import Graph
-from graph.errors import GraphError
+from graph.errors import GraphError, Rejected
 from graph.model import FollowOutcome, Location
+from graph.paging import Window
 from graph.tasks import end
+from graph.visibility import SYSTEM
 from server.demo.characters import Character
 from server.demo.people import PEOPLE, SEED, profiles
+from server.demo.phrases import fill
 from server.demo.posts import PLATFORM_WEIGHTS, PLATFORMS, place_near, write_text
 
 LOOK_SECONDS = 0.5
 BUSY_SECONDS = (2.0, 5.0)
 IDLE_SECONDS = 60.0
-FOLLOWS, DELETIONS = 0.25, 0.08  # of all events
+FOLLOWS, CONVERSATIONS, DELETIONS = 0.2, 0.35, 0.08  # of all events
 FOLLOWS_WITHOUT_HOME = 0.5  # while only other streams are live: who watches may wait for followers
 REMEMBERED = 20
+RECENT = 10
+LIKES, REPOSTS = 0.45, 0.15  # of conversations; the others are replies
+TO_THE_WATCHER = 0.5
 
 logger = logging.getLogger("fanline.demo")
 
@@ -79,7 +87,7 @@ class Crowd:
         return cls(graph, {id_: character for id_, (_, character) in ids if id_ is not None}, random)
 
     async def act(self) -> None:
-        """Follow, delete a post or publish as one of the users. In a world without users, do nothing."""
+        """Do something as one of the users. In a world without users, do nothing."""
         watching = self._graph.feed.home_viewers()
         self._watchers = watching or self._watchers
         actors = [user for user in self._everybody if user not in self._watchers]
@@ -90,8 +98,8 @@ class Crowd:
             return
         if chance > 1 - DELETIONS and self._published:
             await self._graph.posts.delete(*self._published.popleft())
-            return
-        await self._publish(await self._author(actors))
+        elif chance < 1 - DELETIONS - CONVERSATIONS or not await self._converse(await self._author(actors)):
+            await self._publish(await self._author(actors))
 
     async def _follow(self, actors: Sequence[int]) -> bool:
         """Follow somebody who watches, as another user. Return False if nothing changes."""
@@ -103,6 +111,35 @@ class Crowd:
         """Return an author whom somebody who watches follows, if there is one."""
         followed = await self._graph.follows.followed_by(self._random.choice(self._watchers))
         return self._random.choice([user for user in actors if user in followed] or actors)
+
+    async def _converse(self, actor: int) -> bool:
+        """Like, repost or reply to a recent post by somebody who watches, or one that they see, if there is one."""
+        watcher, window = self._random.choice(self._watchers), Window(RECENT, forward=True)
+        if self._random.random() < TO_THE_WATCHER:
+            [page] = await self._graph.timelines.user(SYSTEM, [watcher], window)
+        else:
+            page = await self._graph.timelines.home(watcher, window)
+        posts = [post.id for post in page.items if post.author != actor and not post.is_plain_repost]
+        if not posts:
+            return False
+        post = self._random.choice(posts)
+        try:
+            await self._answer(actor, post)
+        except Rejected:  # the visitor has blocked this user, or the post was deleted
+            return False
+        return True
+
+    async def _answer(self, actor: int, post: int) -> None:
+        chance, random = self._random.random(), self._random
+        if chance < LIKES:
+            await self._graph.likes.like(actor, post)
+        elif chance < LIKES + REPOSTS:
+            await self._graph.reposts.repost(self._graph.visibility.of(actor), actor, post)
+        else:
+            voice = self._characters[actor].voices[0]
+            text = fill(random.choice(voice.replies), voice.slots, random)
+            published = await self._graph.posts.publish(actor, text, reply_to=post)
+            self._published.append((actor, published.id))
 
     async def _publish(self, author: int) -> None:
         who, random = self._characters[author], self._random

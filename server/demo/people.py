@@ -1,4 +1,4 @@
-"""The demo world: seven users with a password, generated users around them, and some weeks of posts and follows.
+"""The demo world: seven users with a password, generated users around them, and some weeks of what they do.
 
 The events are the same for the same seed and base time. The demo loads the whole world, tests load a small part. The
 follows among the seven are fixed, so that examples and tests can rely on them: the newest followers of bob have every
@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from graph.log.events import Event, Followed, Unfollowed
+from graph.log.events import Event, Followed, PostDeleted, Unfollowed
 from graph.model import number_at
 from server.demo.characters import CITIES, Character, character, following_count, generated_profile, rank_by_popularity
+from server.demo.conversations import Conversations
 from server.demo.phrases.chinese import CHINESE
 from server.demo.phrases.english import ENGLISH
-from server.demo.posts import Planned, Resident, deletions, plan_posts
+from server.demo.posts import Resident, deletions, plan_posts
+from server.demo.schedule import Lane, Planned, by_time, numbered
 from server.demo.world import Person, World, random_numbers, spread_apart
 
 PASSWORD = "fanline-demo"  # noqa: S105 - printed by the demo on purpose
@@ -96,9 +98,6 @@ FOLLOWS_AMONG_SEVEN = (
 """In chronological order; the last five, of the last days, are bob's newest followers, whose relationships to alice are
 NONE, FOLLOWED_BY, FOLLOWING, MUTUAL and SELF."""
 
-JOINING, FOLLOWING, PUBLISHING, UNDOING, LANES = range(5)
-"""The milliseconds, modulo LANES, of each kind of event, so that no two events have the same time."""
-
 
 def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed: int = SEED) -> World:
     """Return the world at a base time: the seven, `people` − 7 other users, and `posts` posts.
@@ -109,10 +108,14 @@ def demo_world(base: datetime, *, people: int = PEOPLE, posts: int = POSTS, seed
         raise ValueError(f"The demo world has at least {len(SEVEN)} users.")
     residents = sign_up_all(base, people, seed)
     follows, unfollows = plan_follows(base, residents, seed)
-    published = numbered(plan_posts(base, residents, follows, posts, random_numbers("posting", seed)), PUBLISHING)
-    second_thoughts = by_time([*unfollows, *deletions(published, base, random_numbers("deleting", seed))])
+    published = numbered(plan_posts(base, residents, follows, posts, random_numbers("posting", seed)), Lane.PUBLISHING)
+    deleted = deletions(published, base, random_numbers("deleting", seed))
+    gone = {body.post for _, body in deleted if isinstance(body, PostDeleted)}
+    conversations = Conversations(base, residents, follows, random_numbers("conversing", seed))
     events = [Event(resident.id, resident.person.joins()) for resident in residents]
-    events += [*numbered(follows, FOLLOWING), *published, *numbered(second_thoughts, UNDOING)]
+    events += [*numbered(follows, Lane.FOLLOWING), *published]
+    events += conversations.events([event for event in published if event.number not in gone])
+    events += numbered(by_time([*unfollows, *deleted]), Lane.UNDOING)
     return World(tuple(sorted(events, key=lambda event: event.number)), {role.person.login: PASSWORD for role in SEVEN})
 
 
@@ -139,7 +142,7 @@ def sign_up_all(base: datetime, people: int, seed: int) -> list[Resident]:
     random = random_numbers("joining", seed)
     starts = list(
         spread_apart(
-            (base - OPENING + (OPENING - ALL_HERE) * place / people for place in range(people)), JOINING, LANES
+            (base - OPENING + (OPENING - ALL_HERE) * place / people for place in range(people)), Lane.JOINING, len(Lane)
         )
     )
     random.shuffle(starts)
@@ -198,14 +201,3 @@ def ranked(people: int) -> list[int]:
     for place, role in sorted(enumerate(SEVEN), key=lambda pair: pair[1].rank):
         ranking.insert(role.rank, place)
     return ranking
-
-
-def by_time(plans: Sequence[Planned]) -> list[Planned]:
-    """Return planned events in chronological order."""
-    return sorted(plans, key=lambda plan: plan[0])
-
-
-def numbered(plans: Sequence[Planned], lane: int) -> list[Event]:
-    """Return planned events, in chronological order, with the numbers that the log will give them."""
-    times = spread_apart((at for at, _ in plans), lane, LANES)
-    return [Event(number_at(at), body) for at, (_, body) in zip(times, plans, strict=True)]

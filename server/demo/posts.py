@@ -4,17 +4,18 @@ Some users write a lot and most a little. They write during the waking hours of 
 earlier, and sometimes to users they follow.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
 from random import Random
-from typing import TypeAlias
 
-from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished
+from graph.log.events import Event, Followed, PostDeleted, PostPublished
 from server.demo.characters import Character
 from server.demo.phrases import compose, reply
+from server.demo.schedule import Planned
 from server.demo.world import Person
 
 WEEKS = timedelta(days=28)
@@ -24,11 +25,10 @@ SILENCE = timedelta(minutes=2)
 HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 11, 9, 8, 9, 12, 11, 8, 7, 7, 8, 10, 12, 14, 14, 10, 5)
 """The relative number of posts in each hour of the day, in the local time of the author's city."""
 
+MENTION = re.compile(r"@(\w+)")
+
 PLATFORMS = ("iPhone", "Android", "Web", "iPad", "Linux", "Desktop", None)
 PLATFORM_WEIGHTS = (28, 30, 18, 4, 4, 6, 10)
-
-Planned: TypeAlias = tuple[datetime, EventBody]
-"""An event and its approximate time. Its final time is a distinct millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ def plan_posts(
 ) -> list[Planned]:
     """Return planned posts in chronological order."""
     logins = {resident.id: resident.person.login for resident in residents}
+    ids = {login: id_ for id_, login in logins.items()}
     friends: defaultdict[int, list[str]] = defaultdict(list)
     for _, body in follows:
         if isinstance(body, Followed):
@@ -58,9 +59,9 @@ def plan_posts(
         text = write_text(author.who, friends[author.id], random)
         platform = habits[author.id] if random.random() < 0.85 else random.choices(PLATFORMS, PLATFORM_WEIGHTS)[0]
         latitude, longitude = place_near(author.who, random) if random.random() < 0.12 else (None, None)
-        planned.append(
-            (posting_time(base, author.who, random), PostPublished(author.id, text, platform, latitude, longitude))
-        )
+        mentions = tuple(ids[login] for login in MENTION.findall(text))
+        body = PostPublished(author.id, text, platform, latitude, longitude, mentions=mentions)
+        planned.append((posting_time(base, author.who, random), body))
     return sorted(planned, key=lambda plan: plan[0])
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, Reposted, Unfollowed, UserCreated
 from graph.model import EPOCH
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -62,10 +62,24 @@ class World:
             if isinstance(event.body, PostPublished) and event.number not in gone
         }
 
+    def entries(self) -> dict[int, int]:
+        """Return the entries of timelines in the final state, by id, oldest first, with their authors.
+
+        They are the reposts, and the posts except replies that are in their threads only. No reposted post is deleted.
+        """
+        posts = self.posts()
+        entries: dict[int, int] = {}
+        for event in self.events:
+            if isinstance(event.body, Reposted):
+                entries[event.number] = event.body.user
+            elif event.number in posts and posts[event.number].listed:
+                entries[event.number] = posts[event.number].author
+        return entries
+
     def home(self, viewer: int) -> list[int]:
         """Return the ids of a user's final home timeline, newest first, computed from the definition."""
         authors = {followee for follower, followee in self.follows() if follower == viewer} | {viewer}
-        return [post for post, body in reversed(self.posts().items()) if body.author in authors]
+        return [entry for entry, author in reversed(self.entries().items()) if author in authors]
 
 
 def spread_apart(times: Iterable[datetime], lane: int = 0, lanes: int = 1) -> Iterator[datetime]:

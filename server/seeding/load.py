@@ -86,7 +86,7 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     """Return the demo world, or a small part of it, as a source."""
     return Source(
         f"{DEMO} of {people} users and {posts} posts",
-        "2",
+        "3",
         lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).events),
         lambda base: demo_world(base, people=people, posts=posts).events,
         frozenset(role.person.login for role in SEVEN),

@@ -43,7 +43,7 @@ class Reading:
 
 def as_it_should_be(world: World) -> Reading:
     """Return the expected reading, computed from the world's events."""
-    people, follows, posts = world.people(), world.follows(), world.posts()
+    people, follows, entries = world.people(), world.follows(), world.entries()
     profiles = {event.number: event.body for event in world.events if event.number in people.values()}
     pairs = [(follower, followee, number) for (follower, followee), number in follows.items()]
 
@@ -59,7 +59,7 @@ def as_it_should_be(world: World) -> Reading:
         },
         counts={
             login: Counts(
-                len(followers[login]), len(following[login]), sum(post.author == id for post in posts.values())
+                len(followers[login]), len(following[login]), sum(author == id for author in entries.values())
             )
             for login, id in people.items()
         },

@@ -205,6 +205,22 @@ REPLIES = (
     "the real answer is always {bug}.",
     "congratulations!! So well deserved.",
     "you promised me a photo of the cat.",
+    "say hi to {someone} from me.",
+    "my {day} in one sentence.",
+    "next time on {street}?",
+    "I would pay {number} euros for this.",
+    "bold of you to say this before {day}.",
+    "counterpoint: more {food}.",
+    "my neighbour says the same about {drink}.",
+    "{number} out of 10, would read again.",
+    "did {someone} put you up to this?",
+    "I tried that in {month}. Never again.",
+    "this, but with {number} more cats.",
+    "writing this down for {day}.",
+    "ask {someone}, they know everything about it.",
+    "you had me at {drink}.",
+    "since {month} I say no to this. Today I say yes.",
+    "is there {food} left?",
 )
 
 TAGS = {

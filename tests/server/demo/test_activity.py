@@ -9,7 +9,7 @@ import pytest
 
 from graph import Graph
 from graph.feed.updates import Checkpoint
-from graph.log.events import Followed, PostDeleted, PostPublished
+from graph.log.events import Followed, Liked, PostDeleted, PostPublished, Reposted
 from server.demo import Demo, activity
 from server.demo.activity import Crowd
 from server.demo.people import SEVEN
@@ -45,22 +45,24 @@ async def events(graph: Graph, people: dict[str, int]) -> AsyncIterator[list[obj
 
 
 async def test_those_act_whom_a_visitor_follows(graph: Graph, people: dict[str, int], events: list[object]) -> None:
-    """Each post and deletion reaches the visitor; a follow of the visitor is an event of other streams."""
+    """Posts, reposts and deletions reach the visitor; follows, likes and replies are events of other streams."""
     head = await graph.log.last()
     crowd = await Crowd.gather(graph, Random(1))  # noqa: S311 - reproducible
-    for _ in range(60):
+    for _ in range(90):
         await crowd.act()
     followed = await graph.follows.followed_by(people["alice"])
     done = [event.body for event in (await graph.log.after(head, await graph.log.last(), 100))[0]]
     kinds = {type(body) for body in done}
-    assert kinds == {PostPublished, PostDeleted, Followed}
+    assert kinds == {PostPublished, PostDeleted, Reposted, Liked, Followed}
+    replies = [body for body in done if isinstance(body, PostPublished) and body.reply_to]
+    assert people["alice"] in {body.reply_to_author for body in replies}
     for body in done:
         if isinstance(body, PostPublished):
             assert body.author in followed
         if isinstance(body, Followed):
             assert body.followee == people["alice"]
     async with asyncio.timeout(PATIENCE):
-        while len([event for event in events if not isinstance(event, Checkpoint)]) < len(done) // 2:  # noqa: ASYNC110
+        while len([event for event in events if not isinstance(event, Checkpoint)]) < len(done) // 3:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
@@ -73,7 +75,7 @@ async def test_a_visitor_does_not_act(graph: Graph, people: dict[str, int], even
         await crowd.act()
     for event in (await graph.log.after(head, await graph.log.last(), 100))[0]:
         match event.body:
-            case PostPublished(user) | PostDeleted(user) | Followed(user):
+            case PostPublished(user) | PostDeleted(user) | Followed(user) | Liked(user) | Reposted(user):
                 assert user not in (people["alice"], newcomer.id)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed, UserCreated
+from graph.log.events import Event, Followed, Liked, PostDeleted, PostPublished, Reposted, Unfollowed, UserCreated
 from graph.model import Location, Relationship, RelationshipState, number_at, time_of
 from graph.validation import Check
 from server.demo.people import PASSWORD, SEVEN, demo_world
@@ -72,7 +72,11 @@ def test_events_come_after_the_events_that_they_need(world: World) -> None:
                 follows.remove((follower, followee))
             case PostPublished(author=author):
                 assert author in users
+                assert {body for body in (event.body.reply_to, event.body.repost_of) if body} <= posts.keys()
                 posts[event.number] = author
+            case Reposted(user, post, author) | Liked(user, post, author):
+                assert user in users
+                assert posts[post] == author
             case PostDeleted(author, post):
                 assert posts.pop(post) == author
 
@@ -140,13 +144,30 @@ def test_home_timelines_of_the_seven_fill_many_pages(world: World) -> None:
 
 
 def test_posts_are_in_two_languages_and_varied(world: World) -> None:
-    texts = [post.text for post in texts_of(world)]
+    texts = [post.text for post in texts_of(world) if not post.reply_to]
     chinese = sum(bool(re.search(r"[\u4e00-\u9fff]", text)) for text in texts)
     assert 0.3 < chinese / len(texts) < 0.7
     assert len(set(texts)) > 0.75 * len(texts)
     assert sum("#" in text for text in texts) > 500
     assert sum(post.platform is not None for post in texts_of(world)) > 3000
     assert sum(post.latitude is not None for post in texts_of(world)) > 300
+
+
+def test_people_talk_to_each_other(world: World) -> None:
+    """There are replies and answers, quotes, reposts, mentions and likes, in both languages; many are about alice."""
+    alice, posts = world.people()["alice"], world.posts()
+    replies = [body for body in posts.values() if body.reply_to]
+    assert len(replies) > 1000
+    assert sum(body.reply_to != body.root for body in replies) > 100
+    assert 0.3 < sum(bool(re.search(r"[\u4e00-\u9fff]", body.text)) for body in replies) / len(replies) < 0.7
+    assert sum(bool(body.repost_of) for body in posts.values()) > 50
+    assert sum(bool(body.mentions) for body in posts.values()) > 100
+    kinds = Counter(type(event.body) for event in world.events)
+    assert kinds[Reposted] > 200
+    assert kinds[Liked] > 3000
+    liked = [event for event in world.events if isinstance(event.body, Liked) and event.body.author == alice]
+    assert len(liked) > 50
+    assert sum(body.reply_to_author == alice or alice in body.mentions for body in posts.values()) > 10
 
 
 def test_the_last_day_has_many_posts(world: World) -> None:

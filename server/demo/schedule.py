@@ -1,0 +1,38 @@
+"""Planned events of the demo world, and the numbers that they get."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import IntEnum, auto
+from typing import TypeAlias
+
+from graph.log.events import Event, EventBody
+from graph.model import number_at
+from server.demo.world import spread_apart
+
+Planned: TypeAlias = tuple[datetime, EventBody]
+"""An event and its approximate time. Its final time is a distinct millisecond."""
+
+
+class Lane(IntEnum):
+    """The milliseconds, modulo the number of lanes, of each kind of event, so that no two events have the same time."""
+
+    JOINING = 0
+    FOLLOWING = auto()
+    PUBLISHING = auto()
+    REPLYING = auto()
+    ANSWERING = auto()
+    QUOTING = auto()
+    REPOSTING = auto()
+    LIKING = auto()
+    UNDOING = auto()
+
+
+def by_time(plans: Sequence[Planned]) -> list[Planned]:
+    """Return planned events in chronological order."""
+    return sorted(plans, key=lambda plan: plan[0])
+
+
+def numbered(plans: Sequence[Planned], lane: Lane) -> list[Event]:
+    """Return planned events, in chronological order, with the numbers that the log will give them."""
+    times = spread_apart((at for at, _ in plans), lane, len(Lane))
+    return [Event(number_at(at), body) for at, (_, body) in zip(times, plans, strict=True)]
