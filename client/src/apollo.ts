@@ -28,7 +28,8 @@ interface StoredConnection {
 
 /** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
 export const possibleTypes = {
-  Node: ["Post", "Relationship", "SessionInfo", "Timeline", "User"],
+  Node: ["Notification", "NotificationFeed", "Post", "Relationship", "SessionInfo", "Timeline", "User"],
+  NotificationEvent: ["Checkpoint", "Gap", "NotificationAdded", "NotificationsChanged"],
   StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
   TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],
   TimelineEvent: ["AuthorAdded", "AuthorHidden", "AuthorRemoved", "Checkpoint", "Gap", "PostAdded", "PostRemoved"],
