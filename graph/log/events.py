@@ -315,6 +315,11 @@ StreamEntry: TypeAlias = tuple[str, list[str] | None]
 """An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
+FLAG_DEFAULTS: dict[type[Any], dict[str, bool]] = {
+    kind: {field.name: field.default for field in fields(kind) if isinstance(field.default, bool)}
+    for kind in get_args(EventBody)
+}
+"""The fields of each kind of event that have a boolean default, with the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,18 +363,12 @@ def encode(body: EventBody) -> Encoded:
 
 def without_defaults(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of fields that a body holds: not None, an empty tuple, or a boolean that is the default."""
-    flags = flag_defaults(kind)
+    flags = FLAG_DEFAULTS[kind]
     return {
         name: value
         for name, value in values.items()
         if value is not None and value != () and not (name in flags and value is flags[name])
     }
-
-
-@cache
-def flag_defaults(kind: type[Any]) -> dict[str, bool]:
-    """Return the fields of a kind of event that have a boolean default, with the defaults."""
-    return {field.name: field.default for field in fields(kind) if isinstance(field.default, bool)}
 
 
 def decode(number: int, kind: str, actor: int | None, subject: int | None, body: str | None) -> Event:
