@@ -1,10 +1,13 @@
 """The commands in the documentation work in a shell: setting up, the demo, seeding and repair, the npm packages."""
 
 import gzip
+import logging
 import re
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -12,6 +15,7 @@ import pytest
 import typer.main
 
 from server.cli.main import cli
+from server.process.logs import LOGGING
 from tests.clients.test_clients import node
 from tests.conftest import need
 from tests.docs.blocks import ROOT, claim
@@ -99,7 +103,21 @@ def fanline(command: str) -> None:
     """Run a command of Fanline in this process."""
     program, *arguments = shlex.split(command)
     assert program == "fanline"
-    assert typer.main.get_command(cli).main(arguments, standalone_mode=False) in (0, None)
+    with log_restored():
+        assert typer.main.get_command(cli).main(arguments, standalone_mode=False) in (0, None)
+
+
+@contextmanager
+def log_restored() -> Iterator[None]:
+    """Undo what the block configures of the log, which would go on to write to the captured output of a test."""
+    loggers = [logging.getLogger(name) for name in ("", *LOGGING["loggers"])]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers[:], logger.propagate = handlers, propagate
+            logger.setLevel(level)
 
 
 @pytest.mark.slow
