@@ -12,7 +12,9 @@ const WITHOUT_ID = {
   types: [
     ...["AuthorAdded", "AuthorHidden", "AuthorRemoved", "PostAdded", "PostRemoved"], // events have a cursor and are no objects
     ...["PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed", "Checkpoint", "Gap"],
+    ...["NotificationAdded", "NotificationsChanged"],
     ...["Attachment", "HashtagEntity", "LinkEntity", "MentionEntity"], // parts of a post, which come with it
+    "PostSearch", // the answer to one search, whose parameters identify it
     ...["FollowResult", "Location", "PageInfo", "RateLimit", "Session", "UserError", "UserErrorParam"], // plain values
   ],
 };
