@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from graph import keys
-from graph.log.events import PostPublished, body_fields, without_defaults
+from graph.log.events import BODY_FIELDS, PostPublished, without_defaults
 from graph.model import NO_DETAILS, Counts, Details, Location, Post, User, details_of, new_post, new_user
 from graph.store.commands import Command
 
@@ -123,7 +123,7 @@ def as_published(record: Mapping[str, str]) -> PostPublished | None:
     try:
         values = {name: convert(record[name]) for name, convert in COMMON.items() if name in record}
         details = orjson.loads(record.get("details", "{}"))
-        converters = dict(body_fields(PostPublished))
+        converters = dict(BODY_FIELDS[PostPublished])
         return PostPublished(**values, **{name: converters[name](details[name]) for name in DETAILS if name in details})
     except (TypeError, ValueError) as error:
         raise ValueError(f"The record of post {record.get('id')} is damaged.") from error

@@ -8,7 +8,6 @@ unknown kinds, and workers stop at them.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias, get_args
 
 import orjson
@@ -315,6 +314,23 @@ StreamEntry: TypeAlias = tuple[str, list[str] | None]
 """An entry of a stream: its id, and its fields and values, or None if the entry is removed from the stream."""
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(EventBody)}
+
+
+def unchanged(value: Any) -> Any:
+    """Return a value without conversion."""
+    return value
+
+
+BODY_FIELDS: dict[type[Any], tuple[tuple[str, Callable[[Any], Any]], ...]] = {
+    kind: tuple(
+        (field.name, tuple if isinstance(field.default, tuple) else unchanged)
+        for field in fields(kind)
+        if field.name not in (kind.ACTOR, kind.SUBJECT)
+    )
+    for kind in get_args(EventBody)
+}
+"""The fields of each kind of event that its JSON holds, each with a function that converts its JSON value."""
+
 FLAG_DEFAULTS: dict[type[Any], dict[str, bool]] = {
     kind: {field.name: field.default for field in fields(kind) if isinstance(field.default, bool)}
     for kind in get_args(EventBody)
@@ -383,7 +399,7 @@ def decode(number: int, kind: str, actor: int | None, subject: int | None, body:
         stored = orjson.loads(body or "")
         if not isinstance(stored, dict):
             raise TypeError("Its body is not a JSON object.")
-        values = {name: convert(stored[name]) for name, convert in body_fields(record) if name in stored}
+        values = {name: convert(stored[name]) for name, convert in BODY_FIELDS[record] if name in stored}
         for name, id_ in ((record.ACTOR, actor), (record.SUBJECT, subject)):
             if name is not None and id_ is None:
                 raise ValueError(f"It has no {name}.")
@@ -411,21 +427,6 @@ def publisher_of(published: PostPublished) -> Publication:
 def deletion_of_repost(body: Unreposted) -> PostDeleted:
     """Return the deletion of the plain repost that an event took back. It has no text, so no keyword matches."""
     return PostDeleted(body.user, body.repost, "", repost_of=body.post)
-
-
-@cache
-def body_fields(kind: type[Any]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Return the fields of a kind of event that its JSON holds, each with a function that converts its JSON value."""
-    return tuple(
-        (field.name, tuple if isinstance(field.default, tuple) else unchanged)
-        for field in fields(kind)
-        if field.name not in (kind.ACTOR, kind.SUBJECT)
-    )
-
-
-def unchanged(value: Any) -> Any:
-    """Return a value without conversion."""
-    return value
 
 
 def encoded_entry(entry: StreamEntry) -> Encoded:
