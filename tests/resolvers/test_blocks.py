@@ -1,0 +1,74 @@
+"""Actions across a block: refused in both directions with `BLOCKED`, and nothing is written."""
+
+import pytest
+
+from graph.model import Post, User
+from tests.resolvers.conftest import World, post_id, user_id
+
+ERRORS = "userErrors { code field }"
+FOLLOW = f"mutation ($id: ID!) {{ payload: follow(input: {{ userIds: [$id] }}) {{ results {{ outcome }} {ERRORS} }} }}"
+OF_POSTS = {
+    "reply": ("publishPost", '{ text: "no", replyTo: $id }', "replyTo"),
+    "quote": ("publishPost", '{ text: "no", quoteOf: $id }', "quoteOf"),
+    "repost": ("repost", "{ postId: $id }", "postId"),
+    "like": ("likePost", "{ postId: $id }", "postId"),
+}
+DIRECTIONS = ("the viewer blocks", "the viewer is blocked")
+
+
+async def separated(world: World, direction: str) -> tuple[User, User, User]:
+    """Return a viewer, a user on the other side of a block, and a third user."""
+    viewer, other, third = await world.users("alice", "bob", "carol")
+    pair = (viewer, other) if direction == DIRECTIONS[0] else (other, viewer)
+    await world.graph.blocks.block(*(user.id for user in pair))
+    return viewer, other, third
+
+
+async def refusals(world: World, viewer: User, action: str, post: Post) -> list[dict[str, object]]:
+    """Return the errors of an action on a post. Assert that nothing is written."""
+    mutation, input_, _ = OF_POSTS[action]
+    last = await world.graph.log.last()
+    document = f"mutation ($id: ID!) {{ payload: {mutation}(input: {input_}) {{ {ERRORS} }} }}"
+    answer = await world.ask(document, viewer, id=post_id(post))
+    assert await world.graph.log.last() == last
+    found: list[dict[str, object]] = answer.data["payload"]["userErrors"]
+    return found
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("action", OF_POSTS)
+async def test_actions_on_posts_across_a_block_are_refused(world: World, action: str, direction: str) -> None:
+    """Also on a third user's plain repost, which stands for the original. After an unblock, they are allowed."""
+    viewer, other, third = await separated(world, direction)
+    [post] = await world.post(other, "hi")
+    repost = await world.graph.reposts.repost(world.graph.visibility.of(third.id), third.id, post.id)
+
+    for each in (post, repost):
+        errors = await refusals(world, viewer, action, each)
+        assert errors == [{"code": "BLOCKED", "field": [OF_POSTS[action][2]]}]
+
+    pair = (viewer, other) if direction == DIRECTIONS[0] else (other, viewer)
+    await world.graph.blocks.unblock(*(user.id for user in pair))
+    mutation, input_, _ = OF_POSTS[action]
+    document = f"mutation ($id: ID!) {{ payload: {mutation}(input: {input_}) {{ {ERRORS} }} }}"
+    answer = await world.ask(document, viewer, id=post_id(post))
+    assert answer.data["payload"]["userErrors"] == []
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+async def test_follows_across_a_block_are_refused(world: World, direction: str) -> None:
+    viewer, other, _ = await separated(world, direction)
+    last = await world.graph.log.last()
+    answer = await world.ask(FOLLOW, viewer, id=user_id(other))
+    assert answer.data["payload"]["results"] == [{"outcome": "BLOCKED"}]
+    assert await world.graph.log.last() == last
+
+
+async def test_a_mute_refuses_nothing(world: World) -> None:
+    viewer, other, _ = await world.users("alice", "bob", "carol")
+    await world.graph.blocks.mute(viewer.id, other.id)
+    [post] = await world.post(other, "hi")
+    for action, (mutation, input_, _) in OF_POSTS.items():
+        document = f"mutation ($id: ID!) {{ payload: {mutation}(input: {input_}) {{ {ERRORS} }} }}"
+        assert (await world.ask(document, viewer, id=post_id(post))).data["payload"]["userErrors"] == [], action
+    assert (await world.ask(FOLLOW, viewer, id=user_id(other))).data["payload"]["results"] == [{"outcome": "FOLLOWED"}]
