@@ -202,6 +202,11 @@ class History:
             return None
         return last.kind == kinds[0]
 
+    def deletions(self, post: Post) -> list[Operation]:
+        """Return the deletions that end a post: its own, and of a plain repost those of its original. Quotes stay."""
+        originals = self.of("delete", post.repost_of) if post.is_plain_repost else []
+        return [*self.of("delete", post.id), *originals]
+
     def check_read(self, read: Operation, *, complete_fan_out: bool) -> None:
         """Check the posts that a read returned against what was certain throughout the read."""
         if self.after_disaster or not read.done:
@@ -210,7 +215,7 @@ class History:
         ids = [post.id for post in seen]
         assert ids == sorted(set(ids), reverse=True), f"not strictly descending: {ids}"
         for post in seen:
-            for deletion in [*self.of("delete", post.id), *self.of("delete", post.repost_of)]:
+            for deletion in self.deletions(post):
                 assert not deletion.done_before(start), f"deleted post {post.id} was shown"
             for undo in self.of("unrepost", post.author, post.repost_of):
                 is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
@@ -222,8 +227,7 @@ class History:
             if publication.kind not in ("publish", "repost") or not publication.done_before(start):
                 continue
             post = publication.result
-            ends = [*self.of("delete", post.id), *self.of("delete", post.repost_of)]
-            ends += self.of("unrepost", post.author, post.repost_of)
+            ends = [*self.deletions(post), *self.of("unrepost", post.author, post.repost_of)]
             if any(end_of_post.started < end for end_of_post in ends):
                 continue
             follows = post.author == viewer or self.certainly_follows(viewer, post.author, start, end)
