@@ -73,7 +73,7 @@ class Post(NamedTuple):
     mentions: ids of users.
     attachments: JSON objects.
     ancestors: the nearest posts above the parent, at most 19, the oldest first.
-    root_author: the author of `root`.
+    reply_to_author, repost_of_author, root_author: the authors of these posts.
     listed: False for a reply that appears in its thread and among its author's replies, but in no other timeline.
     """
 
@@ -91,6 +91,8 @@ class Post(NamedTuple):
     mentions: tuple[int, ...] = ()
     attachments: tuple[dict[str, Any], ...] = ()
     ancestors: tuple[int, ...] = ()
+    reply_to_author: int | None = None
+    repost_of_author: int | None = None
     root_author: int | None = None
     listed: bool = True
 
@@ -116,9 +118,11 @@ Details: TypeAlias = tuple[
     tuple[dict[str, Any], ...],
     tuple[int, ...],
     int | None,
+    int | None,
+    int | None,
     bool,
 ]
-NO_DETAILS: Details = (None, None, None, (), (), (), None, True)
+NO_DETAILS: Details = (None, None, None, (), (), (), None, None, None, True)
 """The fields of a Post from `reply_to` on."""
 
 
@@ -131,6 +135,8 @@ def details_of(values: Mapping[str, Any]) -> Details:
         tuple(values.get("mentions", ())),
         tuple(values.get("attachments", ())),
         tuple(values.get("ancestors", ())),
+        values.get("reply_to_author"),
+        values.get("repost_of_author"),
         values.get("root_author"),
         values.get("listed", True),
     )

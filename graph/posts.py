@@ -16,6 +16,7 @@ from graph.log.events import Event, PostDeleted, PostPublished, Reposted, Unrepo
 from graph.log.log import IdempotencyKey, Log
 from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
+from graph.notifications.recipients import recipients_of_post
 from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
@@ -96,6 +97,18 @@ class Posts:
             del posts[post.id]
             if post.repost_of in gone:
                 deleted.append(post.id)
+
+    async def reposters(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the authors of those of the posts that are plain reposts and not deleted, whoever may see them.
+
+        One round trip, and one query of the archive for archived posts. Raises ArchiveUnavailable.
+        """
+        posts, _, absent, _ = await self._store.ask_each(
+            "HMGET", [keys.post(post) for post in ids], POST_COLUMNS, partial(split_posts, ids)
+        )
+        if absent:
+            posts.update((await self._binding.look_up(absent)).posts)
+        return {id_: post.author for id_, post in posts.items() if post.is_plain_repost}
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Return for each post whether it was deleted. One round trip."""
@@ -248,8 +261,9 @@ class Posts:
 def deletion_of(post: Post, terms: str | None = None) -> PostDeleted | Unreposted:
     """Return the event that deletes a post, or takes a plain repost back."""
     if post.is_plain_repost and post.repost_of is not None:
-        return Unreposted(post.author, post.repost_of, post.id)
-    return PostDeleted(post.author, post.id, terms, post.reply_to, post.root, post.repost_of, post.listed)
+        return Unreposted(post.author, post.repost_of, post.id, post.repost_of_author)
+    notified = tuple(recipients_of_post(post))
+    return PostDeleted(post.author, post.id, terms, post.reply_to, post.root, post.repost_of, post.listed, notified)
 
 
 def not_found() -> Rejected:

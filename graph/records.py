@@ -97,7 +97,8 @@ def published_post(number: int, body: PostPublished) -> Post:
     location = Location(float(body.latitude or 0), float(body.longitude or 0)) if located else None
     details = (body.reply_to, body.root, body.repost_of, body.mentions, body.attachments, body.ancestors)
     common = (number, body.author, body.text, body.platform, location, 0, 0, 0)
-    return new_post((*common, *details, body.root_author, body.listed))
+    authors = (body.reply_to_author, body.repost_of_author, body.root_author)
+    return new_post((*common, *details, *authors, body.listed))
 
 
 def record_fields(number: int, body: PostPublished) -> list[str]:

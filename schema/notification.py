@@ -32,9 +32,14 @@ class Notification(Node):
     at: datetime = batched(notifications.times, description="The time of its newest event.")
     is_read: bool = strawberry.field(description="Whether the viewer has marked it as read since its newest event.")
     actors: list[User] = batched(
-        notifications.actors, description="The users who did it, most recent first: those who still follow or like."
+        notifications.actors,
+        description="The users who did it, most recent first: those who still follow, like or repost. Users whom the "
+        "viewer mutes or blocks, or who block the viewer, are left out.",
     )
-    actors_count: int = strawberry.field(description="The exact number of users who did it.")
+    actors_count: int = strawberry.field(
+        description="The number of users who did it. It is exact up to 10; above, it may include users who are left "
+        "out of `actors`, and quotes count as reposts."
+    )
     post: Post | None = strawberry.field(
         description="The viewer's post that was liked or reposted, or the new post that replies, mentions the viewer "
         "or quotes. Null for follows.",

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import statements
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.postgresql import array_rows
-from graph.archive.rows import FOLLOW, LIKE, POST, READ, EventRow
+from graph.archive.rows import FOLLOW, LIKE, POST, READ, REPOST, EventRow
 from graph.archive.tables import NOTIFICATIONS
 from graph.log.events import NotificationsRead, decode
 from graph.notifications.groups import Group, NotificationKind
@@ -25,7 +25,7 @@ READ_MARK = 0
 """The kind and the subject of the row with the number up to which a user has read the notifications."""
 NOBODY = -1
 COLUMNS = ("subject", "kind", "recipient", "number")
-NOTIFYING = frozenset({FOLLOW, LIKE, POST, READ})
+NOTIFYING = frozenset({FOLLOW, LIKE, POST, READ, REPOST})
 """The kinds of events that notify users or are about notifications."""
 POST_KINDS = [kind.value for kind in NotificationKind if kind is not NotificationKind.FOLLOW]
 

@@ -162,7 +162,7 @@ def post_of(row: EventRow) -> Post:
     try:
         values = orjson.loads(row.body or "")
         if row.kind == REPOST:
-            values = {"text": "", "repost_of": row.subject}
+            values = {"text": "", "repost_of": row.subject, "repost_of_author": values.get("author")}
         latitude, longitude = values.get("latitude"), values.get("longitude")
         location = None if latitude is None or longitude is None else Location(latitude, longitude)
         fields = (row.number, row.actor, values["text"], values.get("platform"), location, 0, 0, 0)

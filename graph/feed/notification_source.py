@@ -5,22 +5,51 @@ from collections.abc import Iterator, Sequence
 from graph.feed.buffer import Buffer
 from graph.feed.source import Source
 from graph.feed.updates import Notice
-from graph.log.events import Event, NotificationsRead, PostDeleted, Unfollowed, Unliked
+from graph.log.events import (
+    Blocked,
+    Event,
+    Muted,
+    NotificationsRead,
+    PostDeleted,
+    Unblocked,
+    Unfollowed,
+    Unliked,
+    Unmuted,
+    Unreposted,
+)
 from graph.notifications.recipients import recipients
 
 
 def notices(event: Event) -> Iterator[tuple[int, Notice]]:
     """Yield the users whose streams an event concerns, each with the update.
 
-    O(recipients), which are at most 22. An undo may leave a group without users.
+    O(recipients), which are at most 22.
     """
     for user, group in recipients(event):
         yield user, Notice(event.number, event, group)
+    for user in users_of_change(event):
+        yield user, Notice(event.number, event, None)
+
+
+def users_of_change(event: Event) -> tuple[int, ...]:
+    """Return the users whose whole list may change by an event.
+
+    They have read it, or groups vanish or appear again: because users took back what they did, are muted or blocked, or
+    because posts are deleted.
+    """
     match event.body:
-        case NotificationsRead(user=user) | Unfollowed(followee=user) | Unliked(author=user) | PostDeleted(author=user):
-            yield user, Notice(event.number, event, None)
+        case NotificationsRead(user=user) | Unfollowed(followee=user) | Unliked(author=user):
+            return (user,)
+        case Muted(muter=user) | Unmuted(muter=user):
+            return (user,)
+        case Unreposted(author=author):
+            return () if author is None else (author,)
+        case Blocked(user, other) | Unblocked(user, other):
+            return user, other
+        case PostDeleted(author=author, notified=notified):
+            return author, *notified
         case _:
-            pass
+            return ()
 
 
 class NotificationIndex:

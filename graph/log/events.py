@@ -137,8 +137,9 @@ class PostDeleted(Body):
     """An author deleted a post.
 
     `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in the repeated event
-    of an older deletion: a digest lets a reader test guesses about a deleted text. The other fields are those of the
-    post.
+    of an older deletion: a digest lets a reader test guesses about a deleted text. `notified` are the users whom the
+    post notified, whose streams tell that the notification is gone; the archive does not keep it. The other fields are
+    those of the post.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -151,6 +152,7 @@ class PostDeleted(Body):
     root: int | None = None
     repost_of: int | None = None
     listed: bool = True
+    notified: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The notifications of users: pages, the number of unread ones, and how far they are read.
 
-A user's list holds groups with numbers; who acts in a group is read from the sets of followers and of likes, and from
-the posts. So an unfollow or unlike needs no change of the list: a group without users is left out. So is one whose post
-is deleted or hidden, or in which only users act who are muted or blocked.
+A user's list holds groups with numbers; who acts in a group is read from the sets of followers, likes and reposts, and
+from the posts. So taking something back needs no change of the list: a group without users is left out. So is one whose
+post is deleted or hidden, or in which only users act who are muted or blocked.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from graph import keys
 from graph.commit import Commit
 from graph.log.events import NotificationsRead
 from graph.model import MAX_NUMBER, Page, Post
-from graph.notifications.groups import MAX_ACTORS, Group, Notification, NotificationKind, numbers_of_day, parse_member
+from graph.notifications.actors import CROWDS, NOBODY, Actors
+from graph.notifications.groups import Group, Notification, NotificationKind, parse_member
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command, script
@@ -24,10 +25,7 @@ from graph.visibility import View
 MAX_UNREAD = 100
 """Unread notifications are counted up to this number."""
 MAX_WINDOW = 1000
-MAX_SEARCHED = 250
-"""The newest users of a group among whom one must be visible."""
-CROWDS = frozenset({NotificationKind.FOLLOW, NotificationKind.LIKE})
-"""The kinds of groups in which many users can act. The author of its post acts in a group of another kind."""
+LIKE = NotificationKind.LIKE
 
 
 class Notifications:
@@ -37,12 +35,13 @@ class Notifications:
         self._store = store
         self._commit = commit
         self._posts = posts
+        self._actors = Actors(store, posts)
 
     async def page(self, view: View, window: Window) -> Page[Notification]:
         """Return a page of the viewer's notifications, newest first.
 
-        Two round trips, and two more for each time that groups are left out. One query of the archive if the page has
-        archived posts. Raises ArchiveUnavailable if the archive does not answer.
+        Two round trips, one more for groups of reposts, and as many for each time that groups are left out. One query
+        of the archive if the page has archived posts, and one for archived reposts. Raises ArchiveUnavailable.
         """
         view.begin()
         found: list[Notification] = []
@@ -69,7 +68,8 @@ class Notifications:
     async def get_many(self, view: View, groups: Sequence[Group]) -> list[Notification | None]:
         """Return notifications of the viewer by group; None for those that are not in the list or left out.
 
-        Two round trips, and one query of the archive for archived posts. Raises ArchiveUnavailable.
+        Two round trips, one more for groups of reposts, and queries of the archive for archived posts and reposts.
+        Raises ArchiveUnavailable.
         """
         viewer, members = viewer_of(view), [group.member for group in groups]
         if not members:
@@ -85,8 +85,8 @@ class Notifications:
     async def unread_count(self, view: View) -> int:
         """Return the number of the viewer's unread notifications, at most `MAX_UNREAD`.
 
-        One round trip if there are none, else two of one command per group, and two more if groups are left out. One
-        query of the archive for archived posts. Raises ArchiveUnavailable.
+        One round trip if there are none, else two of one command per group, one more for groups of reposts, and as many
+        again if groups are left out. Queries of the archive for archived posts and reposts. Raises ArchiveUnavailable.
         """
         viewer = viewer_of(view)
         count, most, below = 0, MAX_UNREAD, f"({MAX_NUMBER + 1}"
@@ -116,25 +116,24 @@ class Notifications:
         """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
 
         One round trip of one command per group, or two if the posts and the users who act are `counted`, and one query
-        of the archive for archived posts. One more if the newest users of a group are all muted. Without counting, the
-        post of a group of likes is not read: its likes are deleted with it.
+        of the archive for archived posts. One more if there are groups of reposts, and if the newest users of a group
+        are all muted. Without counting, the post of a group of likes is not read: its likes are deleted with it.
         """
         view.begin()
         crowds = [group for group in groups if group.kind in CROWDS]
-        posts = [group.subject for group in groups if has_post(group) and (counted or group.kind not in CROWDS)]
+        posts = [group.subject for group in groups if has_post(group) and (counted or group.kind is not LIKE)]
         found, actors = await asyncio.gather(
-            self._visible_posts(view, posts), self._visible_actors(view, crowds, counted=counted)
+            self._visible_posts(view, posts), self._actors.of(view, crowds, counted=counted)
         )
         silenced = await view.silenced({post.author for post in found.values()})
         shown = []
         for group, number in groups.items():
             post = found.get(group.subject) if has_post(group) else None
-            users, count = actors.get(group, ((), 0))
+            crowd = actors.get(group, NOBODY)
+            users, count = crowd.users, crowd.size(group.kind, post)
             if group.kind not in CROWDS and post is not None and post.author not in silenced:
                 users, count = (post.author,), 1
-            elif counted and group.kind is NotificationKind.LIKE:
-                users, count = (users, post.likes) if post is not None else ((), 0)
-            if users:
+            if users and (post is not None or not has_post(group) or (group.kind is LIKE and not counted)):
                 shown.append(Notification(viewer_of(view), *group, number, number <= mark, users, count, post))
         return shown
 
@@ -142,60 +141,10 @@ class Notifications:
         found, _ = await self._posts.hydrate(view, posts, {}) if posts else ({}, [])
         return found
 
-    async def _visible_actors(
-        self, view: View, groups: Sequence[Group], *, counted: bool
-    ) -> dict[Group, tuple[tuple[int, ...], int]]:
-        """Return the newest visible users who act in each group, and the number of all users, hidden ones included."""
-        read = await self._actors(view, groups, MAX_ACTORS, counted=counted)
-        silenced = await view.silenced({user for users, _ in read.values() for user in users})
-        if not silenced:
-            return read
-        visible = {group: (without(users, silenced), count) for group, (users, count) in read.items()}
-        unsure = [group for group, (users, _) in visible.items() if not users and len(read[group][0]) == MAX_ACTORS]
-        if unsure:
-            more = await self._actors(view, unsure, MAX_SEARCHED, counted=False)
-            silenced = await view.silenced({user for users, _ in more.values() for user in users})
-            for group, (users, _) in more.items():
-                visible[group] = without(users, silenced)[:MAX_ACTORS], visible[group][1]
-        return visible
-
-    async def _actors(
-        self, view: View, groups: Sequence[Group], most: int, *, counted: bool
-    ) -> dict[Group, tuple[tuple[int, ...], int]]:
-        """Return the newest `most` users who act in each group, and the number of followers if they are `counted`."""
-        viewer = viewer_of(view)
-        commands = [newest_actors(viewer, group, most) for group in groups]
-        days = [group for group in groups if counted and group.kind is NotificationKind.FOLLOW]
-        replies = await self._store.read([*commands, *(count_of_day(viewer, day) for day in days)]) if groups else []
-        counts = dict(zip(days, replies[len(groups) :], strict=True))
-        return {
-            group: (tuple(int(user) for user in users if user != "f")[:most], counts.get(group, 0))
-            for group, users in zip(groups, replies, strict=False)
-        }
-
 
 def has_post(group: Group) -> bool:
     """Return True if the subject of a group is a post."""
     return group.kind is not NotificationKind.FOLLOW
-
-
-def newest_actors(recipient: int, group: Group, most: int) -> Command:
-    """Return the command that reads the newest users who act in a group. A floor can take the place of one of them."""
-    if group.kind is NotificationKind.LIKE:
-        return ("ZRANGE", keys.likes(group.subject), 0, most, "REV")
-    low, high = numbers_of_day(group.subject)
-    return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
-
-
-def count_of_day(recipient: int, group: Group) -> Command:
-    """Return the command that counts the users who followed on one day."""
-    low, high = numbers_of_day(group.subject)
-    return ("ZCOUNT", keys.followers(recipient), low, f"({high}")
-
-
-def without(users: Iterable[int], silenced: Set[int]) -> tuple[int, ...]:
-    """Return the users who are not silenced."""
-    return tuple(user for user in users if user not in silenced)
 
 
 def viewer_of(view: View) -> int:

@@ -1,12 +1,26 @@
 """The recipients of notifications: which users an event notifies, and in which group."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
-from graph.log.events import Event, Followed, Liked, PostPublished
+from graph.log.events import Event, Followed, Liked, PostPublished, Reposted
 from graph.notifications.groups import Group, NotificationKind, day_of
 
 MAX_MENTIONS = 20
 """The number of mentions of a post that notify."""
+
+
+class Notifying(Protocol):
+    """What decides whom a post notifies: the post, or the event that published it. It is no plain repost."""
+
+    @property
+    def author(self) -> int: ...  # noqa: D102
+    @property
+    def mentions(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def reply_to_author(self) -> int | None: ...  # noqa: D102
+    @property
+    def repost_of_author(self) -> int | None: ...  # noqa: D102
 
 
 def recipients(event: Event) -> Iterator[tuple[int, Group]]:
@@ -16,6 +30,8 @@ def recipients(event: Event) -> Iterator[tuple[int, Group]]:
             yield followee, Group(NotificationKind.FOLLOW, day_of(event.number))
         case Liked(user, post, author) if user != author:
             yield author, Group(NotificationKind.LIKE, post)
+        case Reposted(user, post, author) if user != author:
+            yield author, Group(NotificationKind.REPOST, post)
         case PostPublished() as body:
             for user, kind in recipients_of_post(body).items():
                 yield user, Group(kind, event.number)
@@ -23,7 +39,7 @@ def recipients(event: Event) -> Iterator[tuple[int, Group]]:
             pass
 
 
-def recipients_of_post(body: PostPublished) -> dict[int, NotificationKind]:
+def recipients_of_post(body: Notifying) -> dict[int, NotificationKind]:
     """Return the users whom a post notifies, at most 22, each with the first reason: reply, quote, mention."""
     found: dict[int, NotificationKind] = {}
     for user in body.mentions[:MAX_MENTIONS]:

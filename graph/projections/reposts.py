@@ -25,7 +25,7 @@ from graph import keys
 from graph.archive.rows import REDACTED
 from graph.binding import Binding
 from graph.errors import ArchiveUnavailable, StoreUnavailable
-from graph.home.pacing import Pace
+from graph.home.pacing import UNPACED, Pace
 from graph.log.events import PostDeleted, Reposted, Unreposted, publication_of
 from graph.log.log import IdempotencyKey, Log
 from graph.model import MAX_NUMBER, Post
@@ -45,7 +45,7 @@ from graph.projections.posts import (
 )
 from graph.projections.versioned_sets import by_owner, set_keys
 from graph.records import read_post, split_posts
-from graph.store.commands import script
+from graph.store.commands import Command, script
 from graph.store.store import Store
 
 REPOSTS_AT_ONCE = 500
@@ -69,17 +69,24 @@ class RepostProjection:
         self._binding = binding
         self._posts = posts
 
-    async def add(self, events: Sequence[tuple[int, Reposted]], mode: Mode, trim_up_to: int, pace: Pace) -> None:
+    async def add(
+        self,
+        events: Sequence[tuple[int, Reposted]],
+        mode: Mode,
+        trim_up_to: int,
+        pace: Pace = UNPACED,
+        notices: Sequence[Command] = (),
+    ) -> None:
         """Add plain reposts, and fan them out as the mode says.
 
-        Two round trips, and one for every 1,000 followers; two more if reposts are void or replaced. A worker asks the
-        archive about the originals that the store does not hold.
+        Two round trips, and one for every 1,000 followers; two more if reposts are void or replaced. The second one
+        also sends the notices of the reposts. A worker asks the archive about the originals that the store lacks.
         """
         if not events:
             return
         void = await self._list(events, mode)
         events = [event for event in events if event[0] not in void]
-        listed, ended = await self._register(events)
+        listed, ended = await self._register(events, notices)
         await self._end(ended, trim_up_to)
         await free_posts(self._store, [post.number for post in listed if post.state == "archived"])
         if mode.is_complete:
@@ -121,11 +128,12 @@ class RepostProjection:
             return {}
         return {repost: body for repost, body in reposts.items() if kinds.get(body.post) == REDACTED}
 
-    async def _register(self, events: Sequence[tuple[int, Reposted]]) -> tuple[list[ListedPost], list[Ended]]:
+    async def _register(
+        self, events: Sequence[tuple[int, Reposted]], notices: Sequence[Command]
+    ) -> tuple[list[ListedPost], list[Ended]]:
         """Set reposts in the registers and timelines. Return those listed, and those that are ended. One round trip."""
-        replies = await send_in_batches(
-            self._store, [script("set_repost").call(register_keys(body.user), body.post, n) for n, body in events]
-        )
+        commands = [script("set_repost").call(register_keys(body.user), body.post, n) for n, body in events]
+        replies = (await send_in_batches(self._store, [*commands, *notices]))[: len(commands)]
         listed, ended = [], []
         for (repost, body), (state, version_or_mode, followers, *replaced) in zip(events, replies, strict=True):
             ended += [Ended(int(old), body.post, repost) for old in replaced]

@@ -102,7 +102,7 @@ async def test_deleting_a_repost_takes_it_back(graph: Graph) -> None:
     await graph.posts.delete(alice, entry)
 
     [event] = await events_after(graph, last)
-    assert event.body == Unreposted(alice, post, entry)
+    assert event.body == Unreposted(alice, post, entry, bob)
     assert await unrepost(graph, alice, post) == (post, None)
     assert await get(graph, post) is not None
     with pytest.raises(Rejected) as refused:

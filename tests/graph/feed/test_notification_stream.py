@@ -1,7 +1,7 @@
 """Streams of notifications: what they send, how seldom, and how they resume."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,9 +14,10 @@ from graph.feed.feed import Feed
 from graph.feed.notification_source import NotificationIndex, notices
 from graph.feed.notification_stream import NotificationStream
 from graph.feed.updates import Checkpoint, Gap, GapReason, Notice, NotificationAdded, NotificationsChanged
-from graph.log.events import Event, Followed, NotificationsRead, PostPublished, Unfollowed
+from graph.log.events import Event, Followed, Liked, Muted, NotificationsRead, PostPublished, Unfollowed
 from graph.notifications.groups import Group, NotificationKind
 from tests.graph.feed.watching import Watcher
+from tests.graph.notifications.reading import newest
 from tests.support.graph_worlds import append_events, befriend, crowd, home, people
 
 MENTION = NotificationKind.MENTION
@@ -139,6 +140,94 @@ async def test_events_of_a_process_that_died_are_projected_first(graph: Graph, f
         added, changed = await watcher.take(2)
         assert (added.notification.kind, type(changed)) == (MENTION, NotificationsChanged)
         assert await graph.notifications.unread_count(graph.visibility.of(alice)) == 1
+
+
+async def like(graph: Graph, user: int, post: int) -> None:
+    """Like a post."""
+    await graph.likes.like(user, post)
+
+
+CHANGES: dict[str, Callable[[Graph, int, int, int, int], Awaitable[Any]]] = {
+    "read": lambda graph, alice, _bob, _hers, last: graph.notifications.mark_read(alice, last),
+    "unliked": lambda graph, _alice, bob, hers, _last: graph.likes.unlike(bob, hers),
+    "unreposted": lambda graph, _alice, bob, hers, _last: graph.reposts.unrepost(graph.visibility.of(bob), bob, hers),
+    "unfollowed": lambda graph, alice, bob, _hers, _last: graph.follows.unfollow(bob, [alice]),
+    "reply deleted": lambda graph, _alice, bob, _hers, last: graph.posts.delete(bob, last),
+    "own post deleted": lambda graph, alice, _bob, hers, _last: graph.posts.delete(alice, hers),
+    "muted": lambda graph, alice, bob, _hers, _last: graph.blocks.mute(alice, bob),
+    "blocked": lambda graph, alice, bob, _hers, _last: graph.blocks.block(alice, bob),
+    "blocked by the other": lambda graph, alice, bob, _hers, _last: graph.blocks.block(bob, alice),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_stream_tells_that_the_list_has_changed(graph: Graph, feed: Feed, change: str) -> None:
+    """Read elsewhere, or notifications have vanished. What the client reads then shows it."""
+    alice, bob = await people(graph, "alice", "bob")
+    hers = (await graph.posts.publish(alice, "hello")).id
+    await befriend(graph, bob, alice)
+    await like(graph, bob, hers)
+    await graph.reposts.repost(graph.visibility.of(bob), bob, hers)
+    last = (await graph.posts.publish(bob, "no", reply_to=hers)).id
+    before = await graph.notifications.page(graph.visibility.of(alice), newest(9))
+    async with notified(feed, alice) as watcher:
+        await CHANGES[change](graph, alice, bob, hers, last)
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
+        assert update.number == await graph.log.last()
+        assert await watcher.silent()
+    assert await graph.notifications.page(graph.visibility.of(alice), newest(9)) != before
+
+
+@pytest.mark.parametrize("is_block", [False, True])
+async def test_a_stream_tells_that_notifications_appear_again(graph: Graph, feed: Feed, is_block: bool) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    post = await mention(graph, bob, alice)
+    act, undo = (graph.blocks.block, graph.blocks.unblock) if is_block else (graph.blocks.mute, graph.blocks.unmute)
+    await act(alice, bob)
+    async with notified(feed, alice) as watcher:
+        assert (await graph.notifications.page(graph.visibility.of(alice), newest(9))).items == ()
+        await undo(alice, bob)
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
+    [shown] = (await graph.notifications.page(graph.visibility.of(alice), newest(9))).items
+    assert shown.subject == post
+
+
+async def test_users_hear_that_a_post_that_notified_them_is_deleted(graph: Graph, feed: Feed) -> None:
+    """The authors of the parent and of the quoted post, and those who are mentioned; nobody else."""
+    alice, bob, carol, dave, erin = await people(graph, "alice", "bob", "carol", "dave", "erin")
+    parent, quoted = (await graph.posts.publish(alice, "1")).id, (await graph.posts.publish(bob, "2")).id
+    post = await graph.posts.publish(dave, "@carol @dave", reply_to=parent, quote_of=quoted)
+    async with (
+        notified(feed, alice) as hers,
+        notified(feed, bob) as his,
+        notified(feed, carol) as third,
+        notified(feed, erin) as other,
+    ):
+        await graph.posts.delete(dave, post.id)
+        for watcher in (hers, his, third):
+            [update] = await watcher.take(1)
+            assert isinstance(update, NotificationsChanged)
+        assert await other.silent()
+
+
+async def test_muted_and_blocked_users_send_nothing(graph: Graph, feed: Feed) -> None:
+    """What they do notifies nobody, even if they do it in the instant in which they are muted."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    post = (await graph.posts.publish(alice, "hello")).id
+    await graph.blocks.mute(alice, bob)
+    start = await graph.log.last()
+    async with notified(feed, alice) as watcher:
+        await mention(graph, bob, alice)
+        await like(graph, bob, post)
+        await append_events(graph, [Muted(alice, carol), Liked(carol, post, alice)])
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
+        assert await watcher.silent()
+    async with notified(feed, alice, start) as watcher:
+        [update] = await watcher.take(1)
+        assert isinstance(update, NotificationsChanged)
 
 
 async def test_a_stream_ends_with_its_session(graph: Graph, feed: Feed) -> None:

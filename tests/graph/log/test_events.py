@@ -82,6 +82,7 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     ),
     (PostDeleted(1, MAX_NUMBER), Encoded("PostDeleted", 1, MAX_NUMBER, "{}")),
     (PostDeleted(1, MAX_NUMBER, ""), Encoded("PostDeleted", 1, MAX_NUMBER, '{"terms":""}')),
+    (PostDeleted(1, 2, notified=(3, 4)), Encoded("PostDeleted", 1, 2, '{"notified":[3,4]}')),
     (
         PostDeleted(1, 2, None, 3, 4, 5, listed=False),
         Encoded("PostDeleted", 1, 2, '{"reply_to":3,"root":4,"repost_of":5,"listed":false}'),

@@ -1,72 +1,19 @@
 """Pages of notifications, the number of unread ones, and how far they are read."""
 
-from typing import Any
-
 import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Event, EventBody, Followed, Liked, NotificationsRead, PostPublished
+from graph.log.events import Event, Followed, NotificationsRead, PostPublished
 from graph.model import MAX_NUMBER
-from graph.notifications.groups import Group, Notification, NotificationKind, day_of
+from graph.notifications.groups import Group, NotificationKind, day_of
 from graph.notifications.notifications import MAX_UNREAD
-from graph.paging import CursorKind, Window, encode_cursor
 from graph.projections.mode import Mode
-from graph.visibility import View
+from tests.graph.notifications.reading import all_of, listed, mention, newest, oldest, project, summary, view
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, people, posts
 
 MENTION, FOLLOW = NotificationKind.MENTION, NotificationKind.FOLLOW
 DAY = 86_400_000 << 12
-
-
-def view(graph: Graph, user: int) -> View:
-    """Return the view of a user in a new request."""
-    return graph.visibility.of(user)
-
-
-async def mention(graph: Graph, author: int, *users: int) -> int:
-    """Publish a post that mentions users, and return its id."""
-    [event] = await graph.commit([PostPublished(author, "hello", mentions=users)])
-    return event.number
-
-
-def newest(count: int, after: int | None = None) -> Window:
-    """Return the window of the newest notifications older than `after`."""
-    cursor = None if after is None else encode_cursor(CursorKind.NOTIFICATION, after)
-    return Window.of(CursorKind.NOTIFICATION, first=count, after=cursor)
-
-
-def oldest(count: int, before: int | None = None) -> Window:
-    """Return the window of the oldest notifications newer than `before`."""
-    cursor = None if before is None else encode_cursor(CursorKind.NOTIFICATION, before)
-    return Window.of(CursorKind.NOTIFICATION, last=count, before=cursor)
-
-
-async def all_of(graph: Graph, user: int, count: int = 100) -> list[Notification]:
-    """Return all notifications of a user, read page by page."""
-    found: list[Notification] = []
-    while True:
-        page = await graph.notifications.page(view(graph, user), newest(count, found[-1].number if found else None))
-        found += page.items
-        if not page.has_next:
-            return found
-
-
-async def summary(graph: Graph, user: int) -> list[tuple[str, tuple[int, ...], int]]:
-    """Return the kinds, users and numbers of users of a user's notifications."""
-    return [(each.kind.name, each.actors, each.actors_count) for each in await all_of(graph, user)]
-
-
-async def listed(raw: Redis, user: int) -> dict[str, int]:
-    """Return the members of a user's list."""
-    rows: Any = await raw.zrange(keys.notifications(user), 0, -1, withscores=True)
-    return {member: int(score) for member, score in rows}
-
-
-async def project(graph: Graph, *events: tuple[int, EventBody]) -> None:
-    """Project events, each by itself."""
-    for number, body in events:
-        await graph.projections.project([Event(number, body)], Mode.WORKER)
 
 
 async def test_followers_of_a_day_are_one_notification(graph: Graph) -> None:
@@ -274,91 +221,3 @@ async def test_notifications_by_group(graph: Graph) -> None:
     assert rest == [None, None]
     assert await graph.notifications.get_many(view(graph, bob), wanted) == [None] * 3
     assert await graph.notifications.get_many(view(graph, bob), []) == []
-
-
-async def test_muted_and_blocked_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """The number of users includes them."""
-    alice, *others = await crowd(graph, 16)
-    for fan in others[:14]:
-        await befriend(graph, fan, alice)
-    reply = await mention(graph, others[13], alice)
-    await mention(graph, others[0], alice)
-    await raw.zadd(keys.muting(alice), {str(user): 1 for user in others[3:14]})
-    shown = await all_of(graph, alice)
-    assert [(each.kind, each.actors, each.actors_count) for each in shown] == [
-        (MENTION, (others[0],), 1),
-        (FOLLOW, tuple(others[2::-1]), 14),
-    ]
-    assert await graph.notifications.unread_count(view(graph, alice)) == 2
-    [gone] = await graph.notifications.get_many(view(graph, alice), [Group(MENTION, reply)])
-    assert gone is None
-    await raw.zadd(keys.blockers(alice), {str(user): 1 for user in others[:3]})
-    assert await all_of(graph, alice) == []
-    assert await graph.notifications.unread_count(view(graph, alice)) == 0
-
-
-async def test_likes_of_a_post_are_one_notification(graph: Graph) -> None:
-    """It moves up with each like, and vanishes with the last one or with the post."""
-    alice, *fans = await crowd(graph, 14)
-    first, second = await posts(graph, alice, "first", "second")
-    for fan in fans[:12]:
-        await graph.likes.like(fan, first)
-    await graph.likes.like(fans[0], second)
-    await graph.likes.like(alice, second)
-    assert await summary(graph, alice) == [("LIKE", (alice, fans[0]), 2), ("LIKE", tuple(fans[11:1:-1]), 12)]
-    await graph.likes.like(fans[12], first)
-    [moved, _] = await all_of(graph, alice)
-    assert (moved.subject, moved.actors_count) == (first, 13)
-    assert moved.post is not None
-    assert moved.post.author == alice
-    assert await graph.notifications.unread_count(view(graph, alice)) == 2
-    await graph.likes.unlike(fans[0], second)
-    await graph.likes.unlike(alice, second)
-    await graph.posts.delete(alice, first)
-    assert await all_of(graph, alice) == []
-    assert await graph.notifications.unread_count(view(graph, alice)) == 0
-
-
-async def test_the_own_like_notifies_nobody(graph: Graph) -> None:
-    [alice] = await people(graph, "alice")
-    [post] = await posts(graph, alice, "mine")
-    await graph.likes.like(alice, post)
-    assert await all_of(graph, alice) == []
-
-
-async def test_likes_by_muted_users_are_left_out(graph: Graph, raw: Redis) -> None:
-    """Even if the newest ten are muted."""
-    alice, *fans = await crowd(graph, 13)
-    [post] = await posts(graph, alice, "post")
-    for fan in fans:
-        await graph.likes.like(fan, post)
-    await raw.zadd(keys.muting(alice), {str(fan): 1 for fan in fans[1:]})
-    assert await summary(graph, alice) == [("LIKE", (fans[0],), 12)]
-    await raw.zadd(keys.muting(alice), {str(fans[0]): 1})
-    assert await summary(graph, alice) == []
-
-
-async def test_the_floor_of_likes_is_no_user(graph: Graph, raw: Redis) -> None:
-    alice, bob = await people(graph, "alice", "bob")
-    [post] = await posts(graph, alice, "post")
-    await graph.likes.like(bob, post)
-    await raw.zadd(keys.likes(post), {"f": 1})
-    assert await summary(graph, alice) == [("LIKE", (bob,), 1)]
-
-
-async def test_costs_of_likes(graph: Graph) -> None:
-    """One command per unread group, two per group of a page, and none for the notice beside those of the like."""
-    alice, bob = await people(graph, "alice", "bob")
-    published = await posts(graph, alice, *map(str, range(20)))
-    for post in published:
-        await graph.likes.like(bob, post)
-    async with counted(graph) as cost:
-        assert await graph.notifications.unread_count(view(graph, alice)) == 20
-    assert (cost.round_trips, cost.commands) == (2, 1 + 20 + 1)
-    async with counted(graph) as cost:
-        assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 20
-    assert (cost.round_trips, cost.commands) == (2, 2 + 2 * 20 + 1)
-    [event] = await append_events(graph, [Liked(bob, published[0], alice)])
-    async with counted(graph) as cost:
-        await graph.projections.project([event], Mode.WORKER)
-    assert cost.round_trips == 1
