@@ -28,6 +28,8 @@ from graph.home.cache import HomeCache
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.likes import Likes
+from graph.list_timelines import ListTimelines
+from graph.lists import Lists
 from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
@@ -91,6 +93,8 @@ class Graph:
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
         self.timelines = Timelines(store, self.binding, self.posts, cache)
+        self.lists = Lists(store, self.log, self.commit)
+        self.list_timelines = ListTimelines(store, self.binding, self.posts, self.lists)
         self.searches = Searches(self.binding, self.posts)
         self.feed = Feed(
             store,

@@ -70,6 +70,9 @@ key                            type            content
                                                archive floor, absent until likes are archived
 `likes:{p}:cold`               string          number of likes at or below the archive floor
 `liked:{u}`                    versioned set   post that u likes → number of the Liked event; `f` as in `likes:{p}`
+`lists:{u}`                    versioned set   list of users of u → itself
+`lists:{u}:names`              hash            list → its name; `<list>:at` → number that set the name
+`list:{u}:<list>`              versioned set   member of the list → number of the event that added the member
 `home:{v}`                     sorted set, TTL home cache: post → itself; `f` → floor; `r<token>` → +inf
                                                during a rebuild; `a<author>` → -1 for pulled authors
 `notifications:{u}`            sorted set      `<kind>:<subject>` of a group of notifications → number of its newest
@@ -117,6 +120,8 @@ CONTENT = (
     "post:{",
     "likes:{",
     "liked:{",
+    "lists:{",
+    "list:{",
     "blocking:{",
     "blockers:{",
     "muting:{",
@@ -285,6 +290,21 @@ def cold_likes(post: int) -> str:
 def liked(user: int) -> str:
     """Return the key of the versioned set of posts that a user likes."""
     return f"liked:{{{user}}}"
+
+
+def lists(owner: int) -> str:
+    """Return the key of the versioned set of a user's lists of users."""
+    return f"lists:{{{owner}}}"
+
+
+def list_names(owner: int) -> str:
+    """Return the key of the names of a user's lists."""
+    return f"lists:{{{owner}}}:names"
+
+
+def list_members(owner: int, list_id: int) -> str:
+    """Return the key of the versioned set of the members of a list."""
+    return f"list:{{{owner}}}:{list_id}"
 
 
 def home(viewer: int) -> str:

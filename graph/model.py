@@ -163,6 +163,14 @@ class LikedPost(NamedTuple):
     number: int
 
 
+class UserList(NamedTuple):
+    """A list of users. Only its owner can see it."""
+
+    id: int
+    owner: int
+    name: str
+
+
 class FollowOutcome(Enum):
     """The result of a follow or unfollow for one id. The names are part of the GraphQL schema."""
 
@@ -243,16 +251,21 @@ class Relationship(NamedTuple):
 
 
 class TimelineKind(Enum):
-    """What a timeline shows: posts of the owner and the users that the owner follows, the owner's posts, or replies."""
+    """What a timeline shows.
+
+    HOME: posts of the owner and the users that the owner follows. USER and REPLIES: the owner's posts or replies. LIST:
+    posts of the members of a list.
+    """
 
     HOME = "HOME"
     USER = "USER"
     REPLIES = "REPLIES"
+    LIST = "LIST"
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A timeline: its owner's id and its kind. `graph.timelines` reads its pages."""
+    """A timeline: its kind, and the id of its owner, a user or a list. `graph.timelines` reads its pages."""
 
     owner: int
     kind: TimelineKind

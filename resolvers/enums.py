@@ -53,6 +53,7 @@ describe(
         TimelineKind.HOME: "The posts of the owner and of the users that the owner follows now.",
         TimelineKind.USER: "The owner's own posts.",
         TimelineKind.REPLIES: "The owner's replies.",
+        TimelineKind.LIST: "The posts of the members of a list.",
     },
 )
 describe(

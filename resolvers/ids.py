@@ -26,6 +26,8 @@ class Kind(Enum):
     SESSION = "SessionInfo", 1
     NOTIFICATION_FEED = "NotificationFeed", 1
     NOTIFICATION = "Notification", 3
+    LIST = "UserList", 1
+    LIST_TIMELINE = "ListTimeline", 1
 
     def __init__(self, label: str, arity: int) -> None:
         self.label = label

@@ -235,6 +235,37 @@ class MarkNotificationsReadInput:
     )
 
 
+@strawberry.input(description="The input of `createList`.")
+class CreateListInput:
+    """The values are not validated yet and the ids not decoded."""
+
+    name: str = strawberry.field(description="The name of the list, 1 to 50 characters.")
+    user_ids: list[strawberry.ID] | None = strawberry.field(
+        description="The global ids of the first members, up to 100."
+    )
+
+
+@strawberry.input(description="The input of `updateList`. What is omitted does not change.")
+class UpdateListInput:
+    """The values are not validated yet and the ids not decoded."""
+
+    list_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's lists.")
+    name: str | None = strawberry.field(description="The new name, 1 to 50 characters.")
+    add_user_ids: list[strawberry.ID] | None = strawberry.field(
+        description="The global ids of the users to add, up to 100. Members stay members."
+    )
+    remove_user_ids: list[strawberry.ID] | None = strawberry.field(
+        description="The global ids of the users to remove, up to 100. Users who are not members are ignored."
+    )
+
+
+@strawberry.input(description="The input of `deleteList`.")
+class DeleteListInput:
+    """The id is not decoded yet."""
+
+    list_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's lists.")
+
+
 @strawberry.input(
     description="A geographic area, including its edges. If `west` is greater than `east`, it crosses the antimeridian."
 )

@@ -13,7 +13,7 @@ from executor.loader import DataLoader
 from graph import Graph
 from graph.errors import ArchiveUnavailable
 from graph.known_followers import KnownFollowers, known_followers
-from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User
+from graph.model import Follow, Like, Page, Post, Relationship, SessionInfo, User, UserList
 from graph.notifications.groups import Group, Notification
 from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList
@@ -157,7 +157,8 @@ class Loaders:
     @lazy
     def home_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of home timelines by owner id and window. Adds the posts to `posts`."""
-        return self._loader("home_timelines", IsolatedFailures(partial(home_pages, self._graph, self.view, self.posts)))
+        read = partial(self._graph.timelines.home, view=self.view)
+        return self._loader("home_timelines", IsolatedFailures(partial(timeline_pages, read, self.posts)))
 
     @lazy
     def user_timelines(self) -> DataLoader[PageKey, Page[Post]]:
@@ -168,6 +169,35 @@ class Loaders:
     def reply_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of authors' replies by author id and window. Adds the posts to `posts`."""
         return self._list_loader("reply_timelines", REPLIED)
+
+    @lazy
+    def lists(self) -> DataLoader[int, UserList | None]:
+        """User lists of the viewer by id; None if there is none, or it belongs to another user."""
+        return self._loader("lists", partial(self._graph.lists.get_many, self._owner))
+
+    @lazy
+    def list_counts(self) -> DataLoader[int, int]:
+        """Numbers of members of the viewer's lists by id."""
+        return self._loader("list_counts", partial(self._graph.lists.counts, self._owner))
+
+    @lazy
+    def list_members(self) -> DataLoader[PageKey, Page[Follow]]:
+        """Pages of members of the viewer's lists by id and window."""
+        load = partial(self._graph.lists.members, self.view, self._owner)
+        return self._loader("list_members", partial(pages_by_window, load))
+
+    @lazy
+    def list_timelines(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of timelines of the viewer's lists by list id and window. Adds the posts to `posts`."""
+        read = partial(self._graph.list_timelines.page, self.view, self._owner)
+        return self._loader("list_timelines", IsolatedFailures(partial(timeline_pages, read, self.posts)))
+
+    @property
+    def _owner(self) -> int:
+        """The viewer, as the owner of lists. Raises ValueError if anonymous."""
+        if self._viewer is None:
+            raise ValueError("Lists need a viewer, but the request is anonymous. Check for a viewer first.")
+        return self._viewer
 
     @lazy
     def replies(self) -> DataLoader[PageKey, Page[Post]]:
@@ -189,11 +219,10 @@ async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[Ses
     return await asyncio.gather(*map(graph.sessions.infos, users))
 
 
-async def home_pages(
-    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+async def timeline_pages(
+    read: Callable[[int, Window], Awaitable[Page[Post]]], posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
 ) -> list[Page[Post]]:
-    """Return pages of home timelines and prime their posts."""
-    read = partial(graph.timelines.home, view=view)
+    """Return pages of timelines that are read one by one, and prime their posts."""
     if len(keys) == 1:
         return prime_posts(posts, [await read(*keys[0])])
     return prime_posts(posts, await asyncio.gather(*(read(*key) for key in keys)))

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import strawberry
 
-from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User
+from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User, UserList
 from graph.notifications.groups import Group, Notification, NotificationFeed, group_of
 from resolvers import ids
 from resolvers.context import Context
@@ -15,8 +15,12 @@ from resolvers.errors import BadInput
 MAX_NODES = 100
 USER_KINDS = (ids.Kind.USER, ids.Kind.USER_TIMELINE, ids.Kind.REPLIES_TIMELINE, ids.Kind.RELATIONSHIP)
 """The kinds whose last number is the id of a user who must exist."""
+LIST_KINDS = (ids.Kind.LIST, ids.Kind.LIST_TIMELINE)
+"""The kinds whose number is the id of a list, which must be the viewer's."""
 
-Record: TypeAlias = User | Post | Timeline | Relationship | SessionInfo | NotificationFeed | Notification | None
+Record: TypeAlias = (
+    User | Post | Timeline | Relationship | SessionInfo | UserList | NotificationFeed | Notification | None
+)
 
 
 async def node(
@@ -69,19 +73,31 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
     loaders = context.loaders
     viewers = [context.viewer.user] if context.viewer and any(key.kind is ids.Kind.SESSION for key in keys) else []
     groups = [group for key in keys if (group := _viewers_group(context, key)) is not None]
+    lists = [key.numbers[0] for key in keys if key.kind in LIST_KINDS and context.viewer]
     lookups: list[tuple[list[Any], Awaitable[list[Any]]]] = [
         (user_ids, loaders.users.load_many(user_ids)),
         (post_ids, loaders.posts.load_many(post_ids)),
         (subjects, loaders.relationships.load_many(subjects) if subjects else _nothing()),
         (viewers, loaders.sessions.load_many(viewers)),
         (groups, loaders.notifications.load_many(groups) if groups else _nothing()),
+        (lists, loaders.lists.load_many(lists) if lists else _nothing()),
     ]
     loaded = await asyncio.gather(*(lookup for _, lookup in lookups))
-    users, posts, relationships, loaded_sessions, notifications = (
+    users, posts, relationships, loaded_sessions, notifications, found_lists = (
         dict(zip(wanted, found, strict=True)) for (wanted, _), found in zip(lookups, loaded, strict=True)
     )
     sessions: dict[int, SessionInfo] = {each.id: each for found in loaded_sessions.values() for each in found}
-    return [_visible(context, key, users, posts, relationships, sessions, notifications) for key in keys]
+    return [
+        _visible_list(key, found_lists)
+        if key.kind in LIST_KINDS
+        else _visible(context, key, users, posts, relationships, sessions, notifications)
+        for key in keys
+    ]
+
+
+def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Record:
+    found = lists.get(key.numbers[0])
+    return found if found is None or key.kind is ids.Kind.LIST else Timeline(found.id, TimelineKind.LIST)
 
 
 def _visible(

@@ -1,4 +1,4 @@
-"""The resolvers of timelines: users' own posts and replies, and the viewer's home timeline."""
+"""The resolvers of timelines: users' own posts and replies, and the viewer's home timeline and lists."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
@@ -14,6 +14,7 @@ KINDS = {
     TimelineKind.HOME: ids.Kind.HOME_TIMELINE,
     TimelineKind.USER: ids.Kind.USER_TIMELINE,
     TimelineKind.REPLIES: ids.Kind.REPLIES_TIMELINE,
+    TimelineKind.LIST: ids.Kind.LIST_TIMELINE,
 }
 
 
@@ -72,13 +73,14 @@ async def timeline_pages(timelines: Sequence[Timeline], context: Context, window
     """Return a page of each timeline, after the watermark for the live cursor is known."""
     await context.watermark()
     loaders = {
-        TimelineKind.HOME: context.loaders.home_timelines,
-        TimelineKind.USER: context.loaders.user_timelines,
-        TimelineKind.REPLIES: context.loaders.reply_timelines,
+        TimelineKind.HOME: lambda: context.loaders.home_timelines,
+        TimelineKind.USER: lambda: context.loaders.user_timelines,
+        TimelineKind.REPLIES: lambda: context.loaders.reply_timelines,
+        TimelineKind.LIST: lambda: context.loaders.list_timelines,
     }
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
-        loaders[kind].load_many([(each.owner, window) for each in timelines if each.kind is kind]) for kind in kinds
+        loaders[kind]().load_many([(each.owner, window) for each in timelines if each.kind is kind]) for kind in kinds
     ]
     loaded = [await lookups[0]] if len(lookups) == 1 else await asyncio.gather(*lookups)
     by_kind: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, loaded), strict=True))

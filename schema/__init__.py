@@ -32,6 +32,7 @@ from schema.subscription import (
 from schema.text_entity import HashtagEntity, LinkEntity, MentionEntity
 from schema.timeline import Timeline
 from schema.user import User
+from schema.user_list import UserList
 
 DESCRIPTION = """The API of Fanline, a micro-blog: users, posts, follows, timelines and live updates.
 
@@ -49,6 +50,7 @@ schema = strawberry.Schema(
         Timeline,
         Relationship,
         SessionInfo,
+        UserList,
         MentionEntity,
         HashtagEntity,
         LinkEntity,

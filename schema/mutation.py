@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, blocks, likes, mutations, notifications, reposts, sessions
+from resolvers import accounts, blocks, likes, lists, mutations, notifications, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -23,6 +23,7 @@ from schema.post import Post
 from schema.repost import RepostPayload, UnrepostPayload
 from schema.user import User
 from schema.user_error import ERRORS, UserError
+from schema.user_list import CreateListPayload, DeleteListPayload, UpdateListPayload
 
 
 @strawberry.type(description="The result of `publishPost`.")
@@ -190,4 +191,18 @@ class Mutation:
     mark_notifications_read: MarkNotificationsReadPayload | None = single(
         notifications.mark_notifications_read,
         description="Mark the viewer's notifications as read up to a cursor. Older cursors change nothing.",
+    )
+    create_list: CreateListPayload | None = single(
+        lists.create_list,
+        description="Create a list of users, whose posts the viewer can then read apart from the home timeline. Only "
+        "the viewer sees the list; its members are not told. A viewer has at most 50 lists.",
+    )
+    update_list: UpdateListPayload | None = single(
+        lists.update_list,
+        description="Rename one of the viewer's lists, and add and remove members, up to 500 in all. What the list "
+        "has already, and what it lacks already, changes nothing.",
+    )
+    delete_list: DeleteListPayload | None = single(
+        lists.delete_list,
+        description="Permanently delete one of the viewer's lists. Deleting it again succeeds, at least for a day.",
     )

@@ -3,7 +3,7 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import blocks, likes, nodes, notifications, posts, rates, searches, sessions, users
+from resolvers import blocks, likes, lists, nodes, notifications, posts, rates, searches, sessions, users
 from schema.account import SessionInfo
 from schema.blocks import UserConnection
 from schema.like import LikedPostConnection
@@ -13,6 +13,7 @@ from schema.post import Post
 from schema.rate_limit import RateLimit
 from schema.search import PostSearch
 from schema.user import User
+from schema.user_list import UserList
 
 
 @strawberry.type(description="The root of all queries.")
@@ -48,6 +49,10 @@ class Query:
         likes.liked_posts,
         description="The posts that the viewer likes, most recent like first. Requires `first` or `last`. Null for "
         "anonymous requests, or if the page cannot be read; `errors` then gives the reason.",
+    )
+    lists: list[UserList] | None = single(
+        lists.lists,
+        description="The viewer's lists of users, the newest first, at most 50. Null for anonymous requests.",
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,

@@ -3,7 +3,7 @@
 Content is built by `graph.fold.fold`, one event at a time and in any order, and `graph.fold.stored` returns it as keys.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
@@ -43,6 +43,9 @@ class Part(Enum):
 
     NOTIFICATIONS = "notifications"
     """Groups of notifications, and the number up to which they are read."""
+
+    LISTS = "lists"
+    """A user's lists of users."""
 
 
 @dataclass(slots=True)
@@ -152,6 +155,38 @@ class Under:
 
 
 @dataclass(slots=True)
+class Lists:
+    """A user's lists of users: which exist, the name of each with the number of the event that set it, and the members.
+
+    A deleted list is a tombstone and has neither name nor members.
+    """
+
+    lists: VersionedSet = field(default_factory=VersionedSet)
+    names: dict[int, tuple[int, str]] = field(default_factory=dict)
+    members: dict[int, VersionedSet] = field(default_factory=dict)
+
+    def change(
+        self, list_id: int, number: int, name: str | None, added: Iterable[int], removed: Iterable[int] = ()
+    ) -> None:
+        """Set the name unless it is None, add and remove members, except what an event with a higher number changed."""
+        if list_id in self.lists.tombstones:
+            return
+        if name is not None and number > self.names.get(list_id, (0, ""))[0]:
+            self.names[list_id] = number, name
+        members = self.members.setdefault(list_id, VersionedSet())
+        for user in added:
+            members.add(user, number)
+        for user in removed:
+            members.remove(user, number)
+
+    def delete(self, list_id: int, number: int) -> None:
+        """Replace a list by a tombstone."""
+        self.lists.remove(list_id, number)
+        self.names.pop(list_id, None)
+        self.members.pop(list_id, None)
+
+
+@dataclass(slots=True)
 class PlacedFollows:
     """A list of follows: the members, those that a block keeps from counting, and the tombstones."""
 
@@ -211,6 +246,7 @@ class Content:
         self.reposted: dict[int, VersionedSet] = {}
         self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
         self.notifications: dict[int, Notifications] = {}
+        self.lists: dict[int, Lists] = {}
         self.ended: dict[int, set[str]] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)

@@ -7,12 +7,15 @@ and equals what the projection scripts (`graph/scripts`) leave in the store befo
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, Notifications, Part, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Lists, Notifications, Part, Posts, Under, VersionedSet
 from graph.log.events import (
     Blocked,
     Event,
     Followed,
     Liked,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     NotificationsRead,
     PasswordChanged,
@@ -211,6 +214,27 @@ def notify(content: Content, event: Event) -> None:
             content.notifications.setdefault(user, Notifications()).add(group, event.number)
 
 
+def list_created(content: Content, number: int, body: ListCreated) -> None:
+    """Create the list with its name and members."""
+    if content.owns(Part.LISTS, body.owner):
+        lists = content.lists.setdefault(body.owner, Lists())
+        lists.lists.add(number, number)
+        lists.change(number, number, body.name, body.members)
+
+
+def list_changed(content: Content, number: int, body: ListChanged) -> None:
+    """Set the name, add and remove members."""
+    if content.owns(Part.LISTS, body.owner):
+        lists = content.lists.setdefault(body.owner, Lists())
+        lists.change(body.list_id, number, body.name, body.added, body.removed)
+
+
+def list_deleted(content: Content, number: int, body: ListDeleted) -> None:
+    """Replace the list by a tombstone."""
+    if content.owns(Part.LISTS, body.owner):
+        content.lists.setdefault(body.owner, Lists()).delete(body.list_id, number)
+
+
 FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     UserCreated: user_created,
     ProfileChanged: profile_changed,
@@ -231,5 +255,8 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     Blocked: blocked,
     Unblocked: unblocked,
     NotificationsRead: notifications_read,
+    ListCreated: list_created,
+    ListChanged: list_changed,
+    ListDeleted: list_deleted,
 }
 """The function that folds each kind of event."""

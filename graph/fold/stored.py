@@ -6,10 +6,11 @@ values: it protects against late events only.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from graph import keys
-from graph.fold.content import Account, Content, Notifications, Part, PlacedFollows, Posts, Under, VersionedSet
+from graph.fold.content import Account, Content, Lists, Notifications, Part, PlacedFollows, Posts, Under, VersionedSet
 from graph.log.events import PostPublished
 from graph.post_lists import REPLIED, TIMELINE, PostList
 from graph.records import record_fields
@@ -74,6 +75,8 @@ def stored(
         for user, register in sets.items():
             if content.owns(Part.BLOCKS, user):
                 yield from versioned_set_keys(key, user, register, tombstones_after)
+    for user, user_lists in content.lists.items():
+        yield from lists_keys(user, user_lists, tombstones_after)
     records: dict[int, Hash] = {}
     for post_list, lists in ((TIMELINE, content.posts), (REPLIED, content.replied)):
         cut = cuts.get(post_list, UNCUT)
@@ -133,6 +136,23 @@ def versioned_set_keys(key: Callable[[int], str], owner: int, held: VersionedSet
     if held.members:
         yield name, SortedSet({str(member): number for member, number in held.members.items()})
     yield from tombstone_keys(name, held.tombstones, tombstones_after)
+
+
+def lists_keys(owner: int, lists: Lists, tombstones_after: int = 0) -> Stored:
+    """Yield the keys of a user's lists of users."""
+    yield from versioned_set_keys(keys.lists, owner, lists.lists, tombstones_after)
+    if lists.names:
+        yield keys.list_names(owner), list_names(lists)
+    for list_id, members in lists.members.items():
+        yield from versioned_set_keys(partial(keys.list_members, owner), list_id, members, tombstones_after)
+
+
+def list_names(lists: Lists) -> Hash:
+    """Return the names of lists, with the numbers of the events that set them."""
+    fields = Hash()
+    for list_id, (number, name) in lists.names.items():
+        fields[str(list_id)], fields[f"{list_id}:at"] = name, str(number)
+    return fields
 
 
 def follow_keys(key: Callable[[int], str], owner: int, placed: PlacedFollows, tombstones_after: int = 0) -> Stored:

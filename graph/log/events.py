@@ -287,6 +287,42 @@ class NotificationsRead(Body):
     upto: int
 
 
+@dataclass(frozen=True, slots=True)
+class ListCreated(Body):
+    """A user created a list of users, whose id is the event's number. `members` are ids of users."""
+
+    ACTOR: ClassVar[str | None] = "owner"
+
+    owner: int
+    name: str
+    members: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListChanged(Body):
+    """A user renamed a list, unless `name` is None, and added and removed members, never the same user both."""
+
+    ACTOR: ClassVar[str | None] = "owner"
+    SUBJECT: ClassVar[str | None] = "list_id"
+
+    owner: int
+    list_id: int
+    name: str | None = None
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListDeleted(Body):
+    """A user deleted a list, for good."""
+
+    ACTOR: ClassVar[str | None] = "owner"
+    SUBJECT: ClassVar[str | None] = "list_id"
+
+    owner: int
+    list_id: int
+
+
 EventBody: TypeAlias = (
     UserCreated
     | ProfileChanged
@@ -307,6 +343,9 @@ EventBody: TypeAlias = (
     | Blocked
     | Unblocked
     | NotificationsRead
+    | ListCreated
+    | ListChanged
+    | ListDeleted
 )
 
 Publication: TypeAlias = PostPublished | Reposted

@@ -20,6 +20,9 @@ from graph.log.events import (
     Event,
     Followed,
     Liked,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     NotificationsRead,
     PasswordChanged,
@@ -43,6 +46,7 @@ from graph.projections.accounts import change_passwords, change_permissions, cha
 from graph.projections.blocks import change_blocks, change_mutes
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
+from graph.projections.lists import change_lists
 from graph.projections.mode import Mode
 from graph.projections.notifications import mark_read, notice_commands
 from graph.projections.posts import PostProjection
@@ -96,6 +100,11 @@ class Projections:
         trim_up_to = self._trim_up_to(events)
         await change_mutes(store, [*select(events, Muted), *select(events, Unmuted)], trim_up_to)
         await change_blocks(store, [*select(events, Blocked), *select(events, Unblocked)], trim_up_to)
+        await change_lists(
+            store,
+            [*select(events, ListCreated), *select(events, ListChanged), *select(events, ListDeleted)],
+            trim_up_to,
+        )
         notices = self._notices(events, PostPublished)
         await self._posts.publish(select(events, PostPublished), mode, pace, notices)
         notices = self._notices(events, Reposted)

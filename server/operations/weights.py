@@ -21,6 +21,7 @@ from graphql.type import introspection_types
 
 from graph.attachments import MAX_ATTACHMENTS
 from graph.entities import MAX_ENTITIES
+from graph.lists import MAX_LISTS
 from graph.notifications.groups import DEFAULT_ACTORS, MAX_ACTORS
 from graph.sessions import MAX_SESSIONS
 from graph.web_urls import MAX_URL
@@ -38,6 +39,7 @@ EXTRA: dict[str, float] = {
     "Query.searchPosts": 60,
     "Query.nodes": 5,
     "Query.sessions": 2,
+    "Query.lists": 2,
     "Post.author": 4,
     "Post.entities": 2,
     "MentionEntity.user": 4,
@@ -53,6 +55,8 @@ EXTRA: dict[str, float] = {
     "UserEdge.node": 4,
     "UserConnection.nodes": 4,
     "User.followers": 10,
+    "UserList.members": 150,
+    "UserList.membersCount": 1.5,
     "User.following": 10,
     "User.followersYouKnow": 3000,
     "Timeline.posts": 15,
@@ -82,6 +86,7 @@ PER_ITEM: dict[str, float] = {
     "Post.reposts": 5,
     "Query.mutedUsers": 1,
     "Query.blockedUsers": 1,
+    "UserList.members": 1,
     "User.followers": 1,
     "User.following": 1,
     "User.followersYouKnow": 1,
@@ -96,8 +101,8 @@ PER_ITEM: dict[str, float] = {
 HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
 
-HOME = frozenset({"User.homeTimeline", "Query.node", "Query.nodes"})
-"""Fields that may return the home timeline of the viewer."""
+HOME = frozenset({"User.homeTimeline", "UserList.timeline", "Query.node", "Query.nodes"})
+"""Fields that may return the home timeline of the viewer, or that of a list, which may be merged from 500 timelines."""
 
 BYTES: dict[str, int] = {
     "ID": 48,
@@ -134,6 +139,7 @@ BYTES: dict[str, int] = {
     "User.login": 30,
     "User.name": 200,
     "User.websiteUrl": 500,
+    "UserList.name": 200,
     "UserError.field": 100,
     "UserError.message": 500,
     "UserErrorParam.name": 10,
@@ -149,6 +155,7 @@ LISTS: dict[str, int] = {
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
     "Query.sessions": MAX_SESSIONS,
+    "Query.lists": MAX_LISTS,
     "Post.ancestors": 20,
     "Notification.actors": MAX_ACTORS,
     "UserError.field": 1,

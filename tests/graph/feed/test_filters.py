@@ -17,6 +17,9 @@ from graph.log.events import (
     Blocked,
     Event,
     Followed,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     NotificationsRead,
     PasswordChanged,
@@ -116,6 +119,9 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "block": Event(9, Blocked(ALICE, BOB)),
         "unblock": Event(10, Unblocked(ALICE, BOB)),
         "read": Event(11, NotificationsRead(ALICE, 6)),
+        "new list": Event(12, ListCreated(ALICE, "list", (BOB,))),
+        "change of a list": Event(13, ListChanged(ALICE, 12, removed=(BOB,))),
+        "deletion of a list": Event(14, ListDeleted(ALICE, 12)),
     }
 
     assert matching(events, firehose=True) == "post deletion follow unfollow"

@@ -10,6 +10,9 @@ from graph.log.events import (
     EventBody,
     Followed,
     Liked,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     NotificationsRead,
     PasswordChanged,
@@ -101,7 +104,7 @@ class Reposts:
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kinds += ["mute", "block", "block", "read"]
+    kinds += ["mute", "block", "block", "read", "list", "list"]
     kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
     kind = draw(st.sampled_from(kinds))
     if kind == "profile":
@@ -138,7 +141,23 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return Muted(user, other) if draw(st.booleans()) else Unmuted(user, other)
     if kind == "block":
         return Blocked(user, other) if draw(st.booleans()) else Unblocked(user, other)
+    if kind == "list":
+        return draw(_list_events(user, other))
     return Followed(user, other) if kind == "follow" else Unfollowed(user, other)
+
+
+@st.composite
+def _list_events(draw: st.DrawFn, user: int, other: int) -> EventBody:
+    """Return an event about a list: mostly about one that was created, sometimes about an unknown or deleted one."""
+    name, list_id = draw(NAMES) or "list", draw(st.sampled_from([user_id(place) for place in range(USERS, 4 * USERS)]))
+    match draw(st.sampled_from(["create", "create", "change", "change", "delete"])):
+        case "create":
+            return ListCreated(user, name, (other,) * draw(st.booleans()))
+        case "change":
+            added, removed = draw(st.sampled_from([((other,), ()), ((), (other,)), ((user,), (other,)), ((), ())]))
+            return ListChanged(user, list_id, draw(st.none() | st.just(name)), added, removed)
+        case _:
+            return ListDeleted(user, list_id)
 
 
 def post_in(event: Event) -> Post:

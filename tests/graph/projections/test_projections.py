@@ -15,6 +15,9 @@ from graph.log.events import (
     Event,
     EventBody,
     Followed,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     NotificationsRead,
     PasswordChanged,
@@ -50,7 +53,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
     changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
         user, other = rng.sample(users, 2)
-        match rng.randrange(10):
+        match rng.randrange(12):
             case 0 | 1:
                 bodies.append(Followed(user, other))
             case 2:
@@ -73,6 +76,8 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
                 bodies.append(Muted(user, other) if rng.random() < 0.5 else Unmuted(user, other))
             case 9:
                 bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
+            case 10 | 11:
+                bodies.append(rng.choice(list_changes(rng, bodies, other)))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
@@ -86,6 +91,21 @@ def profile_changes(user: int, number: int) -> list[ProfileChanged]:
         ProfileChanged(user, avatar_url=f"https://example.org/{number}"),
         ProfileChanged(user, website_url=f"https://{number}.example.org"),
         ProfileChanged(user, avatar_url="", website_url=""),
+    ]
+
+
+def list_changes(rng: random.Random, bodies: Sequence[EventBody], user: int) -> list[EventBody]:
+    """Return a new list, changes of an earlier one and, seldom, its deletion."""
+    created = [(BASE + place, body.owner) for place, body in enumerate(bodies) if isinstance(body, ListCreated)]
+    owner, others = rng.choice(range(BASE, BASE + 5)), rng.sample(range(BASE, BASE + 5), 2)
+    if not created or rng.random() < 0.4:
+        return [ListCreated(owner, f"list {len(bodies)}", (user, *others))]
+    list_id, owner = rng.choice(created)
+    return [
+        ListChanged(owner, list_id, f"list {len(bodies)}"),
+        ListChanged(owner, list_id, added=(others[0],), removed=(others[1],)),
+        ListChanged(owner, list_id, removed=(user,)),
+        *([ListDeleted(owner, list_id)] * (rng.random() < 0.2)),
     ]
 
 
@@ -142,6 +162,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
     kinds |= {"muting", "blocking", "blockers", "notifications"}
+    kinds |= {"muting", "blocking", "blockers", "lists", "list"}
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):

@@ -1,0 +1,82 @@
+"""Timelines of lists: the posts and plain reposts of the members of a list, merged when they are read.
+
+There is no cache: a list has few members, and only its owner reads it. The members are read with the viewer's blocks
+and mutes, and the timelines of those who are left are merged like those of followed users (`graph.timelines`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from graph.binding import Binding
+from graph.home.merge import Which, merge_hot
+from graph.lists import Lists
+from graph.model import Page, Post, TimelineKind
+from graph.paging import Window
+from graph.posts import Posts
+from graph.recording import RECORDING
+from graph.store.store import Store
+from graph.timelines import FROM_AUTHORS, Found, archive_window, next_window, with_archived
+from graph.visibility import View
+
+MOST_SCANNED = 2000
+"""The most posts that a page looks at. It may then be short, although there are more."""
+
+
+class ListTimelines:
+    """Reads the timelines of lists, page by page."""
+
+    def __init__(self, store: Store, binding: Binding, posts: Posts, lists: Lists) -> None:
+        self._store = store
+        self._binding = binding
+        self._posts = posts
+        self._lists = lists
+
+    async def page(self, view: View, owner: int, list_id: int, window: Window) -> Page[Post]:
+        """Return a page of the timeline of a list, the newest first. The view is that of the list's owner.
+
+        Leave out hidden and muted members, and plain reposts of hidden and muted users' posts. Three round trips; one
+        more if there are plain reposts; and more if posts were deleted or are left out. One query of the archive if the
+        page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
+        """
+        view.begin()
+        recording = RECORDING.get()
+        page = recording.page(TimelineKind.LIST, list_id) if recording is not None else None
+        members = await self._lists.member_ids(owner, list_id)
+        authors = sorted({*members} - await view.silenced(members))
+        found: list[Post] = []
+        related: dict[int, Post] = {}
+        rest, batch, scanned = replace(window, count=window.count + 1), 1, 0
+        while authors:
+            some = await self._ids(authors, rest)
+            posts, _ = await self._posts.hydrate(view, some.ids, some.archived)
+            kept = await self._kept(view, posts, some.ids)
+            found += kept
+            if len(posts) > len(kept):
+                related |= posts
+            if page is not None:
+                page.add(some.sources, some.merged, len(some.ids), len(some.ids) - len(kept))
+            scanned += len(some.ids)
+            if len(found) > window.count or len(some.ids) < rest.count:
+                break
+            if scanned >= MOST_SCANNED:
+                return replace(window.page(found, some.ids[-1]), related=related)
+            rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
+            batch *= 2
+        return replace(window.page(found), related=related)
+
+    async def _kept(self, view: View, posts: dict[int, Post], ids: Sequence[int]) -> list[Post]:
+        """Return the posts with these ids, without plain reposts of silenced users' posts."""
+        shown = [posts[id_] for id_ in ids if id_ in posts]
+        authors = {post.id: posts[post.repost_of or 0].author for post in shown if post.is_plain_repost}
+        silenced = await view.silenced(set(authors.values())) if authors else frozenset()
+        return [post for post in shown if authors.get(post.id) not in silenced] if silenced else shown
+
+    async def _ids(self, authors: Sequence[int], window: Window) -> Found:
+        """Return the next posts of the merged timelines."""
+        [merged] = await merge_hot(self._store, [(authors, window)], Which.COUNTED)
+        cold = archive_window(window, merged.posts, merged.floors)
+        rows: list[Post] | None = None
+        if cold is not None:
+            archive = await self._binding.archive()
+            rows = await archive.merge([author for author, floor in merged.floors.items() if floor > cold.low], cold)
+        return with_archived(merged.posts, rows, window, FROM_AUTHORS, len(authors))

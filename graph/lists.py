@@ -1,0 +1,257 @@
+"""Lists of users: create, change and delete, and their members. A list is private: only its owner sees that it exists.
+
+A change that changes nothing appends no event. As with follows (`graph.follows`), whether it changes something depends
+on the last event, not on what the store holds. All keys of a user's lists are in one slot.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graph import keys
+from graph.commit import Commit
+from graph.errors import ProblemCode, Rejected
+from graph.log.events import Event, ListChanged, ListCreated, ListDeleted
+from graph.log.log import IdempotencyKey, Log
+from graph.model import Follow, Page, UserList, new_follow
+from graph.paging import Window
+from graph.store.commands import Command
+from graph.store.store import Store
+from graph.validation import Check
+from graph.visibility import View
+
+MAX_LISTS = 50
+MAX_MEMBERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is known of a list: whether it was deleted, its name (None if it does not exist), and its members.
+
+    `members` are at least those among the users who were looked up, and `count` is the number of members in the store.
+    """
+
+    is_deleted: bool = False
+    name: str | None = None
+    members: frozenset[int] = frozenset()
+    count: int = 0
+
+    def after(self, event: Event, list_id: int) -> "Held":
+        """Return what is known after a later event, which may be about another list."""
+        match event.body:
+            case ListCreated(_, name, members) if event.number == list_id and self.name is None:
+                return replace(self, name=name, members=frozenset(members), count=len(members))
+            case ListChanged(list_id=changed) as body if changed == list_id and self.name is not None:
+                return replace(
+                    self, name=body.name or self.name, members=(self.members | {*body.added}) - {*body.removed}
+                )
+            case ListDeleted(list_id=deleted) if deleted == list_id:
+                return Held(is_deleted=True)
+            case _:
+                return self
+
+
+class Lists:
+    """The lists of users. A user has at most 50, each with at most 500 members."""
+
+    def __init__(self, store: Store, log: Log, commit: Commit) -> None:
+        self._store = store
+        self._log = log
+        self._commit = commit
+
+    async def create(self, viewer: int, name: str, users: Sequence[int] = ()) -> UserList:
+        """Create a list and return it.
+
+        Raises Rejected: INVALID for the name, NOT_FOUND for a user, TOO_MANY for the 51st list. Concurrent calls may
+        exceed the limit together. Three round trips.
+        """
+        members = tuple(dict.fromkeys(users))
+        commands: list[Command] = [("ZCARD", keys.lists(viewer)), *map(exists, members)]
+        check = Check()
+        name = check.name(name)
+        count, *known = await self._store.read(commands)
+        require_users(check, "userIds", users, {u for u, found in zip(members, known, strict=True) if found})
+        if count >= MAX_LISTS:
+            message = f"You have {count} lists; the limit is {MAX_LISTS}. Delete one first."
+            check.fail(ProblemCode.TOO_MANY, message, max=MAX_LISTS, length=count + 1)
+        check.done()
+        [event] = await self._commit([ListCreated(viewer, name, members)])
+        return UserList(event.number, viewer, name)
+
+    async def update(
+        self,
+        viewer: int,
+        list_id: int,
+        *,
+        name: str | None = None,
+        added: Sequence[int] = (),
+        removed: Sequence[int] = (),
+    ) -> UserList:
+        """Rename a list unless the name is None, add and remove members, and return the list.
+
+        Raises Rejected, and then nothing has changed: INVALID for the name, and for a user who is both added and
+        removed; NOT_FOUND for the list, and for a user to add; TOO_MANY for the 501st member. Concurrent calls may
+        exceed the limit together. Three round trips, and more for a list that is not in the store, or if the store says
+        that a part of the change is done already.
+        """
+        check = Check()
+        name = None if name is None else check.name(name)
+        users = list(dict.fromkeys([*added, *removed]))
+        candidates = list(dict.fromkeys(added))
+        commands: list[Command] = [("GET", keys.WATERMARK), *read_held(viewer, list_id, users)]
+        rows = await self._store.read([*commands, *map(exists, candidates)])
+        held, known = held_in(users, rows[1 : 1 + READS]), rows[1 + READS :]
+        require_users(check, "addUserIds", added, {u for u, found in zip(candidates, known, strict=True) if found})
+        for index, user in enumerate(removed):
+            if user in added:
+                message = "This user is also in `addUserIds`. Add or remove a user, not both."
+                check.fail(ProblemCode.INVALID, message, "removeUserIds", str(index))
+        check.done()
+        body = ListChanged(viewer, list_id, name, tuple(candidates), tuple(dict.fromkeys(removed)))
+        if held.name is None or effective(body, held) != body:
+            confirmed = await self._confirmed(viewer, list_id, users, int(rows[0] or 0))
+            held, body = confirmed or held, effective(body, confirmed) if confirmed else body
+        if held.name is None:
+            raise not_found()
+        refuse_too_many(held, body)
+        if body != ListChanged(viewer, list_id):
+            await self._commit([body])
+        return UserList(list_id, viewer, body.name or held.name)
+
+    async def delete(self, viewer: int, list_id: int) -> None:
+        """Permanently delete a list. Deleting it again succeeds, while its tombstone is kept, and appends nothing.
+
+        Raises Rejected (NOT_FOUND). Three round trips; more for a list that is not in the store.
+        """
+        watermark, *rows = await self._store.read([("GET", keys.WATERMARK), *read_held(viewer, list_id, [])])
+        held = held_in([], rows)
+        if held.name is None and not held.is_deleted:
+            held = await self._confirmed(viewer, list_id, [], int(watermark or 0)) or held
+        if held.is_deleted:
+            return
+        if held.name is None:
+            raise not_found()
+        await self._commit([ListDeleted(viewer, list_id)], IdempotencyKey("-", f"list-deletion:{list_id}"))
+
+    async def _confirmed(self, viewer: int, list_id: int, users: Sequence[int], watermark: int) -> Held | None:
+        """Return a list after the last event, or None if that is uncertain.
+
+        The events after the watermark, which was read before, may not be projected: they count more than the store. If
+        there are too many to search, the caller appends an event in any case. One round trip per 500 of these events.
+        """
+        rows, unprojected = await asyncio.gather(
+            self._store.read(read_held(viewer, list_id, users)), self._log.unprojected(watermark)
+        )
+        if unprojected is None:
+            return None
+        held = held_in(users, rows)
+        for event in unprojected:
+            if isinstance(event.body, ListCreated | ListChanged | ListDeleted) and event.body.owner == viewer:
+                held = held.after(event, list_id)
+        return held
+
+    async def of_user(self, owner: int) -> list[UserList]:
+        """Return the lists of a user, the newest first. One round trip."""
+        found, names = await self._store.read(
+            [("ZRANGE", keys.lists(owner), 0, -1, "REV"), ("HGETALL", keys.list_names(owner))]
+        )
+        return [UserList(int(each), owner, names[each]) for each in found if each in names]
+
+    async def get_many(self, owner: int, lists: Sequence[int]) -> list[UserList | None]:
+        """Return lists of a user by id, None for ids that are not lists of this user. One round trip."""
+        if not lists:
+            return []
+        scores, names = await self._store.read(
+            [("ZMSCORE", keys.lists(owner), *lists), ("HMGET", keys.list_names(owner), *lists)]
+        )
+        return [
+            None if score is None or name is None else UserList(id_, owner, name)
+            for id_, score, name in zip(lists, scores, names, strict=True)
+        ]
+
+    async def member_ids(self, owner: int, list_id: int) -> list[int]:
+        """Return the ids of all members of a list. One round trip."""
+        [members] = await self._store.read([("ZRANGE", keys.list_members(owner, list_id), 0, -1)])
+        return [int(user) for user in members]
+
+    async def counts(self, owner: int, lists: Sequence[int]) -> list[int]:
+        """Return the number of members of each list, hidden users included. One round trip."""
+        return await self._store.read([("ZCARD", keys.list_members(owner, each)) for each in lists]) if lists else []
+
+    async def members(self, view: View, owner: int, lists: Sequence[int], window: Window) -> list[Page[Follow]]:
+        """Return a page of the members of each list, the newest users first, without users hidden from the view.
+
+        The position of a member is the user's id. One round trip, which reads all members of the lists.
+        """
+        view.begin()
+        rows = await self._store.read([("ZRANGE", keys.list_members(owner, each), 0, -1) for each in lists])
+        members = [[int(user) for user in row] for row in rows]
+        hidden = await view.hidden({user for some in members for user in some})
+        return [
+            window.page([new_follow((user, user)) for user in within(window, set(some) - hidden)]) for some in members
+        ]
+
+
+READS = 5
+"""The number of replies to `read_held`."""
+
+
+def read_held(owner: int, list_id: int, users: Sequence[int]) -> list[Command]:
+    """Return the commands that read what the store holds of a list and of some users in it."""
+    lists, members = keys.lists(owner), keys.list_members(owner, list_id)
+    return [
+        ("ZSCORE", lists, list_id),
+        ("ZSCORE", keys.gone(lists), list_id),
+        ("HGET", keys.list_names(owner), list_id),
+        ("ZCARD", members),
+        ("ZMSCORE", members, list_id, *users),
+    ]
+
+
+def held_in(users: Sequence[int], rows: Sequence[Any]) -> Held:
+    """Return what the replies to `read_held` say."""
+    live, deleted, name, count, (_, *scores) = rows
+    members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
+    return Held(deleted is not None, None if live is None else name, members, count)
+
+
+def exists(user: int) -> Command:
+    """Return the command that reads whether a user exists."""
+    return ("EXISTS", keys.user(user))
+
+
+def effective(body: ListChanged, held: Held) -> ListChanged:
+    """Return a change without what is the case already."""
+    return replace(
+        body,
+        name=None if body.name == held.name else body.name,
+        added=tuple(user for user in body.added if user not in held.members),
+        removed=tuple(user for user in body.removed if user in held.members),
+    )
+
+
+def require_users(check: Check, field: str, users: Sequence[int], known: Collection[int]) -> None:
+    """Add a problem for each user in a field of the input who does not exist."""
+    for index, user in enumerate(users):
+        if user not in known:
+            check.fail(ProblemCode.NOT_FOUND, "This user does not exist.", field, str(index))
+
+
+def refuse_too_many(held: Held, body: ListChanged) -> None:
+    """Raise Rejected (TOO_MANY) if a list would have too many members after a change that adds some."""
+    after = held.count + len(body.added) - len(body.removed)
+    if body.added and after > MAX_MEMBERS:
+        message = f"The list would have {after} members; the limit is {MAX_MEMBERS}. Remove some first."
+        raise Rejected.because(ProblemCode.TOO_MANY, message, "addUserIds", max=MAX_MEMBERS, length=after)
+
+
+def within(window: Window, users: Collection[int]) -> list[int]:
+    """Return the users of a window, in paging direction, and one more if there is one."""
+    inside = sorted((user for user in users if window.low < user < window.high), reverse=window.forward)
+    return inside[: window.count + 1]
+
+
+def not_found() -> Rejected:
+    """Return the rejection of a list that does not exist, or belongs to another user."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This list does not exist.", "listId")
