@@ -38,6 +38,7 @@ from graph.notifications.notifications import Notifications
 from graph.password_changes import PasswordChanges
 from graph.posts import Posts
 from graph.projections.projections import Projections
+from graph.public_timeline import PublicTimeline
 from graph.rates import Rates
 from graph.rebuild.rebuild import Rebuild
 from graph.relationships import Relationships
@@ -95,6 +96,7 @@ class Graph:
         self.timelines = Timelines(store, self.binding, self.posts, cache)
         self.lists = Lists(store, self.log, self.commit)
         self.list_timelines = ListTimelines(store, self.binding, self.posts, self.lists)
+        self.public_timeline = PublicTimeline(self.binding, self.posts)
         self.searches = Searches(self.binding, self.posts)
         self.feed = Feed(
             store,

@@ -254,21 +254,27 @@ class TimelineKind(Enum):
     """What a timeline shows.
 
     HOME: posts of the owner and the users that the owner follows. USER and REPLIES: the owner's posts or replies. LIST:
-    posts of the members of a list.
+    posts of the members of a list. PUBLIC: posts of all users.
     """
 
     HOME = "HOME"
     USER = "USER"
     REPLIES = "REPLIES"
     LIST = "LIST"
+    PUBLIC = "PUBLIC"
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A timeline: its kind, and the id of its owner, a user or a list. `graph.timelines` reads its pages."""
+    """A timeline: its kind, and the id of its owner, a user or a list.
+
+    `graph.timelines`, `graph.list_timelines` and `graph.public_timeline` read its pages. The public timeline has the
+    owner 0, and the archive watermark from before its pages are read.
+    """
 
     owner: int
     kind: TimelineKind
+    watermark: int = 0
 
 
 @dataclass(frozen=True, slots=True)

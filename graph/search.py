@@ -5,8 +5,8 @@ page: a subscription from the watermark on sends them. The index of the archive 
 streams decides which of them match, and the store knows which of those were deleted or are hidden from the viewer.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 
 from graph.archive.codes import Clause, area_clause, author_clause, keyword_clause
 from graph.archive.rows import EventRow, post_of
@@ -17,13 +17,11 @@ from graph.log.events import decode
 from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts import Posts
+from graph.scanning import MOST_SCANNED, scanned_page
 from graph.visibility import View
 
 MAX_USERS = 100
 MAX_KEYWORDS = 20
-MOST_SCANNED = 2000
-MOST_AT_ONCE = 200
-MOST_READS = 16
 SEGMENTS = (4, 16, 64)
 """How many segments of the index a read looks at: few at first, because most words are frequent."""
 
@@ -80,22 +78,14 @@ class Searches:
         ArchiveUnavailable.
         """
         archive, clauses = await self._binding.archive(), clauses_of(search.filter)
-        view.begin()
-        high = min(window.high, search.watermark + 1)
-        rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
-        found: list[Post] = []
-        room, wanted = self._most, window.count + 1
-        for read in range(MOST_READS):
-            if rest is None or not room or len(found) > window.count:
-                break
-            count = min(room, max(wanted, window.count + 1 - len(found)))
-            reach = SEGMENTS[min(read, len(SEGMENTS) - 1)]
-            rows, rest = await archive.candidates(clauses, replace(rest, count=count), reach)
-            room, wanted = room - len(rows), min(MOST_AT_ONCE, 2 * wanted)
-            found += await self._visible(view, [row for row in rows if matches(search.filter, row)])
-        if rest is None:
-            return window.page(found)
-        return window.page(found, rest.high if window.forward else rest.low)
+
+        def read(rest: Window, turn: int) -> Awaitable[tuple[list[EventRow], Window | None]]:
+            return archive.candidates(clauses, rest, SEGMENTS[min(turn, len(SEGMENTS) - 1)])
+
+        async def show(rows: Sequence[EventRow]) -> list[Post]:
+            return await self._visible(view, [row for row in rows if matches(search.filter, row)])
+
+        return await scanned_page(window, read, show, upto=search.watermark, most=self._most)
 
     async def _visible(self, view: View, rows: Sequence[EventRow]) -> list[Post]:
         """Return the posts of rows that are not deleted and not hidden from the view. One round trip, if any."""

@@ -22,6 +22,7 @@ class Kind(Enum):
     HOME_TIMELINE = "HomeTimeline", 1
     USER_TIMELINE = "UserTimeline", 1
     REPLIES_TIMELINE = "RepliesTimeline", 1
+    PUBLIC_TIMELINE = "PublicTimeline", 0
     RELATIONSHIP = "Relationship", 2
     SESSION = "SessionInfo", 1
     NOTIFICATION_FEED = "NotificationFeed", 1

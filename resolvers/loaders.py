@@ -199,6 +199,11 @@ class Loaders:
             raise ValueError("Lists need a viewer, but the request is anonymous. Check for a viewer first.")
         return self._viewer
 
+    def public_timelines(self) -> DataLoader[PageKey, Page[Post]]:
+        """Pages of the public timeline by archive watermark and window. Adds the posts to `posts`."""
+        read = partial(public_pages, self._graph, self.view, self.posts)
+        return self._loader("public_timelines", IsolatedFailures(read))
+
     @lazy
     def replies(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of replies to posts by post id and window. Adds the posts to `posts`."""
@@ -248,6 +253,13 @@ async def list_pages(
 ) -> list[Page[Post]]:
     """Return pages of lists of one kind and prime the posts."""
     return prime_posts(posts, await pages_by_window(partial(graph.timelines.listed, view, of), keys))
+
+
+async def public_pages(
+    graph: Graph, view: View, posts: DataLoader[int, Post | None], keys: Sequence[PageKey]
+) -> list[Page[Post]]:
+    """Return pages of the public timeline and prime their posts."""
+    return prime_posts(posts, [await graph.public_timeline.page(view, *key) for key in keys])
 
 
 def prime_posts(posts: DataLoader[int, Post | None], pages: list[Page[Post]]) -> list[Page[Post]]:

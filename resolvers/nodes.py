@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import strawberry
 
+from graph.errors import ArchiveUnavailable
 from graph.model import Post, Relationship, SessionInfo, Timeline, TimelineKind, User, UserList
 from graph.notifications.groups import Group, Notification, NotificationFeed, group_of
 from resolvers import ids
@@ -74,6 +75,7 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
     viewers = [context.viewer.user] if context.viewer and any(key.kind is ids.Kind.SESSION for key in keys) else []
     groups = [group for key in keys if (group := _viewers_group(context, key)) is not None]
     lists = [key.numbers[0] for key in keys if key.kind in LIST_KINDS and context.viewer]
+    public = [key for key in keys if key.kind is ids.Kind.PUBLIC_TIMELINE][:1]
     lookups: list[tuple[list[Any], Awaitable[list[Any]]]] = [
         (user_ids, loaders.users.load_many(user_ids)),
         (post_ids, loaders.posts.load_many(post_ids)),
@@ -81,15 +83,18 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
         (viewers, loaders.sessions.load_many(viewers)),
         (groups, loaders.notifications.load_many(groups) if groups else _nothing()),
         (lists, loaders.lists.load_many(lists) if lists else _nothing()),
+        (public, load_public(context, public)),
     ]
     loaded = await asyncio.gather(*(lookup for _, lookup in lookups))
-    users, posts, relationships, loaded_sessions, notifications, found_lists = (
+    users, posts, relationships, loaded_sessions, notifications, found_lists, timelines = (
         dict(zip(wanted, found, strict=True)) for (wanted, _), found in zip(lookups, loaded, strict=True)
     )
     sessions: dict[int, SessionInfo] = {each.id: each for found in loaded_sessions.values() for each in found}
     return [
         _visible_list(key, found_lists)
         if key.kind in LIST_KINDS
+        else timelines[key]
+        if key in timelines
         else _visible(context, key, users, posts, relationships, sessions, notifications)
         for key in keys
     ]
@@ -98,6 +103,14 @@ async def load_nodes(context: Context, keys: Sequence[ids.GlobalId]) -> list[Rec
 def _visible_list(key: ids.GlobalId, lists: Mapping[int, UserList | None]) -> Record:
     found = lists.get(key.numbers[0])
     return found if found is None or key.kind is ids.Kind.LIST else Timeline(found.id, TimelineKind.LIST)
+
+
+async def load_public(context: Context, keys: Sequence[ids.GlobalId]) -> list[Timeline | ArchiveUnavailable]:
+    """Return the public timeline, or why it cannot be read, for each key. One query, if any."""
+    try:
+        return [await context.graph.public_timeline.begin() for _ in keys]
+    except ArchiveUnavailable as outage:
+        return [outage]
 
 
 def _visible(

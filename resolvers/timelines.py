@@ -1,4 +1,4 @@
-"""The resolvers of timelines: users' own posts and replies, and the viewer's home timeline and lists."""
+"""The resolvers of timelines: of users, the viewer's home timeline and lists, and the public timeline."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
@@ -15,6 +15,7 @@ KINDS = {
     TimelineKind.USER: ids.Kind.USER_TIMELINE,
     TimelineKind.REPLIES: ids.Kind.REPLIES_TIMELINE,
     TimelineKind.LIST: ids.Kind.LIST_TIMELINE,
+    TimelineKind.PUBLIC: ids.Kind.PUBLIC_TIMELINE,
 }
 
 
@@ -35,20 +36,28 @@ def home_timelines(users: Sequence[Identified], context: Context) -> list[Timeli
 
 def global_ids(timelines: Sequence[Timeline], context: Context) -> list[str]:
     """Return the global ids of timelines."""
-    return [ids.encode(KINDS[timeline.kind], timeline.owner) for timeline in timelines]
+    kinds = [KINDS[timeline.kind] for timeline in timelines]
+    return [ids.encode(kind, *[each.owner][: kind.arity]) for kind, each in zip(kinds, timelines, strict=True)]
+
+
+async def public_timeline(context: Context) -> Timeline:
+    """Return the public timeline with the archive watermark of now. One query. Raises ArchiveUnavailable."""
+    return await context.graph.public_timeline.begin()
 
 
 def live_cursors(timelines: Sequence[Timeline], context: Context) -> Awaitable[list[str]]:
     """Return the log cursor from which a subscription receives every event that the pages do not contain.
 
-    It comes from the memory of the process.
+    It comes from the memory of the process; that of the public timeline comes with the timeline.
     """
     return context.start(live_cursors_of(timelines, context))
 
 
 async def live_cursors_of(timelines: Sequence[Timeline], context: Context) -> list[str]:
-    """Return the same cursor for all timelines: the watermark from before any of their pages is read."""
-    return [encode_cursor(CursorKind.LOG, await context.watermark())] * len(timelines)
+    """Return the cursor of the watermark from before any page is read: of the archive for the public timeline."""
+    watermark = await context.watermark()
+    numbers = [each.watermark if each.kind is TimelineKind.PUBLIC else watermark for each in timelines]
+    return [encode_cursor(CursorKind.LOG, number) for number in numbers]
 
 
 def posts(
@@ -77,10 +86,12 @@ async def timeline_pages(timelines: Sequence[Timeline], context: Context, window
         TimelineKind.USER: lambda: context.loaders.user_timelines,
         TimelineKind.REPLIES: lambda: context.loaders.reply_timelines,
         TimelineKind.LIST: lambda: context.loaders.list_timelines,
+        TimelineKind.PUBLIC: lambda: context.loaders.public_timelines,
     }
     kinds = {timeline.kind for timeline in timelines}
     lookups = [
-        loaders[kind]().load_many([(each.owner, window) for each in timelines if each.kind is kind]) for kind in kinds
+        loaders[kind]().load_many([(each.owner or each.watermark, window) for each in timelines if each.kind is kind])
+        for kind in kinds
     ]
     loaded = [await lookups[0]] if len(lookups) == 1 else await asyncio.gather(*lookups)
     by_kind: dict[TimelineKind, Iterator[Page[Post] | Exception]] = dict(zip(kinds, map(iter, loaded), strict=True))

@@ -3,7 +3,7 @@
 import strawberry
 
 from executor.fields import single
-from resolvers import blocks, likes, lists, nodes, notifications, posts, rates, searches, sessions, users
+from resolvers import blocks, likes, lists, nodes, notifications, posts, rates, searches, sessions, timelines, users
 from schema.account import SessionInfo
 from schema.blocks import UserConnection
 from schema.like import LikedPostConnection
@@ -12,6 +12,7 @@ from schema.notification import NotificationFeed
 from schema.post import Post
 from schema.rate_limit import RateLimit
 from schema.search import PostSearch
+from schema.timeline import Timeline
 from schema.user import User
 from schema.user_list import UserList
 
@@ -53,6 +54,13 @@ class Query:
     lists: list[UserList] | None = single(
         lists.lists,
         description="The viewer's lists of users, the newest first, at most 50. Null for anonymous requests.",
+    )
+    public_timeline: Timeline | None = single(
+        timelines.public_timeline,
+        description="The newest posts of all users, without plain reposts and replies to others. Posts of users whom "
+        "the viewer mutes, or who are across a block, are left out. A page looks at 2,000 posts at most, so it may "
+        "have fewer posts than requested, even none, with more to come: continue as long as `pageInfo` says so. A new "
+        "post appears about half a second later. Null if the timeline cannot be read; `errors` gives the reason.",
     )
     search_posts: PostSearch | None = single(
         searches.search_posts,

@@ -19,7 +19,7 @@ from graph.archive.index import Gap
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
-from graph.archive.search import Candidates, candidates
+from graph.archive.search import Candidates, candidates, following
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
@@ -218,6 +218,20 @@ class Archive:
         every eight segments.
         """
         return await self._transaction(lambda connection: candidates(connection, clauses, window, segments))
+
+    async def published(self, window: Window) -> Candidates:
+        """Return the next `window.count` live posts of all authors, replies included, and the rest of the window.
+
+        Plain reposts are left out. Two queries.
+        """
+
+        async def work(connection: AsyncConnection) -> Candidates:
+            numbers = await pages.post_numbers(connection, window)
+            rows = await pages.posts_by_id(connection, numbers)
+            rest = following(window, numbers[-1]) if len(numbers) == window.count else None
+            return Candidates(sorted(rows, key=lambda row: row.number, reverse=window.forward), rest)
+
+        return await self._transaction(work)
 
     async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
         """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""

@@ -89,8 +89,8 @@ async def candidates(
         else:
             numbers, bound = await _look_up(connection, clauses, zone.window, segments)
             if bound is not None:
-                return Candidates(await _rows(connection, numbers, window), _from(window, bound))
-        rest = _from(window, _end(zone.window) if bound is None else bound)
+                return Candidates(await _rows(connection, numbers, window), following(window, bound))
+        rest = following(window, _end(zone.window) if bound is None else bound)
     return Candidates(await _rows(connection, numbers, window), rest)
 
 
@@ -125,8 +125,8 @@ def _end(window: Window) -> int:
     return window.low + 1 if window.forward else window.high - 1
 
 
-def _from(window: Window, bound: int) -> Window | None:
-    """Return the rest of a window, None if nothing is left."""
+def following(window: Window, bound: int) -> Window | None:
+    """Return the rest of a window from a bound on, None if nothing is left."""
     rest = replace(window, high=bound) if window.forward else replace(window, low=bound)
     return rest if rest.low + 1 < rest.high else None
 

@@ -37,6 +37,7 @@ EXTRA: dict[str, float] = {
     "Query.user": 60,
     "Query.viewer": 60,
     "Query.searchPosts": 60,
+    "Query.publicTimeline": 300,
     "Query.nodes": 5,
     "Query.sessions": 2,
     "Query.lists": 2,

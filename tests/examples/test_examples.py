@@ -150,6 +150,14 @@ async def test_whats_new(alice: Alice) -> None:
     assert (await alice.run("whats-new"))["viewer"]["homeTimeline"]["posts"]["edges"]
 
 
+async def test_public_timeline(alice: Alice) -> None:
+    """The newest posts, with authors whom alice need not follow."""
+    posts = (await alice.run("public-timeline"))["publicTimeline"]["posts"]
+    assert len(posts["edges"]) == 10
+    older = (await alice.run("public-timeline", after=posts["pageInfo"]["endCursor"]))["publicTimeline"]["posts"]
+    assert older["edges"][0]["cursor"] < posts["edges"][-1]["cursor"]
+
+
 async def test_search(alice: Alice) -> None:
     """The default words are in the demo's posts."""
     posts = (await alice.run("search"))["searchPosts"]["posts"]

@@ -242,7 +242,7 @@ async def test_a_page_costs_one_round_trip(graph: Graph) -> None:
     search = await graph.searches.begin(post_filter(keywords=["rain"]))
 
     async with counted(graph) as cost:
-        await graph.searches.posts(SYSTEM, search, newest(30))
+        await graph.searches.posts(graph.visibility.of(alice), search, newest(30))
     assert cost.round_trips == 1
 
 

@@ -150,6 +150,12 @@ async def test_posts_with_likes_are_found_in_order(filled: Archive) -> None:
     assert [step for step in plan if re.search("sort|TEMP B-TREE|Seq Scan", step, re.IGNORECASE)] == []
 
 
+async def test_the_posts_of_all_users_are_read_in_order(filled: Archive) -> None:
+    """A page of them reads neither other kinds of events nor posts outside of its window."""
+    for window in (FORWARD, BACKWARD):
+        assert await plans_of(filled, lambda: filled.published(window)) == {BY_KIND, BY_NUMBER}  # noqa: B023
+
+
 async def test_events_are_found_by_number(filled: Archive) -> None:
     for read in (
         lambda: filled.get_many(range(1, 11)),

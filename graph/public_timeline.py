@@ -1,0 +1,54 @@
+"""The public timeline: the newest listed posts of all users, without plain reposts, from the archive.
+
+It ends at the archive watermark that was read before its pages, which is also its live cursor: a stream from there on
+sends what the pages do not contain.
+"""
+
+from collections.abc import Sequence
+
+from graph.archive.rows import EventRow, post_of
+from graph.binding import Binding
+from graph.model import Page, Post, Timeline, TimelineKind
+from graph.paging import Window
+from graph.posts import Posts
+from graph.scanning import MOST_SCANNED, scanned_page
+from graph.visibility import View
+
+
+class PublicTimeline:
+    """Reads the public timeline, looking at `scanned` posts for a page at most."""
+
+    def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
+        self._binding = binding
+        self._posts = posts
+        self._most = scanned
+
+    async def begin(self) -> Timeline:
+        """Return the public timeline up to the present archive watermark. One query. Raises ArchiveUnavailable."""
+        archive = await self._binding.archive()
+        return Timeline(0, TimelineKind.PUBLIC, (await archive.state()).watermark)
+
+    async def page(self, view: View, watermark: int, window: Window) -> Page[Post]:
+        """Return a page of the posts up to a watermark, newest first, without the users silenced for the view.
+
+        A page looks at 2,000 posts at most. It may then be short, even empty, with more posts to come. One transaction
+        and one round trip if all posts are shown, up to 16 of both if many are unlisted replies or silenced. Raises
+        ArchiveUnavailable.
+        """
+        archive = await self._binding.archive()
+
+        async def show(rows: Sequence[EventRow]) -> list[Post]:
+            return await self._shown(view, [post for post in map(post_of, rows) if post.listed])
+
+        return await scanned_page(
+            window, lambda rest, _: archive.published(rest), show, upto=watermark, most=self._most
+        )
+
+    async def _shown(self, view: View, listed: Sequence[Post]) -> list[Post]:
+        """Return the posts that are not deleted, and whose authors are not silenced. One round trip, if any."""
+        if not listed:
+            return []
+        archived = {post.id: post for post in listed}
+        posts, _ = await self._posts.hydrate(view, list(archived), archived)
+        silenced = await view.silenced({post.author for post in posts.values()})
+        return [posts[id_] for id_ in archived if id_ in posts and posts[id_].author not in silenced]

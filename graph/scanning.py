@@ -1,0 +1,45 @@
+"""Pages of lists in the archive that are read candidate by candidate, because not every one of them is shown."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from graph.model import MAX_NUMBER, Page
+from graph.paging import Window
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+MOST_SCANNED = 2000
+MOST_AT_ONCE = 200
+MOST_READS = 16
+
+
+async def scanned_page(
+    window: Window,
+    read: Callable[[Window, int], Awaitable[tuple[Sequence[C], Window | None]]],
+    show: Callable[[Sequence[C]], Awaitable[list[T]]],
+    *,
+    upto: int = MAX_NUMBER,
+    most: int = MOST_SCANNED,
+) -> Page[T]:
+    """Return a page of the shown candidates of a window with numbers up to `upto`, looking at `most` at most.
+
+    The page may then be short, even empty, with more to come and a number at which the next page continues. `read`
+    returns the next candidates of a window, up to its count, and the rest of the window, None if it is finished; its
+    second argument counts the reads, of which there are 16 at most. `show` returns what is shown of candidates.
+    """
+    high = min(window.high, upto + 1)
+    rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
+    found: list[T] = []
+    room, wanted = most, window.count + 1
+    for turn in range(MOST_READS):
+        if rest is None or not room or len(found) > window.count:
+            break
+        count = min(room, max(wanted, window.count + 1 - len(found)))
+        candidates, rest = await read(replace(rest, count=count), turn)
+        room, wanted = room - len(candidates), min(MOST_AT_ONCE, 2 * wanted)
+        found += await show(candidates)
+    if rest is None:
+        return window.page(found)
+    return window.page(found, rest.high if window.forward else rest.low)
