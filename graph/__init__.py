@@ -49,6 +49,7 @@ from graph.sessions import Sessions
 from graph.store.store import Store, unchanged
 from graph.timelines import Timelines
 from graph.tuning import Tuning
+from graph.user_search import UserSearches
 from graph.users import Users
 from graph.visibility import Visibility
 from graph.worker.healing import Healing
@@ -93,11 +94,8 @@ class Graph:
         self.relationships = Relationships(store)
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
-        self.timelines = Timelines(store, self.binding, self.posts, cache)
         self.lists = Lists(store, self.log, self.commit)
-        self.list_timelines = ListTimelines(store, self.binding, self.posts, self.lists)
-        self.public_timeline = PublicTimeline(self.binding, self.posts)
-        self.searches = Searches(self.binding, self.posts)
+        self._prepare_pages(cache)
         self.feed = Feed(
             store,
             self.log,
@@ -110,6 +108,14 @@ class Graph:
             self.notifications,
         )
         self._prepare_background(tuning)
+
+    def _prepare_pages(self, cache: HomeCache) -> None:
+        """Prepare the timelines and searches."""
+        self.timelines = Timelines(self.store, self.binding, self.posts, cache)
+        self.list_timelines = ListTimelines(self.store, self.binding, self.posts, self.lists)
+        self.public_timeline = PublicTimeline(self.binding, self.posts)
+        self.searches = Searches(self.binding, self.posts)
+        self.user_searches = UserSearches(self.binding, self.users)
 
     def _prepare_background(self, tuning: Tuning) -> None:
         """Prepare the work of workers and archivers."""

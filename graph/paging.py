@@ -7,7 +7,7 @@ that clients can put a live post in its place.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -107,6 +107,11 @@ class Window:
     def bounded_below(self) -> bool:
         """Whether a cursor bounds the page at its oldest end."""
         return self.low > 0
+
+    def beyond(self, bound: int) -> "Window | None":
+        """Return the rest of the window from a number on, in the direction of paging; None if nothing is left."""
+        rest = replace(self, high=bound) if self.forward else replace(self, low=bound)
+        return rest if rest.low + 1 < rest.high else None
 
     def page(self, found: Sequence[T], reached: int | None = None) -> Page[T]:
         """Return the page of up to `count + 1` entries, given in the direction of paging.

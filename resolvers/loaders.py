@@ -199,6 +199,7 @@ class Loaders:
             raise ValueError("Lists need a viewer, but the request is anonymous. Check for a viewer first.")
         return self._viewer
 
+    @lazy
     def public_timelines(self) -> DataLoader[PageKey, Page[Post]]:
         """Pages of the public timeline by archive watermark and window. Adds the posts to `posts`."""
         read = partial(public_pages, self._graph, self.view, self.posts)

@@ -1,4 +1,4 @@
-"""The resolvers of searches."""
+"""The resolvers of searches of posts and users."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Annotated
@@ -9,6 +9,7 @@ from graph.errors import ArchiveUnavailable
 from graph.feed.filters import Box
 from graph.paging import CursorKind, Window, encode_cursor
 from graph.search import Search, post_filter
+from resolvers.blocks import UserPage
 from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
 from resolvers.inputs import PostFilter
@@ -32,6 +33,25 @@ async def search_posts(
         None if box is None else Box(box.south, box.west, box.north, box.east),
     )
     return await context.graph.searches.begin(chosen)
+
+
+async def search_users(
+    context: Context,
+    *,
+    text: Annotated[str, strawberry.argument(description="The beginning of a login, or words of a name.")],
+    first: First = None,
+    after: After = None,
+    last: Last = None,
+    before: Before = None,
+) -> UserPage:
+    """Return a page of the users whom a text finds. One round trip, and one for a login that was not looked up before.
+
+    Raises BadFilter, BadPaging and ArchiveUnavailable.
+    """
+    window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
+    page, profiles = await context.graph.user_searches.page(context.loaders.view, text, window)
+    context.loaders.users.prime_many(profiles)
+    return UserPage(page)
 
 
 def live_cursors(searches: Sequence[Search], context: Context) -> list[str]:

@@ -1,13 +1,15 @@
 """The resolvers of timelines: of users, the viewer's home timeline and lists, and the public timeline."""
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from executor.loader import DataLoader
 from graph.model import Page, Post, Timeline, TimelineKind
 from graph.paging import CursorKind, Window, encode_cursor
 from resolvers import ids
 from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
+from resolvers.loaders import PageKey
 from resolvers.references import Identified
 
 KINDS = {
@@ -81,7 +83,7 @@ def posts(
 async def timeline_pages(timelines: Sequence[Timeline], context: Context, window: Window) -> list[PostPage | Exception]:
     """Return a page of each timeline, after the watermark for the live cursor is known."""
     await context.watermark()
-    loaders = {
+    loaders: dict[TimelineKind, Callable[[], DataLoader[PageKey, Page[Post]]]] = {
         TimelineKind.HOME: lambda: context.loaders.home_timelines,
         TimelineKind.USER: lambda: context.loaders.user_timelines,
         TimelineKind.REPLIES: lambda: context.loaders.reply_timelines,

@@ -80,6 +80,14 @@ class Query:
     notifications: NotificationFeed | None = single(
         notifications.feed, description="The viewer's notifications. Null for anonymous requests."
     )
+    search_users: UserConnection | None = single(
+        searches.search_users,
+        description="Search users by login and name. Each word of `text` must be the beginning of the login or of a "
+        "word of the name; in scripts without spaces, such as Chinese, the name must contain it. At most 50 "
+        "characters. The user with exactly this login comes first, then the newest users. Requires `first` or `last`. "
+        "A page looks at 2,000 users at most, so it may have fewer than requested with more to come: continue as long "
+        "as `pageInfo` says so. Null if the search is not possible; `errors` gives the reason.",
+    )
     rate_limit: RateLimit | None = single(
         rates.rate_limit, description="The rate limit of the viewer. Null if the server has no rate limits."
     )

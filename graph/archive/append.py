@@ -89,8 +89,8 @@ async def lock(connection: AsyncConnection, store: str) -> int:
     return int((await connection.execute(select(STATE.c.watermark))).scalar_one())
 
 
-async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> None:
-    """Insert and index the rows that are missing.
+async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> int:
+    """Insert and index the rows that are missing. Return the archive watermark.
 
     Raises Overtaken for another store, and for a row above the archive watermark, where the archiver inserts all rows.
     """
@@ -101,6 +101,7 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], cod
     for chunk in chunks([row.number for row in rows], IDS_PER_QUERY):
         held |= set(await connection.scalars(select(EVENTS.c.number).where(EVENTS.c.number.in_(chunk))))
     await _insert(connection, [stored(row) for row in rows if row.number not in held], codes, watermark)
+    return watermark
 
 
 async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: Codes, watermark: int) -> None:

@@ -11,15 +11,13 @@ from typing import TypeVar
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from graph.archive import index, notifications, pages, statements
-from graph.archive.append import add_credentials, advance, append, codes_of, insert_late, lock
-from graph.archive.codes import Clause
+from graph.archive import names, notifications, pages, statements
+from graph.archive.append import add_credentials, advance, append, codes_of, insert_late
 from graph.archive.database import TIMEOUT_SECONDS, Database
-from graph.archive.index import Gap
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
-from graph.archive.search import Candidates, candidates, following
+from graph.archive.search_indexes import SearchIndexes
 from graph.archive.tables import CREDENTIALS, STATE
 from graph.errors import ArchiveUnavailable
 from graph.model import MAX_NUMBER, Post
@@ -30,7 +28,7 @@ from graph.post_lists import TIMELINE, PostList
 T = TypeVar("T")
 
 
-class Archive:
+class Archive(SearchIndexes):
     """The archive at one URL. Connects on first use.
 
     Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds. A
@@ -99,7 +97,8 @@ class Archive:
 
         Events that the archive holds stay unchanged, and so do credentials with the same or a higher number. A
         PostDeleted takes the content of its post, and an Unfollowed ends the earlier follows of its pair, whichever
-        arrives first. Without `indexes`, the posts are not added to the search index: the worker does that later.
+        arrives first. Without `indexes`, posts and names are not added to the search indexes: the worker does that
+        later.
 
         One transaction, which writes nothing if it fails or if `before_commit`, awaited last, raises an error. Raises
         Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if the
@@ -116,6 +115,7 @@ class Archive:
         async def work(connection: AsyncConnection) -> None:
             await advance(connection, store, watermark, upto)
             await append(connection, rows, codes, watermark)
+            await (names.add(connection, rows, watermark) if indexes else names.postpone(connection, rows))
             await add_credentials(connection, credentials)
             if before_commit is not None:
                 await before_commit()
@@ -129,7 +129,12 @@ class Archive:
         """
         if rows:
             codes = await codes_of(rows)
-            await self._transaction(lambda connection: insert_late(connection, rows, codes, store))
+
+            async def work(connection: AsyncConnection) -> None:
+                watermark = await insert_late(connection, rows, codes, store)
+                await names.add(connection, rows, watermark)
+
+            await self._transaction(work)
 
     async def get_many(self, ids: Sequence[int]) -> list[Post | None]:
         """Return the posts with these ids, in this order, with None for each that is missing or deleted.
@@ -210,63 +215,6 @@ class Archive:
     async def rows(self, ids: Collection[int]) -> list[EventRow]:
         """Return the rows of those of these events that the archive holds. One query per 2,000 ids."""
         return await self._transaction(lambda connection: pages.rows(connection, ids)) if ids else []
-
-    async def candidates(self, clauses: Sequence[Clause], window: Window, segments: int) -> Candidates:
-        """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
-
-        Looks at up to `segments` segments of the search index for each code. About ten statements, and two more for
-        every eight segments.
-        """
-        return await self._transaction(lambda connection: candidates(connection, clauses, window, segments))
-
-    async def published(self, window: Window) -> Candidates:
-        """Return the next `window.count` live posts of all authors, replies included, and the rest of the window.
-
-        Plain reposts are left out. Two queries.
-        """
-
-        async def work(connection: AsyncConnection) -> Candidates:
-            numbers = await pages.post_numbers(connection, window)
-            rows = await pages.posts_by_id(connection, numbers)
-            rest = following(window, numbers[-1]) if len(numbers) == window.count else None
-            return Candidates(sorted(rows, key=lambda row: row.number, reverse=window.forward), rest)
-
-        return await self._transaction(work)
-
-    async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
-        """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
-
-        async def work(connection: AsyncConnection) -> tuple[Gap, list[EventRow]] | None:
-            gap = await index.next_gap(connection)
-            if gap is None:
-                return None
-            numbers = await pages.post_numbers(connection, Window(limit, True, gap.first - 1, gap.last + 1))
-            return gap, await pages.posts_by_id(connection, numbers)
-
-        return await self._transaction(work)
-
-    async def note_unindexed(self, store: str) -> None:
-        """Note the posts behind the end of the search index as a gap. Raises Overtaken."""
-
-        async def work(connection: AsyncConnection) -> None:
-            watermark = await lock(connection, store)
-            await index.add_gap(connection, await index.end_of(connection), watermark)
-
-        await self._transaction(work)
-
-    async def close_gap(self, gap: Gap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
-        """Index the newest posts of a gap, as `unindexed` with this limit has returned them, and shorten the gap.
-
-        Return False if posts were added there meanwhile. One transaction. Raises Overtaken.
-        """
-        codes = await codes_of(rows)
-        first = min(codes) if len(rows) == limit else gap.first
-
-        async def work(connection: AsyncConnection) -> bool:
-            await lock(connection, store)
-            return await index.close_gap(connection, gap, first, codes)
-
-        return await self._transaction(work)
 
     async def kinds_of(self, ids: Collection[int]) -> dict[int, str]:
         """Return the kind of each event that has a row, `Redacted` for deleted posts. One query per 2,000 ids."""

@@ -89,8 +89,8 @@ async def candidates(
         else:
             numbers, bound = await _look_up(connection, clauses, zone.window, segments)
             if bound is not None:
-                return Candidates(await _rows(connection, numbers, window), following(window, bound))
-        rest = following(window, _end(zone.window) if bound is None else bound)
+                return Candidates(await _rows(connection, numbers, window), window.beyond(bound))
+        rest = window.beyond(_end(zone.window) if bound is None else bound)
     return Candidates(await _rows(connection, numbers, window), rest)
 
 
@@ -123,12 +123,6 @@ async def _zone(connection: AsyncConnection, window: Window, end: int) -> Zone:
 def _end(window: Window) -> int:
     """Return the bound of what follows a window."""
     return window.low + 1 if window.forward else window.high - 1
-
-
-def following(window: Window, bound: int) -> Window | None:
-    """Return the rest of a window from a bound on, None if nothing is left."""
-    rest = replace(window, high=bound) if window.forward else replace(window, low=bound)
-    return rest if rest.low + 1 < rest.high else None
 
 
 async def _scan(connection: AsyncConnection, zone: Window) -> tuple[list[int], int | None]:

@@ -87,3 +87,18 @@ NOTIFICATIONS = Table(
 )
 """The groups of all users, each with the number of its newest event, for a rebuild: events have no index by recipient.
 Kind 0 is the number up to which a user has read the notifications."""
+NAMES = Table(
+    "search_names",
+    metadata,
+    Column("user", NUMBER, primary_key=True, autoincrement=False),
+    Column("number", NUMBER, nullable=False),
+    Column("login", String(64), nullable=False),
+    Column("codes", LargeBinary(), nullable=False),
+)
+NAME_CODES = Table(
+    "search_name_codes",
+    metadata,
+    Column("code", Integer(), primary_key=True, autoincrement=False),
+    Column("user", NUMBER, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)

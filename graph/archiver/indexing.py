@@ -1,4 +1,4 @@
-"""Closes the gaps of the search index in the background, the newest first."""
+"""Closes the gaps of the search indexes in the background: of posts, the newest first, and of the names of users."""
 
 import asyncio
 import logging
@@ -9,6 +9,7 @@ from graph.binding import Binding
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
 
 POSTS_AT_ONCE = 2000
+USERS_AT_ONCE = 500
 PAUSE_SECONDS = 10.0
 BUSY_SHARE = 0.5
 
@@ -16,7 +17,7 @@ logger = logging.getLogger("fanline.archiver")
 
 
 class Indexing:
-    """Indexes the posts that the archive held before it had an index, and those of seedings.
+    """Indexes the posts and names that the archive held before it had indexes, and those of seedings.
 
     Each step is one transaction, so an interruption loses at most one. Searches find the posts of gaps too, but slowly.
     """
@@ -47,12 +48,16 @@ class Indexing:
             await asyncio.sleep(spent / BUSY_SHARE - spent if more else PAUSE_SECONDS)
 
     async def step(self) -> bool:
-        """Index up to 2,000 posts of a gap, and return whether there was a gap. Three transactions.
+        """Index up to 500 users or, if there are none, 2,000 posts of a gap. Return whether there were any.
+
+        Up to five transactions.
 
         Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
         """
         store = await self._binding.store_id()
         archive = await self._binding.archive()
+        if await archive.index_names(USERS_AT_ONCE, store):
+            return True
         found = await archive.unindexed(self._posts)
         if found is None:
             await archive.note_unindexed(store)

@@ -38,6 +38,7 @@ EXTRA: dict[str, float] = {
     "Query.viewer": 60,
     "Query.searchPosts": 60,
     "Query.publicTimeline": 300,
+    "Query.searchUsers": 300,
     "Query.nodes": 5,
     "Query.sessions": 2,
     "Query.lists": 2,
@@ -95,6 +96,7 @@ PER_ITEM: dict[str, float] = {
     "Post.likes": 1,
     "Query.likedPosts": 5,
     "PostSearch.posts": 5,
+    "Query.searchUsers": 5,
     "NotificationFeed.entries": 8,
 }
 """Points per item of a page, regardless of its selections."""

@@ -9,7 +9,7 @@ PACKAGED = Path(__file__).parent / "examples"  # in a wheel
 EXAMPLES = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2] / "examples"  # else in the checkout
 GROUPS = {
     "Timelines and posts": ("home", "whats-new", "public-timeline", "search", "post", "thread", "liked-posts"),
-    "Users": ("followers-with-relations", "profile", "viewer"),
+    "Users": ("search-users", "followers-with-relations", "profile", "viewer"),
     "Notifications": ("notifications", "mark-read", "new-notifications"),
     "Live updates": ("live", "new-followers", "events"),
     "Changes": (

@@ -166,6 +166,14 @@ async def test_search(alice: Alice) -> None:
     assert all("今天" in edge["node"]["text"] for edge in found)
 
 
+async def test_search_users(alice: Alice) -> None:
+    """The user with the login comes first; names are found by their words."""
+    edges = (await alice.run("search-users"))["searchUsers"]["edges"]
+    assert edges[0]["node"]["login"] == "bob"
+    [found] = (await alice.run("search-users", text="伟"))["searchUsers"]["edges"]
+    assert (found["node"]["login"], found["node"]["name"]) == ("wei", "伟")
+
+
 async def test_log_in(alice: Alice) -> None:
     """The default variables log alice in."""
     session = (await alice.run("log-in"))["logIn"]["session"]

@@ -8,7 +8,7 @@ from graph import Graph
 from graph.errors import ProblemCode, Rejected
 from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.log.events import Event, EventBody, ListChanged, ListCreated, ListDeleted
-from graph.model import Page, UserList
+from graph.model import Follow, Page, UserList
 from graph.paging import Window
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
@@ -23,10 +23,10 @@ async def members(graph: Graph, owner: int, list_id: int, window: Window | None 
     return [each.user for each in page.items]
 
 
-async def member_page(graph: Graph, owner: int, list_id: int, window: Window) -> Page[object]:
+async def member_page(graph: Graph, owner: int, list_id: int, window: Window) -> Page[Follow]:
     """Return a page of the members of a list, as its owner sees them."""
     [page] = await graph.lists.members(graph.visibility.of(owner), owner, [list_id], window)
-    return page  # type: ignore[return-value]  # a page is used as one of any entries
+    return page  # a page is used as one of any entries
 
 
 async def refused(graph: Graph, work: object) -> list[tuple[ProblemCode, tuple[str, ...]]]:
@@ -190,7 +190,7 @@ async def test_members_are_paged_and_hidden_users_left_out(graph: Graph) -> None
 
     assert await members(graph, alice, friends.id) == [erin, dave, bob]
     first = await member_page(graph, alice, friends.id, newest(2))
-    assert ([each.user for each in first.items], first.has_next) == ([erin, dave], True)  # type: ignore[attr-defined]
+    assert ([each.user for each in first.items], first.has_next) == ([erin, dave], True)
     assert await members(graph, alice, friends.id, newest(2, after=dave)) == [bob]
     assert await members(graph, alice, friends.id, oldest(2)) == [dave, bob]
     assert await members(graph, alice, friends.id, oldest(2, before=dave)) == [erin]

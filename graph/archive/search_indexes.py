@@ -1,0 +1,101 @@
+"""Reads and fills the search indexes of an archive: of posts by their terms, and of users by their names."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import index, names, pages
+from graph.archive.append import codes_of, lock
+from graph.archive.codes import Clause
+from graph.archive.index import Gap
+from graph.archive.rows import EventRow
+from graph.archive.search import Candidates, candidates
+from graph.paging import Window
+
+T = TypeVar("T")
+
+
+class SearchIndexes(ABC):
+    """The part of `Archive` that searches."""
+
+    @abstractmethod
+    async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run `work` in its own transaction and commit it."""
+
+    async def candidates(self, clauses: Sequence[Clause], window: Window, segments: int) -> Candidates:
+        """Return up to `window.count` of the next posts that satisfy all clauses, and perhaps others.
+
+        Looks at up to `segments` segments of the search index for each code. About ten statements, and two more for
+        every eight segments.
+        """
+        return await self._transaction(lambda connection: candidates(connection, clauses, window, segments))
+
+    async def published(self, window: Window) -> Candidates:
+        """Return the next `window.count` live posts of all authors, replies included, and the rest of the window.
+
+        Plain reposts are left out. Two queries.
+        """
+
+        async def work(connection: AsyncConnection) -> Candidates:
+            numbers = await pages.post_numbers(connection, window)
+            rows = await pages.posts_by_id(connection, numbers)
+            rest = window.beyond(numbers[-1]) if len(numbers) == window.count else None
+            return Candidates(sorted(rows, key=lambda row: row.number, reverse=window.forward), rest)
+
+        return await self._transaction(work)
+
+    async def unindexed(self, limit: int) -> tuple[Gap, list[EventRow]] | None:
+        """Return a gap of the search index and the rows of its newest `limit` posts; None if there is no gap."""
+
+        async def work(connection: AsyncConnection) -> tuple[Gap, list[EventRow]] | None:
+            gap = await index.next_gap(connection)
+            if gap is None:
+                return None
+            numbers = await pages.post_numbers(connection, Window(limit, True, gap.first - 1, gap.last + 1))
+            return gap, await pages.posts_by_id(connection, numbers)
+
+        return await self._transaction(work)
+
+    async def note_unindexed(self, store: str) -> None:
+        """Note the posts behind the end of the search index as a gap. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            watermark = await lock(connection, store)
+            await index.add_gap(connection, await index.end_of(connection), watermark)
+
+        await self._transaction(work)
+
+    async def close_gap(self, gap: Gap, rows: Sequence[EventRow], limit: int, store: str) -> bool:
+        """Index the newest posts of a gap, as `unindexed` with this limit has returned them, and shorten the gap.
+
+        Return False if posts were added there meanwhile. One transaction. Raises Overtaken.
+        """
+        codes = await codes_of(rows)
+        first = min(codes) if len(rows) == limit else gap.first
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            return await index.close_gap(connection, gap, first, codes)
+
+        return await self._transaction(work)
+
+    async def named(self, codes: Sequence[int], window: Window) -> tuple[list[int], Window | None]:
+        """Return up to `window.count` of the next users with all codes of a login or name, and the rest of the window.
+
+        There may be fewer, even none, and a rest. One query per code, and one more if there are several.
+        """
+        return await self._transaction(lambda connection: names.find(connection, codes, window))
+
+    async def index_names(self, limit: int, store: str) -> bool:
+        """Index the names of the next `limit` users that are not indexed. Return False if there are none.
+
+        One transaction. Raises Overtaken.
+        """
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            return await names.index_next(connection, limit)
+
+        return await self._transaction(work)

@@ -1,0 +1,80 @@
+"""The search of users by login and name, on the index in the archive.
+
+A user matches if each word of the text is the beginning of the login or of a word of the name. In scripts without
+spaces, the name must contain the text. The user with exactly this login comes first, then the newest users.
+"""
+
+from collections.abc import Sequence
+
+from graph.archive.name_codes import NameQuery, name_query
+from graph.binding import Binding
+from graph.errors import BadFilter
+from graph.model import MAX_NUMBER, Follow, Page, User
+from graph.paging import Window
+from graph.scanning import MOST_SCANNED, scanned_page
+from graph.users import Users
+from graph.validation import MAX_NAME
+from graph.visibility import View
+
+
+def checked_query(text: str) -> NameQuery:
+    """Return the query in the input of a client. Raises BadFilter."""
+    if len(text) > MAX_NAME:
+        raise BadFilter(f"'text' has {len(text)} characters; the limit is {MAX_NAME}. Search for fewer words.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadFilter("'text' contains a lone surrogate, which is not valid Unicode.") from None
+    query = name_query(text)
+    if not query.words and not query.phrases:
+        raise BadFilter("'text' has no letter or digit. Search for a login, or for words of a name.")
+    return query
+
+
+class UserSearches:
+    """Searches users, looking at `scanned` for a page at most."""
+
+    def __init__(self, binding: Binding, users: Users, *, scanned: int = MOST_SCANNED) -> None:
+        self._binding = binding
+        self._users = users
+        self._most = scanned
+
+    async def page(self, view: View, text: str, window: Window) -> tuple[Page[Follow], dict[int, User]]:
+        """Return a page of the users who match a text, without those hidden from the view, and their profiles by id.
+
+        The number of an entry is the user's id; the highest number for the user with exactly this login. A page looks
+        at 2,000 users at most. It may then be short, even empty, with more users to come. One round trip, up to 16 if
+        many of the users with these words do not match or are hidden; one more for a login that is not in the cache of
+        logins. Raises BadFilter and ArchiveUnavailable.
+        """
+        query = checked_query(text)
+        codes = query.codes()
+        archive = await self._binding.archive()
+        [exact] = await self._users.ids_of_logins([text.strip().removeprefix("@")])
+        profiles: dict[int, User] = {}
+
+        async def read(rest: Window, turn: int) -> tuple[Sequence[int], Window | None]:
+            users, following = await archive.named(codes, rest)
+            found = [user for user in users if user != exact]
+            if exact is not None and window.high > MAX_NUMBER:
+                if window.forward and turn == 0:
+                    found.insert(0, exact)
+                elif not window.forward and following is None:
+                    found.append(exact)
+            return found, following
+
+        async def show(users: Sequence[int]) -> list[Follow]:
+            if not users:
+                return []
+            view.begin(users)
+            loaded = dict(zip(users, await self._users.get_many(users), strict=True))
+            hidden = await view.hidden(users)
+            shown = {id_: user for id_, user in loaded.items() if user is not None and id_ not in hidden}
+            profiles.update(shown)
+            return [
+                Follow(id_, MAX_NUMBER if id_ == exact else id_)
+                for id_, user in shown.items()
+                if id_ == exact or query.matches(user.login, user.name)
+            ]
+
+        return await scanned_page(window, read, show, most=self._most), profiles
