@@ -12,6 +12,7 @@ from tests.clients.test_clients import node
 from tests.conftest import need
 from tests.server.conftest import settings
 from tests.web.stage import DIST, Stage, staged
+from tests.web.tour import Tour
 
 __all__ = ["node", "settings"]
 
@@ -29,3 +30,10 @@ async def stage(graph: Graph, settings: Settings, built: None, tmp_path: Path) -
     """Serve the built app with the settings of production."""
     async with staged(graph, settings, tmp_path) as stage:
         yield stage
+
+
+@pytest.fixture
+def tour(stage: Stage) -> Tour:
+    """Return a tour that writes pictures if the environment names a folder."""
+    folder = os.environ.get("PICTURES")
+    return Tour(stage, Path(folder) if folder else None)

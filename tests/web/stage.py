@@ -109,9 +109,9 @@ class Stage:
         await self.browser.do("click", page, role="button", name="Log in")
         await self.browser.do("see", page, role="button", name="Publish")
 
-    async def hears(self, pages: int) -> None:
-        """Wait until so many pages hear of new posts and of new followers."""
-        await until(lambda: len(self.app.state.graph.feed) == 2 * pages)
+    async def hears(self, pages: int, more: int = 0) -> None:
+        """Wait until so many pages hear of new posts and of new followers, and lists on them of `more`."""
+        await until(lambda: len(self.app.state.graph.feed) == 2 * pages + more)
 
     async def check(self, page: str, viewer: int) -> None:
         """Assert that the page shows each post of the home timeline once, in order, within some seconds."""

@@ -1,10 +1,6 @@
 """Every screen of the web app keeps the rules of accessibility. PICTURES=folder takes pictures, in both themes."""
 
 import asyncio
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,11 +9,10 @@ from server.seeding.load import demo_source, load
 from tests.support.graph_worlds import PASSWORD, befriend, people, posts
 from tests.support.worlds import TODAY
 from tests.web.stage import Stage
+from tests.web.tour import DESKTOP, PHONE, Tour
 
 pytestmark = pytest.mark.slow
 
-PHONE = {"width": 390, "height": 780}
-DESKTOP = {"width": 1100, "height": 800}
 NOTHING = 9  # a port where nothing listens
 COUNTS = '("(?:followers|posts)Count"):\\d+'
 LONG_NAME = "Wolfeschlegelsteinhausenbergerdorffwelchevoralter"
@@ -28,49 +23,6 @@ TEXTS = (
     "今天也要好好学习。",
     "First line\n\nThird line, after an empty one\n    and one with spaces",
 )
-
-
-@dataclass
-class Tour:
-    """Opens screens in one page, collects what axe finds on them, and takes pictures if there is a folder."""
-
-    stage: Stage
-    folder: Path | None
-    found: list[str] = field(default_factory=list)
-
-    async def do(self, action: str, **values: Any) -> Any:
-        """Do something on the page."""
-        return await self.stage.browser.do(action, "p", **values)
-
-    async def go(self, route: str, role: str, name: str) -> None:
-        """Open a route, and wait for an element."""
-        await self.do("go", hash=f"#/{route}")
-        await self.do("see", role=role, name=name)
-
-    async def log_in(self, login: str, password: str) -> None:
-        """Fill in the log-in, and send it."""
-        await self.do("fill", label="User name", text=login)
-        await self.do("fill", label="Password", text=password)
-        await self.do("click", role="button", name="Log in")
-
-    async def shoot(self, name: str, *, check: bool = True) -> None:
-        """Check a screen. With a folder, also take pictures on a phone and a desktop, and check the dark theme."""
-        for form, size in (("phone", PHONE), ("desktop", DESKTOP)) if self.folder else ():
-            await self.do("size", **size)
-            for theme in ("dark", "light"):
-                await self.do("theme", dark=theme == "dark")
-                await self.do("shot", path=f"{self.folder}/{name}-{form}-{theme}.png")
-                if check and theme == "dark" and form == "desktop":
-                    self.found += [f"{name}, dark: {each}" for each in await self.do("axe", rules=["color-contrast"])]
-        if check:
-            self.found += [f"{name}: {each}" for each in await self.do("axe")]
-
-
-@pytest.fixture
-def tour(stage: Stage) -> Tour:
-    """Return a tour that writes pictures if the environment names a folder."""
-    folder = os.environ.get("PICTURES")
-    return Tour(stage, Path(folder) if folder else None)
 
 
 async def test_a_new_user(stage: Stage, tour: Tour) -> None:

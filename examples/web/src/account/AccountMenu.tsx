@@ -1,5 +1,5 @@
 import { graphql, useFragment, useMutation } from "react-relay";
-import { forgetDraft } from "../home/draft";
+import { forgetDrafts } from "../post/draft";
 import { sessionChangedEverywhere } from "../session/changes";
 import { Avatar } from "../ui/Avatar";
 import { profilePath } from "../ui/router";
@@ -36,7 +36,7 @@ export function AccountMenu({ viewer }: { viewer: AccountMenu_viewer$key }) {
     logOut({
       variables: { input: { everywhere } },
       onCompleted() {
-        forgetDraft(user.id);
+        forgetDrafts(user.id);
         sessionChangedEverywhere();
       },
       onError: () => toast("You are still logged in: the server does not answer. Try again."),

@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "react";
+import { useRef } from "react";
 import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
 import { useLiveHome } from "../live/useLiveHome";
+import { NewPosts } from "../post/NewPosts";
+import { PostCard } from "../post/PostCard";
+import { useHeld } from "../post/useHeld";
 import { EndlessList } from "../ui/EndlessList";
-import { NewPosts } from "./NewPosts";
-import { PostCard } from "./PostCard";
 import type { HomeFeedNextQuery } from "./__generated__/HomeFeedNextQuery.graphql";
 import type { HomeFeed_viewer$key } from "./__generated__/HomeFeed_viewer.graphql";
 
@@ -15,10 +16,7 @@ interface Props {
   isShown: boolean;
 }
 
-/**
- * The home timeline. The connection in the store always has all posts. Those that arrive while the user reads are held
- * back from the screen until the user asks for them, so that nothing moves.
- */
+/** The home timeline. The connection in the store always has all posts, also those that are held back. */
 export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<HomeFeedNextQuery, HomeFeed_viewer$key>(
     graphql`
@@ -44,27 +42,20 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
   );
   const timeline = data.homeTimeline?.id ?? "";
   const edges = data.homeTimeline?.posts?.edges ?? [];
-  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
-  const shown = useRef(new Set<string>());
+  const { visible, count, hold, showAll } = useHeld(edges);
   const top = useRef<HTMLDivElement>(null);
-  const visible = edges.filter(({ node }) => !held.has(node.id));
-
-  useEffect(() => {
-    shown.current = new Set(visible.map(({ node }) => node.id));
-  });
 
   useLiveHome({
     connection: ConnectionHandler.getConnectionID(timeline, "HomeFeed_posts"),
     liveCursor,
     loaded: edges.length,
     onPost({ node }) {
-      // A new page overwrites live posts, which the subscription repeats; the viewer's own appear at once.
-      if (node.author.id !== data.id && !shown.current.has(node.id)) setHeld((old) => new Set(old).add(node.id));
+      if (node.author.id !== data.id) hold(node.id); // the viewer's own appear at once
     },
   });
 
-  function showAll() {
-    setHeld(new Set());
+  function show() {
+    showAll();
     scrollTo({ top: 0 });
     top.current?.focus({ preventScroll: true });
   }
@@ -72,7 +63,7 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
   return (
     <section aria-label="Home timeline">
       <div ref={top} tabIndex={-1} />
-      <NewPosts count={edges.length - visible.length} onShow={showAll} />
+      <NewPosts count={count} onShow={show} />
       <EndlessList
         name="posts"
         hasNext={hasNext && isShown}

@@ -1,7 +1,7 @@
 import { graphql, useLazyLoadQuery } from "react-relay";
 import { PAGE } from "../live/useLiveHome";
+import { Composer } from "../post/Composer";
 import { useAttempt } from "../ui/ErrorBoundary";
-import { Composer } from "./Composer";
 import { HomeFeed } from "./HomeFeed";
 import type { HomeScreenQuery } from "./__generated__/HomeScreenQuery.graphql";
 

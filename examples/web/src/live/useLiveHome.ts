@@ -2,6 +2,7 @@ import { failure, live } from "@fanline/client";
 import { applyEvent } from "@fanline/client/relay";
 import { useEffect, useEffectEvent, useState } from "react";
 import { fetchQuery, graphql, requestSubscription, useRelayEnvironment } from "react-relay";
+import { forgetPost } from "../post/connections";
 import { sessionChanged } from "../session/changes";
 import type { useLiveHomeQuery } from "./__generated__/useLiveHomeQuery.graphql";
 import type { useLiveHomeSubscription } from "./__generated__/useLiveHomeSubscription.graphql";
@@ -88,8 +89,9 @@ export function useLiveHome({ connection, liveCursor, loaded, onPost }: Options)
         const { dispose } = requestSubscription<useLiveHomeSubscription>(environment, {
           subscription,
           variables: { after },
-          updater: (store) => {
+          updater: (store, data) => {
             hasChanged = applyEvent(store, connection, store.getRootField("homeTimeline"));
+            if (data?.homeTimeline.postId) forgetPost(environment, store, data.homeTimeline.postId);
           },
           onNext: (data) => data && sink.next(data.homeTimeline),
           onError: (problem) => sink.error(problem),

@@ -1,5 +1,5 @@
 import { graphql, useLazyLoadQuery, usePaginationFragment } from "react-relay";
-import { PostCard } from "../home/PostCard";
+import { PostCard } from "../post/PostCard";
 import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
 import type { ProfilePostsNextQuery } from "./__generated__/ProfilePostsNextQuery.graphql";

@@ -2,6 +2,7 @@ import { Suspense, useEffect, useRef, useState } from "react";
 import { graphql, useFragment } from "react-relay";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
+import { PostScreen } from "../post/PostScreen";
 import { ProfileScreen } from "../profile/ProfileScreen";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Loading } from "./Loading";
@@ -49,6 +50,13 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
           <ErrorBoundary name="The profile" extent="screen" key={route.login}>
             <Suspense fallback={<Loading name="profile" />}>
               <ProfileScreen login={route.login} tab={route.tab} />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "post" && (
+          <ErrorBoundary name="The post" extent="screen" key={route.id}>
+            <Suspense fallback={<Loading name="post" />}>
+              <PostScreen id={route.id} />
             </Suspense>
           </ErrorBoundary>
         )}

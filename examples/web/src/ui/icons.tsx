@@ -61,6 +61,14 @@ export function ArrowUpIcon() {
   );
 }
 
+export function ReplyIcon() {
+  return (
+    <Icon>
+      <path d="M4 6.5A1.5 1.5 0 0 1 5.5 5h13A1.5 1.5 0 0 1 20 6.5v9a1.5 1.5 0 0 1-1.5 1.5H11l-4.5 3.5V17h-1A1.5 1.5 0 0 1 4 15.5z" />
+    </Icon>
+  );
+}
+
 /** The mark of the app, as in `public/icon.svg`. */
 export function Logo() {
   return (

@@ -2,9 +2,14 @@ import { useSyncExternalStore } from "react";
 
 export type Tab = "posts" | "followers" | "following";
 
-export type Route = { name: "home" } | { name: "profile"; login: string; tab: Tab } | { name: "unknown" };
+export type Route =
+  | { name: "home" }
+  | { name: "profile"; login: string; tab: Tab }
+  | { name: "post"; id: string }
+  | { name: "unknown" };
 
 const PROFILE = /^#\/@([^/]+)(?:\/(followers|following))?$/;
+const POST = /^#\/post\/([^/]+)$/;
 
 /** Routes are in the fragment of the address, so that any web server can serve the app. */
 export const homePath = "#/";
@@ -13,10 +18,17 @@ export function profilePath(login: string, tab: Tab = "posts"): string {
   return `#/@${encodeURIComponent(login)}${tab === "posts" ? "" : `/${tab}`}`;
 }
 
+export function postPath(id: string): string {
+  return `#/post/${encodeURIComponent(id)}`;
+}
+
 export function parse(hash: string): Route {
   if (hash === "" || hash === "#" || hash === homePath) return { name: "home" };
   const [, login, tab] = PROFILE.exec(hash) ?? [];
-  return login ? { name: "profile", login: decode(login).toLowerCase(), tab: asTab(tab) } : { name: "unknown" };
+  if (login) return { name: "profile", login: decode(login).toLowerCase(), tab: asTab(tab) };
+  const [, post] = POST.exec(hash) ?? [];
+  if (post) return { name: "post", id: decode(post) };
+  return { name: "unknown" };
 }
 
 function asTab(text: string | undefined): Tab {

@@ -1,18 +1,24 @@
-import { addEdge } from "@fanline/client/relay";
-import type { KeyboardEvent, SubmitEvent } from "react";
+import type { ChangeEvent, KeyboardEvent, SubmitEvent } from "react";
 import { graphql, useFragment, useMutation, useRelayEnvironment } from "react-relay";
 import { Avatar } from "../ui/Avatar";
 import { Field } from "../ui/Field";
 import { useToast } from "../ui/Toasts";
 import { useErrors } from "../ui/useErrors";
-import { errorsOf, fieldErrors, outage } from "../ui/userErrors";
-import { postConnections } from "./connections";
+import { fieldErrors, outage } from "../ui/userErrors";
+import { addPost } from "./connections";
 import { Counter } from "./Counter";
 import { useDraft } from "./draft";
 import type { ComposerMutation } from "./__generated__/ComposerMutation.graphql";
 import type { Composer_viewer$key } from "./__generated__/Composer_viewer.graphql";
 
-export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
+interface Props {
+  viewer: Composer_viewer$key;
+  /** The post to reply to. Without it, the post begins a thread. */
+  replyTo?: string;
+}
+
+/** A form that publishes a post. */
+export function Composer({ viewer, replyTo }: Props) {
   const environment = useRelayEnvironment();
   const toast = useToast();
   const user = useFragment(
@@ -36,6 +42,11 @@ export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
               id
               postsCount
             }
+            replyToId
+            replyTo {
+              id
+              repliesCount
+            }
           }
         }
         userErrors {
@@ -50,7 +61,7 @@ export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
       }
     }
   `);
-  const [{ text, key }, setText] = useDraft(user.id);
+  const [{ text, key }, setText] = useDraft(user.id, replyTo);
   const isEmpty = text.trim() === "";
   const { errors, setErrors, form } = useErrors();
 
@@ -58,16 +69,16 @@ export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
     if (isPublishing || isEmpty) return;
     setErrors([]);
     publish({
-      variables: { input: { text, platform: "Web", idempotencyKey: key } },
+      variables: { input: { text, platform: "Web", idempotencyKey: key, replyTo } },
       updater(store) {
         // Other posts may have arrived since the server published this one.
         const edge = store.getRootField("publishPost").getLinkedRecord("postEdge");
-        for (const connection of postConnections(environment, user.id)) addEdge(store, connection, edge);
+        addPost(environment, store, edge, user.id);
       },
       onCompleted({ publishPost }) {
         if (publishPost?.postEdge) {
           setText("");
-          toast("Your post is published.");
+          toast(replyTo ? "Your reply is published." : "Your post is published.");
         } else setErrors(fieldErrors(publishPost?.userErrors));
       },
       onError: (problem) => setErrors([outage(problem)]),
@@ -84,26 +95,26 @@ export function Composer({ viewer }: { viewer: Composer_viewer$key }) {
   }
 
   return (
-    <form className="composer" ref={form} onSubmit={submitForm} aria-label="New post">
+    <form className="composer" ref={form} onSubmit={submitForm} aria-label={replyTo ? "New reply" : "New post"}>
       <Avatar user={user} />
       <div className="composer-body">
         <Field
-          label="What is new?"
-          rows={3}
+          label={replyTo ? "Your reply" : "What is new?"}
+          rows={replyTo ? 2 : 3}
           dir="auto"
           value={text}
-          onChange={(event) => {
+          onChange={(event: ChangeEvent<HTMLTextAreaElement>) => {
             setText(event.target.value);
             setErrors([]);
           }}
           onKeyDown={submitWithKeys}
           readOnly={isPublishing}
-          errors={[...errorsOf(errors, "text"), ...errorsOf(errors)]}
+          errors={errors}
         />
         <div className="composer-end">
           <Counter text={text} />
           <button className="button" aria-disabled={isPublishing || isEmpty}>
-            Publish
+            {replyTo ? "Reply" : "Publish"}
           </button>
         </div>
       </div>

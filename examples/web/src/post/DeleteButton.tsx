@@ -1,19 +1,23 @@
 import { graphql, useMutation, useRelayEnvironment } from "react-relay";
 import { useToast } from "../ui/Toasts";
 import { outage } from "../ui/userErrors";
-import { postConnections } from "./connections";
+import { forgetPost } from "./connections";
 import type { DeleteButtonMutation } from "./__generated__/DeleteButtonMutation.graphql";
 
-export function DeleteButton({ postId, authorId }: { postId: string; authorId: string }) {
+export function DeleteButton({ postId }: { postId: string }) {
   const environment = useRelayEnvironment();
   const toast = useToast();
   const [remove, isRemoving] = useMutation<DeleteButtonMutation>(graphql`
-    mutation DeleteButtonMutation($input: DeletePostInput!, $connections: [ID!]!) {
+    mutation DeleteButtonMutation($input: DeletePostInput!) {
       deletePost(input: $input) {
-        deletedPostId @deleteEdge(connections: $connections)
+        deletedPostId
         viewer {
           id
           postsCount
+        }
+        replyTo {
+          id
+          repliesCount
         }
         userErrors {
           message
@@ -25,7 +29,10 @@ export function DeleteButton({ postId, authorId }: { postId: string; authorId: s
   function confirmed() {
     if (!confirm("Delete this post? It cannot be restored.")) return;
     remove({
-      variables: { input: { id: postId }, connections: postConnections(environment, authorId) },
+      variables: { input: { id: postId } },
+      updater(store, data) {
+        if (data?.deletePost?.deletedPostId) forgetPost(environment, store, postId);
+      },
       onCompleted: ({ deletePost }) => {
         const [error] = deletePost?.userErrors ?? [];
         toast(error ? error.message : "The post is deleted.");

@@ -1,13 +1,19 @@
 import { ArrowUpIcon } from "../ui/icons";
 
+interface Props {
+  count: number;
+  onShow: () => void;
+  words?: readonly [one: string, several: string];
+}
+
 /** A button that shows the posts which have arrived. Readers of screens hear its text when it changes. */
-export function NewPosts({ count, onShow }: { count: number; onShow: () => void }) {
+export function NewPosts({ count, onShow, words: [one, several] = ["post", "posts"] }: Props) {
   return (
     <div className="pill-place" aria-live="polite">
       {count > 0 && (
         <button className="pill" onClick={onShow}>
           <ArrowUpIcon />
-          {count === 1 ? "1 new post" : `${String(count)} new posts`}
+          {count === 1 ? `1 new ${one}` : `${String(count)} new ${several}`}
         </button>
       )}
     </div>

@@ -1,0 +1,91 @@
+import { failure, live } from "@fanline/client";
+import { useEffect, useEffectEvent } from "react";
+import { graphql, requestSubscription, useRelayEnvironment } from "react-relay";
+import { forgetPost, prependPost } from "../post/connections";
+import { sessionChanged } from "../session/changes";
+import type { usePostEventsSubscription } from "./__generated__/usePostEventsSubscription.graphql";
+
+type Variables = usePostEventsSubscription["variables"];
+type Event = usePostEventsSubscription["response"]["events"];
+type Post = NonNullable<Event["post"]>;
+
+const subscription = graphql`
+  subscription usePostEventsSubscription($filter: EventFilter!, $after: String) {
+    events(filter: $filter, after: $after) {
+      __typename
+      cursor
+      ... on PostPublished {
+        post {
+          id
+          replyToId
+          replyTo {
+            id
+            repliesCount
+          }
+          author {
+            id
+          }
+          ...PostCard_post
+        }
+      }
+      ... on PostDeleted {
+        postId
+      }
+    }
+  }
+`;
+
+interface Options {
+  connection: string;
+  /** Which posts to hear of. */
+  filter: Variables["filter"];
+  /** The cursor of the page in the store: the events after it come again whenever a new page has overwritten the list. */
+  liveCursor: string;
+  /** Return whether a post of the stream belongs to the list. */
+  accepts?: (post: Post) => boolean;
+  /** Fetch the first page from the network, and return its cursor. Called if events are missing. */
+  refetch: () => Promise<string>;
+  /** Called with each post that is added. */
+  onPost: (post: Post) => void;
+}
+
+/** Add the new posts of a stream to the top of a list, and forget those that are deleted. */
+export function usePostEvents({ connection, filter, liveCursor, accepts, refetch, onPost }: Options): void {
+  const environment = useRelayEnvironment();
+  const key = JSON.stringify({ ...filter, kinds: ["POST_PUBLISHED", "POST_DELETED"] });
+  const isWanted = useEffectEvent((post: Post) => accepts?.(post) ?? true);
+  const added = useEffectEvent(onPost);
+  const fetchAgain = useEffectEvent(refetch);
+
+  useEffect(() => {
+    let addedPost: Post | undefined;
+    return live<Event>({
+      liveCursor,
+      refetch: () => fetchAgain(),
+      subscribe(after, sink) {
+        const { dispose } = requestSubscription<usePostEventsSubscription>(environment, {
+          subscription,
+          variables: { filter: JSON.parse(key) as Variables["filter"], after },
+          updater(store, data) {
+            const { post, postId } = data?.events ?? {};
+            const record = store.getRootField("events").getLinkedRecord("post");
+            const isAdded = post && isWanted(post) && prependPost(store, connection, record);
+            addedPost = isAdded ? post : undefined;
+            if (postId) forgetPost(environment, store, postId);
+          },
+          onNext(data) {
+            if (!data) return;
+            sink.next(data.events);
+            if (addedPost) added(addedPost);
+          },
+          onError: (problem) => sink.error(problem),
+          onCompleted: () => sink.complete(),
+        });
+        return dispose;
+      },
+      onEnd(problem) {
+        if (failure(problem).code === "UNAUTHENTICATED") sessionChanged();
+      },
+    });
+  }, [environment, connection, key, liveCursor]);
+}

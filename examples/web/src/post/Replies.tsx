@@ -1,0 +1,75 @@
+import { graphql, usePaginationFragment } from "react-relay";
+import { usePostEvents } from "../live/usePostEvents";
+import { EndlessList } from "../ui/EndlessList";
+import { replyConnection } from "./connections";
+import { NewPosts } from "./NewPosts";
+import { PostCard } from "./PostCard";
+import { useHeld } from "./useHeld";
+import type { Replies_post$key } from "./__generated__/Replies_post.graphql";
+import type { RepliesNextQuery } from "./__generated__/RepliesNextQuery.graphql";
+
+interface Props {
+  post: Replies_post$key;
+  viewerId: string;
+  /** The authors of the posts above, whose posts the thread hears of. */
+  authors: readonly string[];
+  liveCursor: string;
+  refetch: () => Promise<string>;
+}
+
+/** The direct replies to a post. Those of users who take part in the thread are live. */
+export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<RepliesNextQuery, Replies_post$key>(
+    graphql`
+      fragment Replies_post on Post
+      @refetchable(queryName: "RepliesNextQuery")
+      @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
+        id
+        replies(first: $count, after: $after) @connection(key: "Replies_replies") {
+          edges {
+            cursor
+            node {
+              id
+              author {
+                id
+              }
+              ...PostCard_post
+            }
+          }
+        }
+      }
+    `,
+    post,
+  );
+  const edges = data.replies?.edges ?? [];
+  const { visible, count, hold, showAll } = useHeld(edges);
+  const users = new Set([...authors, ...edges.map(({ node }) => node.author.id)]);
+
+  usePostEvents({
+    connection: replyConnection(data.id),
+    filter: { users: [...users].sort() },
+    liveCursor,
+    refetch,
+    accepts: ({ replyToId }) => replyToId === data.id,
+    onPost({ id, author }) {
+      if (author.id !== viewerId) hold(id); // the viewer's own appear at once
+    },
+  });
+
+  return (
+    <section aria-label="Replies">
+      <NewPosts count={count} onShow={showAll} words={["reply", "replies"]} />
+      <EndlessList
+        name="replies"
+        hasNext={hasNext}
+        isLoading={isLoadingNext}
+        loadNext={(onComplete) => loadNext(20, { onComplete })}
+        empty={<p>No replies yet.</p>}
+      >
+        {visible.map(({ node }) => (
+          <PostCard key={node.id} post={node} isInThread />
+        ))}
+      </EndlessList>
+    </section>
+  );
+}

@@ -1,0 +1,65 @@
+"""Conversations in the web app: a desktop and a phone show each other's posts, and what is deleted is gone for both."""
+
+import asyncio
+
+import pytest
+
+from resolvers import ids
+from tests.support.graph_worlds import befriend, people
+from tests.web.stage import Stage
+from tests.web.tour import DESKTOP, PHONE, Tour
+
+pytestmark = pytest.mark.slow
+
+
+def address(post: int) -> str:
+    """Return the route of a post."""
+    return f"#/post/{ids.encode(ids.Kind.POST, post)}"
+
+
+async def test_replies(stage: Stage, tour: Tour) -> None:
+    """A thread shows the posts above, and replies as they arrive; a post that is deleted leaves both screens."""
+    publish = stage.graph.posts.publish
+    alice, bob = await people(stage.graph, "alice", "bob")
+    await befriend(stage.graph, bob, alice)
+    first = (await publish(alice, "The first post of a thread")).id
+    second = (await publish(bob, "A reply that is there already", reply_to=first)).id
+    do = stage.browser.do
+    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE))
+    for page in ("p", "b"):
+        await do("click", page, role="link", name="Reply 1")
+        await do("see", page, role="heading", name="Post by alice")
+        await do("read", page, text="A reply that is there already")
+    await stage.hears(2, more=2)
+
+    await do("fill", "b", label="Your reply", text="From the phone")
+    await do("click", "b", role="button", name="Reply")
+    await do("see", "b", role="link", name="Reply 2")
+    await do("see", "p", role="button", name="1 new reply")
+    await tour.shoot("thread-new-reply")
+    await do("click", "p", role="button", name="1 new reply")
+    await do("read", "p", text="From the phone")
+    await tour.shoot("thread")
+
+    await do("go", "b", hash=address(second))
+    await do("see", "b", role="list", name="Earlier posts")
+    await do("fill", "b", label="Your reply", text="Deeper in the thread")
+    await do("press", "b", key="Control+Enter")
+    await do("read", "b", text="Your reply is published.")
+    assert await do("overflow", "b") == await do("nameless", "b") == []
+    await tour.go(address(second)[2:], "list", "Earlier posts")
+    await do("read", "p", text="Deeper in the thread")
+    await tour.shoot("thread-ancestors")
+
+    await do("go", "b", hash=address(first))
+    await do("see", "b", role="link", name="Reply 2")
+    await do("go", "p", hash="#/")
+    await do("click", "p", role="button", name="Delete")
+    await do("see", "b", role="heading", name="This post is not available")
+    await tour.go(address(second)[2:], "article", "Post by bob")
+    await do("read", "p", text="This post is not available.")
+    await tour.shoot("thread-deleted")
+    await tour.go(address(first)[2:], "heading", "This post is not available")
+    await tour.shoot("post-unknown")
+    assert await do("errors") == []
+    assert tour.found == []
