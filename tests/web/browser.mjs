@@ -15,7 +15,7 @@ const received = new Map();
 const errors = [];
 
 /** Find an element as the user of a screen reader does: by its role and name. */
-const find = (page, { role, name, exact = true }) => page.getByRole(role, { name, exact }).first();
+const find = (page, { role, name, exact = true, pressed }) => page.getByRole(role, { name, exact, pressed }).first();
 
 /**
  * Let nothing move or fade any more: a colour that is measured meanwhile is none of the style sheet's.

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from graph.visibility import SYSTEM
 from resolvers import ids
-from tests.support.graph_worlds import befriend, people
+from tests.support.graph_worlds import PATIENCE, befriend, people
 from tests.web.stage import Stage
 from tests.web.tour import DESKTOP, PHONE, Tour
 
@@ -63,3 +64,38 @@ async def test_replies(stage: Stage, tour: Tour) -> None:
     await tour.shoot("post-unknown")
     assert await do("errors") == []
     assert tour.found == []
+
+
+async def test_likes(stage: Stage, tour: Tour) -> None:
+    """A like counts at once, and once, and not at all if the server does not answer."""
+    alice, bob = await people(stage.graph, "alice", "bob")
+    await befriend(stage.graph, bob, alice)
+    post = (await stage.graph.posts.publish(alice, "A post to like")).id
+    await stage.graph.likes.like(alice, post)
+    do = stage.browser.do
+    await stage.log_in("p", "bob", **PHONE)
+    await do("delay", "p", operation="LikeButtonMutation", status=503)
+    await do("click", "p", role="button", name="Like 1", pressed=False)
+    await do("read", "p", text="The server did not accept the request")
+    await do("see", "p", role="button", name="Like 1", pressed=False)
+    await do("free", "p")
+    await do("delay", "p", operation="LikeButtonMutation", milliseconds=1000)
+    await do("doubleClick", "p", role="button", name="Like 1")
+    await do("see", "p", role="button", name="Like 2", pressed=True)
+    await tour.shoot("liked")
+    await do("free", "p")
+    async with asyncio.timeout(PATIENCE):
+        while await likes(stage, post) != 2:  # noqa: ASYNC110 - no notification
+            await asyncio.sleep(0.05)
+    await do("go", "p", hash=address(post))
+    await do("see", "p", role="heading", name="Post by alice")
+    await do("click", "p", role="button", name="Like 2", pressed=True)
+    await do("see", "p", role="button", name="Like 1", pressed=False)
+    assert await do("errors") == []
+    assert tour.found == []
+
+
+async def likes(stage: Stage, post: int) -> int:
+    """Return the count of the likes of a post."""
+    [found] = await stage.graph.posts.get_many(SYSTEM, [post])
+    return found.likes if found else 0

@@ -58,3 +58,10 @@ export function forgetPost(environment: Environment, store: RecordSourceProxy, p
   }
   store.delete(postId);
 }
+
+/** Change a count of a post in the store. */
+export function addTo(store: RecordSourceProxy, postId: string, field: string, change: number): void {
+  const post = store.get(postId);
+  const count: unknown = post?.getValue(field);
+  if (typeof count === "number") post?.setValue(count + change, field);
+}

@@ -69,6 +69,30 @@ export function ReplyIcon() {
   );
 }
 
+export function HeartIcon() {
+  return (
+    <Icon>
+      <path d="M12 19.5 4.9 12.6a4.6 4.6 0 0 1 0-6.6 4.7 4.7 0 0 1 6.6 0l.5.5.5-.5a4.7 4.7 0 0 1 6.6 0 4.6 4.6 0 0 1 0 6.6z" />
+    </Icon>
+  );
+}
+
+export function RepostIcon() {
+  return (
+    <Icon>
+      <path d="M4 12.5V10a3 3 0 0 1 3-3h11.5M15.5 4l3 3-3 3M20 11.5V14a3 3 0 0 1-3 3H5.5M8.5 20l-3-3 3-3" />
+    </Icon>
+  );
+}
+
+export function QuoteIcon() {
+  return (
+    <Icon>
+      <path d="M10 7c-3 .8-4.7 3-4.7 6v4h4.6v-4.6H7M19 7c-3 .8-4.7 3-4.7 6v4h4.6v-4.6H16" />
+    </Icon>
+  );
+}
+
 /** The mark of the app, as in `public/icon.svg`. */
 export function Logo() {
   return (

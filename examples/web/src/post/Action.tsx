@@ -1,0 +1,27 @@
+import type { MouseEvent, ReactNode } from "react";
+import { Count } from "./Count";
+
+interface Props {
+  name: string;
+  count: number;
+  isOn: boolean;
+  isChanging: boolean;
+  onPress: () => void;
+  className?: string;
+  children: ReactNode;
+}
+
+/** A button with an icon and a count that switches something on and off. */
+export function Action({ name, count, isOn, isChanging, onPress, className = "", children }: Props) {
+  function press(event: MouseEvent) {
+    const isDoubleClick = event.detail > 1; // which counts once
+    if (!isChanging && !isDoubleClick) onPress();
+  }
+
+  return (
+    <button className={`action ${className}`} aria-pressed={isOn} onClick={press}>
+      {children}
+      <Count name={name} count={count} />
+    </button>
+  );
+}

@@ -1,0 +1,93 @@
+import type { ReactNode } from "react";
+import { graphql, useFragment } from "react-relay";
+import { Avatar } from "../ui/Avatar";
+import { postPath, profilePath } from "../ui/router";
+import { Time } from "../ui/Time";
+import { DeleteButton } from "./DeleteButton";
+import { PostActions } from "./PostActions";
+import type { PostView_post$key } from "./__generated__/PostView_post.graphql";
+
+interface Props {
+  post: PostView_post$key;
+  /** Whether it is next to the post that it replies to. */
+  isInThread: boolean;
+  /** Why it is in a list. */
+  note?: ReactNode;
+}
+
+/** A post with all that it says and shows. */
+export function PostView({ post, isInThread, note }: Props) {
+  const { id, text, createdAt, platform, author, replyToId, replyTo, ...data } = useFragment(
+    graphql`
+      fragment PostView_post on Post {
+        id
+        text
+        createdAt
+        platform
+        replyToId
+        replyTo {
+          id
+          author {
+            id
+            login
+          }
+        }
+        author {
+          id
+          login
+          name
+          relationship {
+            id
+            state
+          }
+          ...Avatar_user
+        }
+        ...PostActions_post
+      }
+    `,
+    post,
+  );
+  return (
+    <article className="post" data-post={id} aria-label={`Post by ${author.name}`}>
+      <Avatar user={author} />
+      <div className="post-body">
+        {note}
+        <header>
+          <a href={profilePath(author.login)}>
+            <strong>
+              <bdi>{author.name}</bdi>
+            </strong>{" "}
+            <span className="quiet">@{author.login}</span>
+          </a>
+          <span className="quiet">
+            ·{" "}
+            <a href={postPath(id)}>
+              <Time at={createdAt} />
+            </a>
+          </span>
+        </header>
+        {replyToId && !isInThread && (
+          <p className="post-note">
+            {replyTo ? (
+              <>
+                Reply to <a href={postPath(replyToId)}>a post by @{replyTo.author.login}</a>
+              </>
+            ) : (
+              "Reply to a post that is not available"
+            )}
+          </p>
+        )}
+        <p className="post-text" dir="auto">
+          {text}
+        </p>
+        <footer className="quiet">
+          <PostActions post={data} />
+          <span className="post-end">
+            {platform && <span className="post-platform">from {platform}</span>}
+            {author.relationship?.state === "SELF" && <DeleteButton postId={id} />}
+          </span>
+        </footer>
+      </div>
+    </article>
+  );
+}
