@@ -59,6 +59,8 @@ const actions = {
   go: (page, { hash }) => page.evaluate((to) => (location.hash = to), hash),
   see: (page, what) => find(page, what).waitFor(),
   read: (page, { text }) => page.getByText(text).first().waitFor(),
+  /** Wait until a text is not on the screen. */
+  missing: (page, { text }) => page.waitForFunction((wanted) => !document.body.innerText.includes(wanted), text).then(() => undefined),
   miss: (page, what) => find(page, what).waitFor({ state: "hidden" }),
   theme: (page, { dark }) => page.emulateMedia({ colorScheme: dark ? "dark" : "light" }),
   size: (page, { width, height }) => page.setViewportSize({ width, height }),

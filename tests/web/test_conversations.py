@@ -95,6 +95,71 @@ async def test_likes(stage: Stage, tour: Tour) -> None:
     assert tour.found == []
 
 
+async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
+    """A follower sees both arrive. They end with the original: the repost leaves the lists, the quote says so."""
+    alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
+    await befriend(stage.graph, alice, bob)
+    await befriend(stage.graph, bob, carol)
+    original = (await stage.graph.posts.publish(carol, "An original")).id
+    await stage.graph.posts.publish(carol, "Another one")
+    do = stage.browser.do
+    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE))
+    await stage.hears(2)
+
+    await do("go", "b", hash=address(original))
+    await do("see", "b", role="heading", name="Post by carol")
+    await do("delay", "b", operation="RepostButtonMutation", status=503)
+    await do("click", "b", role="button", name="Repost", pressed=False)
+    await do("read", "b", text="The server did not accept the request")
+    await do("see", "b", role="button", name="Repost", pressed=False)
+    await do("free", "b")
+    await do("click", "b", role="button", name="Repost", pressed=False)
+    await do("see", "b", role="button", name="Repost 1", pressed=True)
+    await do("see", "p", role="button", name="1 new post")
+
+    await do("click", "b", role="button", name="Quote")
+    await do("see", "b", role="dialog", name="Quote a post")
+    await do("see", "b", role="link", name="carol @carol · now An original")
+    await do("fill", "b", label="Your comment", text="Look at this")
+    assert await do("overflow", "b") == await do("nameless", "b") == []
+    tour.found += await do("axe", "b")
+    if tour.folder:
+        await do("shot", "b", path=f"{tour.folder}/quoting-phone-light.png")
+    await do("press", "b", key="Control+Enter")
+    await do("read", "b", text="Your quote is published.")
+    await do("focused", "b", name="Quote ")
+    await do("see", "b", role="button", name="Repost 2", pressed=True)
+
+    await do("click", "p", role="button", name="2 new posts")
+    await do("read", "p", text="bob reposted")
+    await do("see", "p", role="article", name="Post by carol")
+    await do("read", "p", text="Look at this")
+    await tour.shoot("reposts")
+    await do("go", "p", hash=address(original))
+    await do("see", "p", role="button", name="Repost 2", pressed=False)
+    await do("click", "b", role="button", name="Repost 2", pressed=True)
+    await do("see", "b", role="button", name="Repost 1", pressed=False)
+    await do("go", "p", hash="#/")
+    await do("missing", "p", text="bob reposted")
+    await do("click", "b", role="button", name="Repost 1", pressed=False)
+    await do("see", "p", role="button", name="1 new post")
+    await do("click", "p", role="button", name="1 new post")
+    await do("read", "p", text="bob reposted")
+
+    await stage.graph.posts.delete(carol, original)
+    await do("see", "b", role="heading", name="This post is not available")
+    await do("missing", "p", text="bob reposted")
+    await do("go", "b", hash="#/")
+    await do("read", "b", text="The quoted post is not available.")
+    assert await do("shown", "b") == ["Look at this", "Another one"]
+    await do("reload", "p")
+    await do("read", "p", text="The quoted post is not available.")
+    assert await do("shown", "p") == ["Look at this"]
+    await tour.shoot("quote-of-deleted")
+    assert await do("errors") == []
+    assert tour.found == []
+
+
 async def likes(stage: Stage, post: int) -> int:
     """Return the count of the likes of a post."""
     [found] = await stage.graph.posts.get_many(SYSTEM, [post])

@@ -5,7 +5,7 @@ import { Field } from "../ui/Field";
 import { useToast } from "../ui/Toasts";
 import { useErrors } from "../ui/useErrors";
 import { fieldErrors, outage } from "../ui/userErrors";
-import { addPost } from "./connections";
+import { addPost, addTo } from "./connections";
 import { Counter } from "./Counter";
 import { useDraft } from "./draft";
 import type { ComposerMutation } from "./__generated__/ComposerMutation.graphql";
@@ -15,10 +15,18 @@ interface Props {
   viewer: Composer_viewer$key;
   /** The post to reply to. Without it, the post begins a thread. */
   replyTo?: string;
+  /** The post to quote. */
+  quoteOf?: string;
+  onPublished?: () => void;
 }
 
+/** What the form says: for a post, a reply, and a quote. */
+const POST = { name: "New post", label: "What is new?", button: "Publish", done: "Your post is published." };
+const REPLY = { name: "New reply", label: "Your reply", button: "Reply", done: "Your reply is published." };
+const QUOTE = { name: "New quote", label: "Your comment", button: "Quote", done: "Your quote is published." };
+
 /** A form that publishes a post. */
-export function Composer({ viewer, replyTo }: Props) {
+export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
   const environment = useRelayEnvironment();
   const toast = useToast();
   const user = useFragment(
@@ -47,6 +55,10 @@ export function Composer({ viewer, replyTo }: Props) {
               id
               repliesCount
             }
+            repostOf {
+              id
+              repostsCount
+            }
           }
         }
         userErrors {
@@ -61,7 +73,8 @@ export function Composer({ viewer, replyTo }: Props) {
       }
     }
   `);
-  const [{ text, key }, setText] = useDraft(user.id, replyTo);
+  const [{ text, key }, setText] = useDraft(user.id, quoteOf ? `quote:${quoteOf}` : replyTo);
+  const texts = quoteOf ? QUOTE : replyTo ? REPLY : POST;
   const isEmpty = text.trim() === "";
   const { errors, setErrors, form } = useErrors();
 
@@ -69,7 +82,11 @@ export function Composer({ viewer, replyTo }: Props) {
     if (isPublishing || isEmpty) return;
     setErrors([]);
     publish({
-      variables: { input: { text, platform: "Web", idempotencyKey: key, replyTo } },
+      variables: { input: { text, platform: "Web", idempotencyKey: key, replyTo, quoteOf } },
+      optimisticUpdater(store) {
+        if (replyTo) addTo(store, replyTo, "repliesCount", 1);
+        if (quoteOf) addTo(store, quoteOf, "repostsCount", 1);
+      },
       updater(store) {
         // Other posts may have arrived since the server published this one.
         const edge = store.getRootField("publishPost").getLinkedRecord("postEdge");
@@ -78,7 +95,8 @@ export function Composer({ viewer, replyTo }: Props) {
       onCompleted({ publishPost }) {
         if (publishPost?.postEdge) {
           setText("");
-          toast(replyTo ? "Your reply is published." : "Your post is published.");
+          toast(texts.done);
+          onPublished?.();
         } else setErrors(fieldErrors(publishPost?.userErrors));
       },
       onError: (problem) => setErrors([outage(problem)]),
@@ -95,12 +113,12 @@ export function Composer({ viewer, replyTo }: Props) {
   }
 
   return (
-    <form className="composer" ref={form} onSubmit={submitForm} aria-label={replyTo ? "New reply" : "New post"}>
+    <form className="composer" ref={form} onSubmit={submitForm} aria-label={texts.name}>
       <Avatar user={user} />
       <div className="composer-body">
         <Field
-          label={replyTo ? "Your reply" : "What is new?"}
-          rows={replyTo ? 2 : 3}
+          label={texts.label}
+          rows={3}
           dir="auto"
           value={text}
           onChange={(event: ChangeEvent<HTMLTextAreaElement>) => {
@@ -114,7 +132,7 @@ export function Composer({ viewer, replyTo }: Props) {
         <div className="composer-end">
           <Counter text={text} />
           <button className="button" aria-disabled={isPublishing || isEmpty}>
-            {replyTo ? "Reply" : "Publish"}
+            {texts.button}
           </button>
         </div>
       </div>

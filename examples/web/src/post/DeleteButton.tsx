@@ -19,6 +19,10 @@ export function DeleteButton({ postId }: { postId: string }) {
           id
           repliesCount
         }
+        repostOf {
+          id
+          repostsCount
+        }
         userErrors {
           message
         }

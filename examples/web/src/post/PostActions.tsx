@@ -1,8 +1,10 @@
 import { graphql, useFragment } from "react-relay";
-import { ReplyIcon } from "../ui/icons";
+import { QuoteIcon, ReplyIcon } from "../ui/icons";
 import { postPath } from "../ui/router";
 import { Count } from "./Count";
 import { LikeButton } from "./LikeButton";
+import { useQuote } from "./Quoting";
+import { RepostButton } from "./RepostButton";
 import type { PostActions_post$key } from "./__generated__/PostActions_post.graphql";
 
 /** What readers do with a post. */
@@ -13,16 +15,23 @@ export function PostActions({ post }: { post: PostActions_post$key }) {
         id
         repliesCount
         ...LikeButton_post
+        ...RepostButton_post
       }
     `,
     post,
   );
+  const quote = useQuote();
   return (
     <>
       <a className="action" href={postPath(id)}>
         <ReplyIcon />
         <Count name="Reply" count={repliesCount} />
       </a>
+      <RepostButton post={data} />
+      <button className="action" aria-haspopup="dialog" onClick={() => quote(id)}>
+        <QuoteIcon />
+        <Count name="Quote" count={0} />
+      </button>
       <LikeButton post={data} />
     </>
   );

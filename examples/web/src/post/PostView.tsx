@@ -5,6 +5,7 @@ import { postPath, profilePath } from "../ui/router";
 import { Time } from "../ui/Time";
 import { DeleteButton } from "./DeleteButton";
 import { PostActions } from "./PostActions";
+import { QuotedPost } from "./QuotedPost";
 import type { PostView_post$key } from "./__generated__/PostView_post.graphql";
 
 interface Props {
@@ -17,7 +18,7 @@ interface Props {
 
 /** A post with all that it says and shows. */
 export function PostView({ post, isInThread, note }: Props) {
-  const { id, text, createdAt, platform, author, replyToId, replyTo, ...data } = useFragment(
+  const { id, text, createdAt, platform, author, replyToId, replyTo, repostOfId, repostOf, ...data } = useFragment(
     graphql`
       fragment PostView_post on Post {
         id
@@ -31,6 +32,10 @@ export function PostView({ post, isInThread, note }: Props) {
             id
             login
           }
+        }
+        repostOfId
+        repostOf {
+          ...QuotedPost_post
         }
         author {
           id
@@ -80,6 +85,7 @@ export function PostView({ post, isInThread, note }: Props) {
         <p className="post-text" dir="auto">
           {text}
         </p>
+        {repostOfId && <QuotedPost post={repostOf} />}
         <footer className="quiet">
           <PostActions post={data} />
           <span className="post-end">

@@ -43,7 +43,7 @@ export function prependPost(store: RecordSourceProxy, connectionId: string, post
 }
 
 /**
- * Remove a deleted post from all lists and from the store, so that every screen knows that it is gone.
+ * Remove a deleted post and its reposts from all lists, and the post from the store: quotes then show that it is gone.
  *
  * Lists come first: an edge without its node is not allowed.
  */
@@ -53,10 +53,17 @@ export function forgetPost(environment: Environment, store: RecordSourceProxy, p
     if (source.get(id)?.["__typename"] !== "PostConnection") continue;
     const connection = store.get(id);
     const edges = connection?.getLinkedRecords("edges");
-    const kept = edges?.filter((edge) => edge.getLinkedRecord("node")?.getDataID() !== postId);
+    const kept = edges?.filter((edge) => !isGone(edge.getLinkedRecord("node"), postId));
     if (kept && kept.length !== edges?.length) connection?.setLinkedRecords(kept, "edges");
   }
   store.delete(postId);
+}
+
+/** Return whether a post is the deleted one, or a repost of it without a text. */
+function isGone(post: RecordProxy | null | undefined, postId: string): boolean {
+  if (post?.getDataID() === postId) return true;
+  const isPlain = post?.getValue("text") === "" && post.getLinkedRecords("attachments")?.length === 0;
+  return isPlain && post.getLinkedRecord("repostOf")?.getDataID() === postId;
 }
 
 /** Change a count of a post in the store. */

@@ -3,6 +3,7 @@ import { graphql, useFragment } from "react-relay";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
 import { PostScreen } from "../post/PostScreen";
+import { Quoting } from "../post/Quoting";
 import { ProfileScreen } from "../profile/ProfileScreen";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Loading } from "./Loading";
@@ -17,6 +18,7 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
       fragment Shell_viewer on User {
         id
         ...NavigationBar_viewer
+        ...Quoting_viewer
       }
     `,
     viewer,
@@ -31,7 +33,7 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
   useScrollPosition(hash, main);
 
   return (
-    <>
+    <Quoting viewer={data}>
       <a className="skip" href="#main" onClick={(event) => skip(event, main.current)}>
         Skip to the content
       </a>
@@ -68,7 +70,7 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
           </div>
         )}
       </main>
-    </>
+    </Quoting>
   );
 }
 

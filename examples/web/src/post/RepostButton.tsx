@@ -1,0 +1,102 @@
+import { addEdge } from "@fanline/client/relay";
+import { graphql, useFragment, useMutation, useRelayEnvironment } from "react-relay";
+import type { RecordSourceProxy } from "relay-runtime";
+import { RepostIcon } from "../ui/icons";
+import { Action } from "./Action";
+import { addTo, forgetPost, postConnections } from "./connections";
+import { useProblem } from "./useProblem";
+import type { RepostButtonMutation } from "./__generated__/RepostButtonMutation.graphql";
+import type { RepostButtonUnrepostMutation } from "./__generated__/RepostButtonUnrepostMutation.graphql";
+import type { RepostButton_post$key } from "./__generated__/RepostButton_post.graphql";
+
+/** Reposts a post, or takes the repost back. The count changes at once; the repost is in lists when the server has it. */
+export function RepostButton({ post }: { post: RepostButton_post$key }) {
+  const environment = useRelayEnvironment();
+  const { id, repostsCount, viewerHasReposted } = useFragment(
+    graphql`
+      fragment RepostButton_post on Post {
+        id
+        repostsCount
+        viewerHasReposted
+      }
+    `,
+    post,
+  );
+  const [repost, isReposting] = useMutation<RepostButtonMutation>(graphql`
+    mutation RepostButtonMutation($input: RepostInput!) {
+      repost(input: $input) {
+        repostEdge {
+          cursor
+          node {
+            id
+            author {
+              id
+              postsCount
+            }
+            ...PostCard_post
+          }
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const [unrepost, isUnreposting] = useMutation<RepostButtonUnrepostMutation>(graphql`
+    mutation RepostButtonUnrepostMutation($input: UnrepostInput!) {
+      unrepost(input: $input) {
+        post {
+          ...RepostButton_post
+        }
+        deletedPostId
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const { onErrors, onError } = useProblem();
+  const isReposted = viewerHasReposted === true;
+
+  function change() {
+    const options = {
+      variables: { input: { postId: id } },
+      optimisticUpdater(store: RecordSourceProxy) {
+        store.get(id)?.setValue(!isReposted, "viewerHasReposted");
+        addTo(store, id, "repostsCount", isReposted ? -1 : 1);
+      },
+      onError,
+    };
+    if (isReposted) {
+      unrepost({
+        ...options,
+        updater(store, data) {
+          if (data?.unrepost?.deletedPostId) forgetPost(environment, store, data.unrepost.deletedPostId);
+        },
+        onCompleted: (data) => onErrors(data.unrepost?.userErrors),
+      });
+    } else {
+      repost({
+        ...options,
+        updater(store, data) {
+          const author = data?.repost?.repostEdge?.node.author.id;
+          const edge = store.getRootField("repost").getLinkedRecord("repostEdge");
+          for (const list of author ? postConnections(environment, author) : []) addEdge(store, list, edge);
+        },
+        onCompleted: (data) => onErrors(data.repost?.userErrors),
+      });
+    }
+  }
+
+  return (
+    <Action
+      name="Repost"
+      count={repostsCount}
+      isOn={isReposted}
+      isChanging={isReposting || isUnreposting}
+      onPress={change}
+    >
+      <RepostIcon />
+    </Action>
+  );
+}
