@@ -11,7 +11,8 @@ import orjson
 
 from graph.archive.rows import ENDED_LIKE, LIKE, EventRow
 from graph.binding import Binding
-from graph.log.events import KINDS, Event, Followed, Unfollowed, encode
+from graph.log.encoding import KINDS, encode
+from graph.log.events import Event, Followed, Unfollowed
 from graph.log.log import Log
 from graph.model import SessionInfo, User, time_of
 from graph.sessions import Sessions

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from graph import keys
-from graph.log.events import BODY_FIELDS, PostPublished, without_defaults
+from graph.log.encoding import BODY_FIELDS, without_defaults
+from graph.log.events import PostPublished
 from graph.model import NO_DETAILS, Counts, Details, Location, Post, User, details_of, new_post, new_user
 from graph.store.commands import Command
 

@@ -13,7 +13,7 @@ from graph.archive.rows import EventRow, post_of
 from graph.binding import Binding
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, check_length
-from graph.log.events import decode
+from graph.log.encoding import decode
 from graph.model import Page, Post
 from graph.paging import Window
 from graph.posts import Posts

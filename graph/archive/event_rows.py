@@ -1,7 +1,8 @@
 """Rows of the archive from events."""
 
 from graph.archive.rows import EventRow
-from graph.log.events import Event, encode
+from graph.log.encoding import encode
+from graph.log.events import Event
 
 
 def event_row(event: Event) -> EventRow:

@@ -22,7 +22,8 @@ from graph.archive.name_codes import codes_of
 from graph.archive.pages import by_owners, chunks, first_rows
 from graph.archive.rows import EventRow
 from graph.archive.tables import NAME_CODES, NAMES
-from graph.log.events import ProfileChanged, UserCreated, decode
+from graph.log.encoding import decode
+from graph.log.events import ProfileChanged, UserCreated
 from graph.model import MAX_NUMBER
 from graph.paging import Window
 

@@ -17,7 +17,8 @@ from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.postgresql import array_rows
 from graph.archive.rows import FOLLOW, LIKE, POST, READ, REPOST, EventRow
 from graph.archive.tables import NOTIFICATIONS
-from graph.log.events import NotificationsRead, decode
+from graph.log.encoding import decode
+from graph.log.events import NotificationsRead
 from graph.notifications.groups import Group, NotificationKind
 from graph.notifications.recipients import recipients
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 from graph import keys
 from graph.archive.rows import LIKE, POSTS, Credential, EventRow, post_of
 from graph.errors import ArchiverStopped
-from graph.log.events import Event, PasswordChanged, StreamEntry, UserCreated, decode, encoded_entry, unknown_kind
+from graph.log.encoding import StreamEntry, decode, encoded_entry, unknown_kind
+from graph.log.events import Event, PasswordChanged, UserCreated
 from graph.log.numbers import entry_id, number_of
 from graph.post_lists import PostList, lists_of
 from graph.projections.mode import Mode

@@ -19,7 +19,8 @@ from graph.archive.rows import EventRow, EventsRefused
 from graph.archiver.like_windows import LikeWindows
 from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
-from graph.log.events import encode, publisher_of
+from graph.log.encoding import encode
+from graph.log.events import publisher_of
 from graph.log.numbers import before, entry_id
 from graph.post_lists import TIMELINE, PostList
 from graph.projections.posts import free_posts

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from graph import keys
 from graph.archive.rows import ENDED_LIKE, REDACTED, EventRow
 from graph.errors import ArchiverStopped
-from graph.log.events import Event, PasswordChanged, UnknownKind, UserCreated, decode
+from graph.log.encoding import UnknownKind, decode
+from graph.log.events import Event, PasswordChanged, UserCreated
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS
 from graph.projections.mode import Mode

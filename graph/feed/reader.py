@@ -13,7 +13,8 @@ from typing import Protocol
 from graph import keys
 from graph.errors import StoreUnavailable
 from graph.feed.unprojected import Unprojected, concerns_joins
-from graph.log.events import Event, PostDeleted, decode_entry
+from graph.log.encoding import decode_entry
+from graph.log.events import Event, PostDeleted
 from graph.log.log import Log
 from graph.log.losses import Losses
 from graph.log.numbers import entry_id, number_of

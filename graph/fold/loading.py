@@ -13,6 +13,7 @@ from graph.fold.content import Content, Notifications, Part
 from graph.fold.fold import PARTS, fold
 from graph.fold.hot_window import HotLimits, floor
 from graph.fold.stored import Cut, Cuts
+from graph.log.encoding import decode
 from graph.log.events import (
     Blocked,
     Event,
@@ -29,7 +30,6 @@ from graph.log.events import (
     Unmuted,
     Unreposted,
     UserCreated,
-    decode,
 )
 from graph.model import MAX_NUMBER
 from graph.notifications.groups import Group

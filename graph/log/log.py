@@ -11,18 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from graph import keys
 from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
-from graph.log.events import (
-    Encoded,
-    Event,
-    EventBody,
-    PostDeleted,
-    SessionsEnded,
-    Unfollowed,
-    Unliked,
-    Unreposted,
-    decode_entry,
-    encode,
-)
+from graph.log.encoding import Encoded, decode_entry, encode
+from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, Unreposted
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS, MAX_NUMBER, number_at, time_of
 from graph.store.commands import Word, script

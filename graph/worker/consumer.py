@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 from graph import keys
 from graph.errors import StoreUnavailable
 from graph.log.dead_letters import DeadLetters
-from graph.log.events import StreamEntry, unknown_kind
+from graph.log.encoding import StreamEntry, unknown_kind
 from graph.model import EPOCH_MS
 from graph.store.commands import script
 from graph.store.store import BLOCK_SECONDS, Store

@@ -6,7 +6,7 @@ from graph.errors import StoreUnavailable
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import UNPACED
 from graph.log.dead_letters import DeadLetter, DeadLetters
-from graph.log.events import decode, encoded_entry
+from graph.log.encoding import decode, encoded_entry
 from graph.log.numbers import number_of
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections

@@ -30,7 +30,8 @@ from graph.errors import OutdatedWorker, StoreUnavailable
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import Pace, Pacer
 from graph.log.dead_letters import DeadLetters
-from graph.log.events import Event, StreamEntry, decode_entry, unknown_kind
+from graph.log.encoding import StreamEntry, decode_entry, unknown_kind
+from graph.log.events import Event
 from graph.log.log import Log
 from graph.log.losses import Losses
 from graph.log.numbers import entry_id, number_of

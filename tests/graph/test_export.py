@@ -8,7 +8,8 @@ import pytest
 
 from graph import Graph
 from graph.export import ABOUT_USER, WITHHELD, Line, concerns
-from graph.log.events import KINDS, Event, EventBody
+from graph.log.encoding import KINDS
+from graph.log.events import Event, EventBody
 from tests.graph.log.test_events import ENCODINGS
 from tests.support.graph_worlds import PASSWORD, append_events, archive_log, befriend, people, posts
 

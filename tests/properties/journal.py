@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from graph.log.encoding import Encoded, decode, encode
 from graph.log.events import (
-    Encoded,
     Event,
     Followed,
     Liked,
@@ -15,8 +15,6 @@ from graph.log.events import (
     Unfollowed,
     Unliked,
     Unreposted,
-    decode,
-    encode,
 )
 from graph.store.commands import Command
 

@@ -14,7 +14,8 @@ from graph.archive.tables import CREDENTIALS, EVENTS
 from graph.fold.content import Content
 from graph.fold.fold import fold
 from graph.fold.stored import Cut, stored
-from graph.log.events import PostPublished, decode, publication_of
+from graph.log.encoding import decode
+from graph.log.events import PostPublished, publication_of
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from graph.paging import Window

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from graph.fold.content import Content, Part
 from graph.fold.fold import FOLDS, fold
 from graph.fold.stored import Cut, stored
-from graph.log.events import KINDS, Event, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed, UserCreated
+from graph.log.encoding import KINDS
+from graph.log.events import Event, Followed, PostDeleted, PostPublished, SessionsEnded, Unfollowed, UserCreated
 from graph.post_lists import TIMELINE
 from graph.projections.mode import Mode
 from graph.store.store import Store

@@ -3,10 +3,9 @@
 import pytest
 
 from graph import Graph
+from graph.log.encoding import KINDS, Encoded, UnknownKind, decode, decode_entry, encode, encoded_entry, unknown_kind
 from graph.log.events import (
-    KINDS,
     Blocked,
-    Encoded,
     EventBody,
     Followed,
     Liked,
@@ -25,16 +24,10 @@ from graph.log.events import (
     SessionsEnded,
     Unblocked,
     Unfollowed,
-    UnknownKind,
     Unliked,
     Unmuted,
     Unreposted,
     UserCreated,
-    decode,
-    decode_entry,
-    encode,
-    encoded_entry,
-    unknown_kind,
 )
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER

@@ -6,7 +6,8 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.log.events import Followed, encode
+from graph.log.encoding import encode
+from graph.log.events import Followed
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER, number_at
 from graph.worker.housekeeping import TRIM_BATCH

@@ -11,7 +11,8 @@ import pytest
 
 from graph import Graph
 from graph.errors import OutdatedWorker
-from graph.log.events import KINDS, Followed, PostPublished, ProfileChanged
+from graph.log.encoding import KINDS
+from graph.log.events import Followed, PostPublished, ProfileChanged
 from graph.log.numbers import entry_id
 from graph.worker.consumer import GROUP, MAX_DELIVERIES
 from tests.graph.worker.unprojected import SOON, append, read_and_die
@@ -20,7 +21,7 @@ from tests.support.graph_worlds import PATIENCE, Open, archive_log, background, 
 WORKER_WITHOUT_PROFILES = """
 import asyncio, sys
 from datetime import timedelta
-from graph.log.events import KINDS
+from graph.log.encoding import KINDS
 from tests.support.graphs import open_graph
 
 async def main():
