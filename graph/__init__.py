@@ -94,7 +94,6 @@ class Graph:
         self.relationships = Relationships(store)
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
-        self.lists = Lists(store, self.log, self.commit)
         self._prepare_pages(cache)
         self.feed = Feed(
             store,
@@ -110,7 +109,8 @@ class Graph:
         self._prepare_background(tuning)
 
     def _prepare_pages(self, cache: HomeCache) -> None:
-        """Prepare the timelines and searches."""
+        """Prepare the timelines, lists of users and searches."""
+        self.lists = Lists(self.store, self.log, self.commit)
         self.timelines = Timelines(self.store, self.binding, self.posts, cache)
         self.list_timelines = ListTimelines(self.store, self.binding, self.posts, self.lists)
         self.public_timeline = PublicTimeline(self.binding, self.posts)

@@ -62,19 +62,7 @@ def stored(
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
-    for user, following in content.following.items():
-        yield from follow_keys(keys.following, user, content.placed(user, following), tombstones_after)
-    for user, followers in content.followers.items():
-        yield from follow_keys(keys.followers, user, content.placed(user, followers), tombstones_after)
-    for user, liked in content.liked.items():
-        yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
-    for user, reposted in content.reposted.items():
-        yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
-    registers = ((keys.blocking, content.blocking), (keys.blockers, content.blockers), (keys.muting, content.muting))
-    for key, sets in registers:
-        for user, register in sets.items():
-            if content.owns(Part.BLOCKS, user):
-                yield from versioned_set_keys(key, user, register, tombstones_after)
+    yield from versioned_sets(content, tombstones_after)
     for user, user_lists in content.lists.items():
         yield from lists_keys(user, user_lists, tombstones_after)
     records: dict[int, Hash] = {}
@@ -105,6 +93,23 @@ def stored(
 def length(held: Under, floor: int, cold: int) -> int:
     """Return the length of a list with this archive floor and number of archived posts. O(n)."""
     return sum(post > floor for post in held.live) + cold
+
+
+def versioned_sets(content: Content, tombstones_after: int) -> Stored:
+    """Yield the follows, likes, reposts, blocks and mutes of users."""
+    for user, following in content.following.items():
+        yield from follow_keys(keys.following, user, content.placed(user, following), tombstones_after)
+    for user, followers in content.followers.items():
+        yield from follow_keys(keys.followers, user, content.placed(user, followers), tombstones_after)
+    for user, liked in content.liked.items():
+        yield from versioned_set_keys(keys.liked, user, liked, tombstones_after)
+    for user, reposted in content.reposted.items():
+        yield from versioned_set_keys(keys.reposted, user, reposted, tombstones_after)
+    registers = ((keys.blocking, content.blocking), (keys.blockers, content.blockers), (keys.muting, content.muting))
+    for key, sets in registers:
+        for user, register in sets.items():
+            if content.owns(Part.BLOCKS, user):
+                yield from versioned_set_keys(key, user, register, tombstones_after)
 
 
 def account_keys(user: int, account: Account) -> Stored:

@@ -168,6 +168,7 @@ async def test_search(alice: Alice) -> None:
 
 async def test_search_users(alice: Alice) -> None:
     """The user with the login comes first; names are found by their words."""
+    await alice.graph.indexing.finish()
     edges = (await alice.run("search-users"))["searchUsers"]["edges"]
     assert edges[0]["node"]["login"] == "bob"
     [found] = (await alice.run("search-users", text="伟"))["searchUsers"]["edges"]

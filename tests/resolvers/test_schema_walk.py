@@ -37,6 +37,7 @@ ROOTS = {
     "Query_node": ("ID!", "(id: $given)"),
     "Query_nodes": ("[ID!]!", "(ids: $given)"),
     "Query_searchPosts": ("[ID!]", "(filter: { users: $given })"),
+    "Query_searchUsers": ("String!", "(text: $given, first: 10)"),
 }
 """The fields of `Query` that require arguments: the type of a variable, and the arguments with the variable."""
 EXECUTOR = Executor(schema._schema)
@@ -44,7 +45,7 @@ PROFILES = {"Query_user", "Query_node", "Query_nodes", "MentionEntity_user"}
 """The fields at which the profile of a hidden user is visible. The viewer's `blockedUsers` are, too."""
 LOGINS = ("alice", "bob", "carol", "dave")
 HOME = ("User_homeTimeline", "Timeline_posts")
-MUTED_AT = {"User_homeTimeline", "Query_notifications"}
+MUTED_AT = {"User_homeTimeline", "Query_notifications", "Query_publicTimeline"}
 """The fields below which a mute hides something."""
 
 
@@ -171,6 +172,7 @@ class Stage:
             "Query_node": some,
             "Query_nodes": [[*users, *posts]],
             "Query_searchPosts": [users],
+            "Query_searchUsers": [*self.users],
         }
 
     async def seen_by(self, login: str | None) -> list[Sight]:
@@ -253,7 +255,7 @@ async def test_an_anonymous_client_sees_what_belongs_to_nobody(stage: Stage) -> 
     await graph.blocks.block(users["alice"].id, users["bob"].id)
     found = await stage.seen_by(None)
     assert {sight.id for sight in found} == {stage.id(name) for name in (*stage.users, *stage.posts)}
-    assert {sight.path[0] for sight in found} == {*stage.roots()}
+    assert {sight.path[0] for sight in found} == {*stage.roots(), "Query_publicTimeline"}
 
 
 async def test_the_walk_meets_every_field(stage: Stage) -> None:
