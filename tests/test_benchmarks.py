@@ -17,6 +17,7 @@ TABLES = {
     "archiver": ["archiver"],
     "attacks": ["attacks"],
     "capacity": ["costs", "capacity"],
+    "conversations": ["conversations"],
     "fan_out_pacing": ["pacing", "pacing over time"],
     "fanout": ["publish", "served", "inserts"],
     "live": ["matching", "memory", "latency", "readers", "churn"],
@@ -28,7 +29,7 @@ TABLES = {
     "store_size": ["size", "parts"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
-UNPLOTTED = {"archiver", "capacity", "likes", "rebuild", "sharding", "store_size"}
+UNPLOTTED = {"archiver", "capacity", "conversations", "likes", "rebuild", "sharding", "store_size"}
 """Benchmarks whose tables are too small for a plot."""
 
 
