@@ -10,8 +10,27 @@ from graph import Graph
 from graph.errors import StoreUnavailable
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorAdded, AuthorRemoved, Checkpoint, Gap, GapReason, PostAdded, PostRemoved
-from graph.log.events import Event, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.feed.updates import (
+    AuthorAdded,
+    AuthorHidden,
+    AuthorRemoved,
+    Checkpoint,
+    Gap,
+    GapReason,
+    PostAdded,
+    PostRemoved,
+)
+from graph.log.events import (
+    Blocked,
+    Event,
+    Followed,
+    Muted,
+    PostDeleted,
+    PostPublished,
+    Unblocked,
+    Unfollowed,
+    Unmuted,
+)
 from tests.support.graph_worlds import home
 
 POLL_SECONDS = 0.004
@@ -22,10 +41,12 @@ Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 
 @dataclass
 class World:
-    """The expected state: follows, posts, all events, and the number up to which retention has trimmed the log."""
+    """The expected state: who follows, mutes and blocks whom, posts, all events, and where retention has trimmed."""
 
     people: list[int]
     follows: set[tuple[int, int]] = field(default_factory=set)
+    mutes: set[tuple[int, int]] = field(default_factory=set)
+    blocks: set[tuple[int, int]] = field(default_factory=set)
     posts: dict[int, int] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
@@ -41,15 +62,24 @@ class World:
                 self.posts.pop(post, None)
                 self.deleted.add(post)
             case Followed(follower, followee):
-                self.follows.add((follower, followee))
+                if self.blocks.isdisjoint({(follower, followee), (followee, follower)}):
+                    self.follows.add((follower, followee))
             case Unfollowed(follower, followee):
                 self.follows.discard((follower, followee))
+            case Muted(user, other):
+                self.mutes.add((user, other))
+            case Unmuted(user, other):
+                self.mutes.discard((user, other))
+            case Blocked(user, other) | Unblocked(user, other):
+                (self.blocks.add if isinstance(event.body, Blocked) else self.blocks.discard)((user, other))
+                self.follows -= {(user, other), (other, user)}
             case _:
                 pass
 
     def home(self, viewer: int) -> set[int]:
         """Return the posts of a home timeline by its definition."""
-        return {post for post, author in self.posts.items() if author == viewer or (viewer, author) in self.follows}
+        shown = {viewer, *(other for user, other in self.follows - self.mutes if user == viewer)}
+        return {post for post, author in self.posts.items() if author in shown}
 
 
 class Client:
@@ -158,7 +188,7 @@ class HomeClient(Client):
                 self._held()[update.post.id] = update.post.author
             case PostRemoved():
                 self._held().pop(update.post, None)
-            case AuthorRemoved():
+            case AuthorRemoved() | AuthorHidden():
                 self.held = {post: author for post, author in self._held().items() if author != update.user}
             case AuthorAdded() | Gap():
                 self.held = None

@@ -6,14 +6,18 @@ from typing import Any
 
 from graph.errors import ArchiveUnavailable, Overloaded, Rejected
 from graph.log.events import (
+    Blocked,
     Event,
     Followed,
     Liked,
+    Muted,
     PostDeleted,
     PostPublished,
     Reposted,
+    Unblocked,
     Unfollowed,
     Unliked,
+    Unmuted,
     Unreposted,
     publication_of,
 )
@@ -22,12 +26,15 @@ from graph.model import Post
 
 @dataclass
 class World:
-    """Follows, posts that are not deleted, plain reposts included, and likes with their numbers, as plain sets.
+    """Follows, mutes, blocks, posts that are not deleted, and likes with their numbers, as plain sets.
 
-    `reposted` has the plain repost of each user and original. A user has one of an original, which ends with it.
+    The posts include plain reposts. `reposted` has the plain repost of each user and original: a user has one of an
+    original, which ends with it.
     """
 
     follows: set[tuple[int, int]] = field(default_factory=set)
+    mutes: set[tuple[int, int]] = field(default_factory=set)
+    blocks: set[tuple[int, int]] = field(default_factory=set)
     posts: dict[int, PostPublished] = field(default_factory=dict)
     likes: dict[tuple[int, int], int] = field(default_factory=dict)
     reposted: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -36,12 +43,20 @@ class World:
     def of(cls, events: list[Event]) -> "World":
         """Return the world after these events, in the order of the log."""
         world = cls()
+        follows, changes = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
         for event in sorted(events, key=lambda event: event.number):
             match event.body:
                 case Followed(follower, followee):
-                    world.follows.add((follower, followee))
+                    follows[follower, followee] = event.number
                 case Unfollowed(follower, followee):
-                    world.follows.discard((follower, followee))
+                    follows.pop((follower, followee), None)
+                case Blocked(user, other) | Unblocked(user, other):
+                    changes[user, other] = changes[other, user] = event.number
+                    (world.blocks.add if isinstance(event.body, Blocked) else world.blocks.discard)((user, other))
+                case Muted(user, other):
+                    world.mutes.add((user, other))
+                case Unmuted(user, other):
+                    world.mutes.discard((user, other))
                 case PostPublished() as published:
                     world.posts[event.number] = published
                 case PostDeleted(post=post):
@@ -55,6 +70,11 @@ class World:
                     repost = publication_of(event.body)
                     if repost is not None:
                         world.posts[event.number], world.reposted[user, original] = repost, event.number
+        world.follows = {
+            (user, other)
+            for (user, other), number in follows.items()
+            if number > changes.get((user, other), 0) and world.blocks.isdisjoint({(user, other), (other, user)})
+        }
         for (_, original), number in world.reposted.items():
             if original not in world.posts:
                 del world.posts[number]
@@ -63,7 +83,14 @@ class World:
     def home(self, viewer: int) -> list[int]:
         """Return the posts of a home timeline, newest first."""
         shown = {viewer} | {followee for follower, followee in self.follows if follower == viewer}
-        return self._newest_first(lambda body: body.listed and body.author in shown)
+        silenced = {other for user, other in self.mutes | self.blocks if user == viewer}
+        silenced |= {user for user, other in self.blocks if other == viewer}
+
+        def is_shown(body: PostPublished) -> bool:
+            original = None if body.text or body.attachments else body.repost_of_author
+            return body.listed and body.author in shown and silenced.isdisjoint({body.author, original})
+
+        return self._newest_first(is_shown)
 
     def likers(self, post: int) -> list[tuple[int, int]]:
         """Return the users who like a post with the numbers of their likes, the newest like first."""
@@ -178,7 +205,17 @@ class History:
 
     def certainly_follows(self, follower: int, followee: int, start: int, end: int) -> bool | None:
         """Return whether a follow existed, or did not exist, throughout a period; None if it is uncertain."""
+        changes = [op for kind in ("block", "unblock") for op in self.of(kind, follower, followee)]
+        changes += [op for kind in ("block", "unblock") for op in self.of(kind, followee, follower)]
+        if any(op.started < end for op in changes):
+            return False if self.certainly_silenced(follower, followee, start, end, mutes=False) else None
         return self.certainly(("follow", "unfollow"), (follower, followee), start, end)
+
+    def certainly_silenced(self, viewer: int, user: int, start: int, end: int, *, mutes: bool = True) -> bool | None:
+        """Return whether a user was muted or blocked throughout a period, or neither; None if that is uncertain."""
+        found = [self.certainly(("block", "unblock"), pair, start, end) for pair in ((viewer, user), (user, viewer))]
+        found += [self.certainly(("mute", "unmute"), (viewer, user), start, end)] if mutes else []
+        return True if True in found else None if None in found else False
 
     def certainly(self, kinds: tuple[str, str], pair: tuple[int, int], start: int, end: int) -> bool | None:
         """Return whether the first of two opposite kinds held for a pair throughout a period; None if uncertain.
@@ -207,6 +244,12 @@ class History:
         originals = self.of("delete", post.repost_of) if post.is_plain_repost else []
         return [*self.of("delete", post.id), *originals]
 
+    def authors(self, post: Post) -> set[int]:
+        """Return the author of a post, and of a plain repost also that of its original."""
+        original = post.repost_of if post.is_plain_repost else None
+        published = (op.result for op in self.operations if op.kind == "publish" and op.done)
+        return {post.author, *(each.author for each in published if each.id == original)}
+
     def check_read(self, read: Operation, *, complete_fan_out: bool) -> None:
         """Check the posts that a read returned against what was certain throughout the read."""
         if self.after_disaster or not read.done:
@@ -220,6 +263,9 @@ class History:
             for undo in self.of("unrepost", post.author, post.repost_of):
                 is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
                 assert not is_undone, f"repost {post.id} was shown after it was taken back"
+            for author in self.authors(post) - {viewer}:
+                silenced = self.certainly_silenced(viewer, author, start, end)
+                assert not silenced, f"post {post.id} of {author} was shown, who is muted or blocked"
             if post.author != viewer:
                 followed = self.certainly_follows(viewer, post.author, start, end)
                 assert followed is not False, f"post {post.id} of unfollowed {post.author} was shown"
@@ -233,5 +279,7 @@ class History:
             follows = post.author == viewer or self.certainly_follows(viewer, post.author, start, end)
             if not post.listed:
                 assert post.id not in ids, f"reply {post.id} of {post.author} was shown to {viewer}"
+            elif any(self.certainly_silenced(viewer, author, start, end) is not False for author in self.authors(post)):
+                continue
             elif follows and complete_fan_out:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"

@@ -30,7 +30,7 @@ from tests.support.graph_worlds import counts_of
 
 FOLDED = (
     *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),
-    *("replied:{", "replies:{", "reposts:{", "reposted:{"),
+    *("replied:{", "replies:{", "reposts:{", "reposted:{", "blocking:{", "blockers:{", "muting:{"),
 )
 """The prefixes of the keys that the fold determines."""
 

@@ -33,6 +33,7 @@ from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
+from tests.properties.blocks import BlockRules
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
 from tests.properties.model import World
@@ -46,7 +47,6 @@ from tests.properties.processes import (
     publish_many,
     sign_up,
 )
-from tests.properties.reposts import RepostRules
 from tests.properties.requests import calls, users
 from tests.properties.rest import Rest
 from tests.support.graphs import STORE_ID
@@ -64,7 +64,7 @@ archivers = st.sampled_from(ARCHIVERS)
 processes = st.sampled_from(PROCESSES)
 
 
-class Interleavings(RepostRules):
+class Interleavings(BlockRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
     def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
@@ -286,17 +286,20 @@ class Interleavings(RepostRules):
 
     @invariant()
     def followees_have_their_followers(self) -> None:
-        """At every moment: if v follows a, v is among the followers of a."""
+        """At every moment: if v follows a, v is among the followers of a, unless there was a block between the two."""
         if self.disasters and self.disaster is Disaster.STORE_FAILS_OVER:
             return  # a projection that continues after the failover may have lost its first half
         with self.raw.pipeline(transaction=False) as pipeline:
             for user in self.users:
                 pipeline.zrange(keys.following(user), 0, -1)
                 pipeline.zrange(keys.followers(user), 0, -1)
+                for name in (keys.blocking(user), keys.blockers(user)):
+                    pipeline.zunion([name, keys.gone(name)])
             found = pipeline.execute()
-        followers = dict(zip(self.users, found[1::2], strict=True))
-        for viewer, following in zip(self.users, found[::2], strict=True):
-            assert all(str(viewer) in followers[int(followee)] for followee in following)
+        followers = dict(zip(self.users, found[1::4], strict=True))
+        for viewer, following, *blocks in zip(self.users, found[::4], found[2::4], found[3::4], strict=True):
+            for followee in {*following} - {user for some in blocks for user in some}:
+                assert str(viewer) in followers[int(followee)]
 
     def teardown(self) -> None:
         """Check the drained state, and close everything."""

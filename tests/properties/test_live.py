@@ -19,7 +19,17 @@ from graph import Graph
 from graph.errors import Rejected
 from graph.feed.feed import Feed
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import EventBody, Followed, PostDeleted, PostPublished, Unfollowed
+from graph.log.events import (
+    Blocked,
+    EventBody,
+    Followed,
+    Muted,
+    PostDeleted,
+    PostPublished,
+    Unblocked,
+    Unfollowed,
+    Unmuted,
+)
 from graph.log.numbers import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
@@ -36,6 +46,14 @@ PEOPLE = 4
 TEXTS = ("rain in Berlin", "a #rain song", "北京下雨", "nothing")
 PLACES = (None, None, Location(52.5, 13.4), Location(39.9, 116.4))
 
+CHANGES: dict[str, type[Muted | Unmuted | Blocked | Unblocked]] = {
+    "mute": Muted,
+    "unmute": Unmuted,
+    "block": Blocked,
+    "unblock": Unblocked,
+}
+APPLIED = (PostPublished, PostDeleted, Followed, Unfollowed, *CHANGES.values())
+
 Step = tuple[Any, ...]
 
 person = st.integers(0, PEOPLE - 1)
@@ -45,6 +63,7 @@ step = st.one_of(
     *[st.tuples(st.just("publish"), person, st.integers(0, 3), st.integers(1, 4))] * 4,
     *[st.tuples(st.just("poll"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
     *[st.tuples(st.just("follow or unfollow"), person, person)] * 2,
+    *[st.tuples(st.just("silence"), person, person, st.sampled_from((*CHANGES,)), st.booleans())] * 2,
     *[st.tuples(st.just("move"), client, process)] * 2,
     st.tuples(st.just("delete"), st.integers(0, 30)),
     st.tuples(st.just("commit only"), person, st.integers(0, 30)),
@@ -80,7 +99,7 @@ class Interleaving:
         ]
         self.at = [n % 2 for n in range(len(self.clients))]
 
-    async def step(self, name: str, *arguments: int) -> None:
+    async def step(self, name: str, *arguments: Any) -> None:
         """Execute one step."""
         await getattr(self, f"_{name.replace(' ', '_')}")(*arguments)
 
@@ -101,6 +120,14 @@ class Interleaving:
         elif follower != followee:
             await self._commit(self.writer.follows.follow(pair[0], [pair[1]]))
 
+    async def _silence(self, who: int, whom: int, change: str, only_commit: bool) -> None:
+        """Mute or block somebody, or end it. Perhaps commit without projecting, even if it changes nothing."""
+        user, other = self.people[who], self.people[whom]
+        if user != other:
+            write = getattr(self.writer.blocks, change)
+            bodies: list[EventBody] = [CHANGES[change](user, other)]
+            await self._commit(append_events(self.writer, bodies) if only_commit else write(user, other))
+
     async def _commit_only(self, who: int, kind: int) -> None:
         """Commit without projecting, as a process that dies after its commit."""
         me, other = self.people[who], self.people[kind % PEOPLE]
@@ -112,7 +139,7 @@ class Interleaving:
         before = await self.writer.log.last()
         await write
         for event in await self.writer.log.newest(await self.writer.log.last(), 3):
-            if event.number > before and isinstance(event.body, PostPublished | PostDeleted | Followed | Unfollowed):
+            if event.number > before and isinstance(event.body, APPLIED):
                 self.world.apply(event)
 
     async def _poll(self, who: int, most: int) -> None:
