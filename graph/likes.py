@@ -62,7 +62,10 @@ class Likes:
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=True)
 
     async def unlike(self, viewer: int, post: int, view: View | None = None) -> int:
-        """Take back a like of a post, and return the post's id. Costs and raises like `like`."""
+        """Take back a like of a post, also across a block, and return the post's id. Costs what `like` costs.
+
+        Raises Rejected: NOT_FOUND, also for a post across a block that the viewer does not like.
+        """
         return await self._change(viewer, post, view or self._visibility.of(viewer), like=False)
 
     async def _change(self, viewer: int, post: int, view: View, *, like: bool) -> int:
@@ -76,9 +79,12 @@ class Likes:
             raise not_found()
         if found.is_plain_repost and found.repost_of is not None:
             return await self._change(viewer, found.repost_of, view, like=like)
-        await refuse_blocked(view, found.author, "postId")
+        if like:
+            await refuse_blocked(view, found.author, "postId")
         stored = await self._is_liked(viewer, found, held_in([post], rows))
         if stored is like and await self._confirmed(viewer, found, int(watermark or 0)) is like:
+            if await view.hidden([found.author]):
+                raise not_found()
             return found.id
         await self._commit([(Liked if like else Unliked)(viewer, found.id, found.author)])
         return found.id

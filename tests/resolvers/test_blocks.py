@@ -3,6 +3,7 @@
 import pytest
 
 from graph.model import Post, User
+from graph.visibility import SYSTEM
 from tests.resolvers.conftest import World, post_id, user_id
 
 ERRORS = "userErrors { code field }"
@@ -72,3 +73,28 @@ async def test_a_mute_refuses_nothing(world: World) -> None:
         document = f"mutation ($id: ID!) {{ payload: {mutation}(input: {input_}) {{ {ERRORS} }} }}"
         assert (await world.ask(document, viewer, id=post_id(post))).data["payload"]["userErrors"] == [], action
     assert (await world.ask(FOLLOW, viewer, id=user_id(other))).data["payload"]["results"] == [{"outcome": "FOLLOWED"}]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+async def test_likes_and_reposts_across_a_block_can_be_taken_back(world: World, direction: str) -> None:
+    """Once. Then the post is like one that does not exist."""
+    viewer, other, _ = await world.users("alice", "bob", "carol")
+    [post] = await world.post(other, "hi")
+    await world.graph.likes.like(viewer.id, post.id)
+    await world.graph.reposts.repost(world.graph.visibility.of(viewer.id), viewer.id, post.id)
+    pair = (viewer, other) if direction == DIRECTIONS[0] else (other, viewer)
+    await world.graph.blocks.block(*(user.id for user in pair))
+
+    for mutation in ("unlikePost", "unrepost"):
+        document = (
+            f"mutation ($id: ID!) {{ payload: {mutation}(input: {{ postId: $id }}) {{ post {{ id }} {ERRORS} }} }}"
+        )
+        payload = (await world.ask(document, viewer, id=post_id(post))).data["payload"]
+        assert payload == {"post": None, "userErrors": []}
+        last = await world.graph.log.last()
+        payload = (await world.ask(document, viewer, id=post_id(post))).data["payload"]
+        assert payload["userErrors"] == [{"code": "NOT_FOUND", "field": ["postId"]}]
+        assert await world.graph.log.last() == last
+    [found] = await world.graph.posts.get_many(SYSTEM, [post.id])
+    assert found is not None
+    assert (found.likes, found.reposts) == (0, 0)
