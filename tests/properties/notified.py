@@ -1,0 +1,131 @@
+"""The model of notifications: what users do, in plain sets, and what each of them must find in the list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from graph.model import EPOCH_MS, SEQUENCE_BITS
+
+DAY_MS = 86_400_000
+NEWEST = 10
+"""The number of users of a group is exact up to this number of entries."""
+
+
+class Entry(NamedTuple):
+    """An entry of a list. `size`, the number of users, is None if only the graph knows it."""
+
+    kind: str
+    subject: int
+    number: int
+    is_read: bool
+    actors: tuple[int, ...]
+    size: int | None
+
+
+class Written(NamedTuple):
+    """A post."""
+
+    author: int
+    repost_of: int | None
+
+
+@dataclass
+class Notified:
+    """Everything that happened, and what follows for notifications. A list keeps the newest `kept` groups.
+
+    Pairs have the numbers of their events. `groups` has the newest number of each group of each user, whether it is
+    shown or not.
+    """
+
+    kept: int
+    follows: dict[tuple[int, int], int] = field(default_factory=dict)
+    likes: dict[tuple[int, int], int] = field(default_factory=dict)
+    reposts: dict[tuple[int, int], int] = field(default_factory=dict)
+    posts: dict[int, Written] = field(default_factory=dict)
+    mutes: set[tuple[int, int]] = field(default_factory=set)
+    blocks: set[tuple[int, int]] = field(default_factory=set)
+    groups: dict[int, dict[tuple[str, int], int]] = field(default_factory=dict)
+    marks: dict[int, int] = field(default_factory=dict)
+
+    def are_apart(self, user: int, other: int) -> bool:
+        """Return whether a block stands between two users."""
+        return bool({(user, other), (other, user)} & self.blocks)
+
+    def follow(self, user: int, other: int, number: int) -> None:
+        """A user followed another one."""
+        self.follows[user, other] = number
+        self.notify(other, user, "FOLLOW", day(number), number)
+
+    def like(self, user: int, post: int, number: int) -> None:
+        """A user liked a post."""
+        self.likes[user, post] = number
+        self.notify(self.posts[post].author, user, "LIKE", post, number)
+
+    def repost(self, user: int, post: int, number: int) -> None:
+        """A user reposted a post without a text."""
+        self.reposts[user, post] = number
+        self.notify(self.posts[post].author, user, "REPOST", post, number)
+
+    def publish(self, user: int, number: int, parent: int | None, original: int | None, mentioned: set[int]) -> None:
+        """A user published a post. Each user is notified for the first reason that applies."""
+        self.posts[number] = Written(user, original)
+        reasons = [("REPLY", {self.posts[parent].author} if parent else set())]
+        reasons += [("QUOTE", {self.posts[original].author} if original else set())]
+        reasons += [("MENTION", {other for other in mentioned if not self.are_apart(user, other)})]
+        told: set[int] = set()
+        for kind, users in reasons:
+            for other in users - told:
+                self.notify(other, user, kind, number, number)
+            told |= users
+
+    def notify(self, recipient: int, user: int, kind: str, subject: int, number: int) -> None:
+        """A user did something that concerns another one."""
+        if recipient != user:
+            self.groups.setdefault(recipient, {})[kind, subject] = number
+
+    def delete(self, post: int) -> None:
+        """A post was deleted."""
+        del self.posts[post]
+
+    def read(self, user: int, upto: int) -> None:
+        """A user read everything up to a number. The mark never goes back."""
+        self.marks[user] = max(upto, self.marks.get(user, 0))
+
+    def block(self, user: int, other: int) -> None:
+        """A user blocked another one, which ends the follows between them."""
+        self.blocks.add((user, other))
+        for pair in ((user, other), (other, user)):
+            self.follows.pop(pair, None)
+
+    def entries(self, viewer: int) -> list[Entry]:
+        """Return what a user's list shows, newest first."""
+        newest = sorted(self.groups.get(viewer, {}).items(), key=lambda item: -item[1])[: self.kept]
+        return [entry for (kind, subject), number in newest for entry in self._shown(viewer, kind, subject, number)]
+
+    def _shown(self, viewer: int, kind: str, subject: int, number: int) -> Iterator[Entry]:
+        if kind != "FOLLOW" and subject not in self.posts:
+            return
+        read = number <= self.marks.get(viewer, 0)
+        silenced = {other for user, other in self.mutes if user == viewer} | {viewer}
+        silenced |= {user for pair in self.blocks for user in pair if viewer in pair}
+        users = [user for user in self._actors(viewer, kind, subject) if user not in silenced]
+        if users:
+            quotes = sum(post.repost_of == subject for post in self.posts.values())
+            entries = quotes + sum(post == subject for _, post in self.reposts) if kind == "REPOST" else 0
+            yield Entry(kind, subject, number, read, tuple(users), None if entries > NEWEST else len(users))
+
+    def _actors(self, viewer: int, kind: str, subject: int) -> list[int]:
+        """Return who acts in a group, the newest first."""
+        if kind == "FOLLOW":
+            found = {user: at for (user, other), at in self.follows.items() if other == viewer and day(at) == subject}
+        elif kind in ("LIKE", "REPOST"):
+            pairs = self.likes if kind == "LIKE" else self.reposts
+            found = {user: at for (user, post), at in pairs.items() if post == subject}
+        else:
+            return [self.posts[subject].author]
+        return sorted(found, key=lambda user: -found[user])
+
+
+def day(number: int) -> int:
+    """Return the day of an event in UTC."""
+    return ((number >> SEQUENCE_BITS) + EPOCH_MS) // DAY_MS

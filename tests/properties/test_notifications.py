@@ -1,0 +1,257 @@
+"""The notifications of a few users, whatever they do in two processes, against a model in plain sets.
+
+Lists are short, so that groups are dropped often. Events are projected again, late and out of order, and posts, reposts
+and likes are archived. At the end the store is compared with its events.
+"""
+
+import asyncio
+import random
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from graph import Graph
+from graph.errors import ProblemCode, Rejected
+from graph.model import MAX_NUMBER, FollowOutcome, Page
+from graph.notifications.groups import Group, Notification, NotificationKind
+from graph.paging import Window
+from graph.projections.mode import Mode
+from tests.conftest import CHEAP
+from tests.properties.notified import Entry, Notified
+from tests.support.graph_worlds import archive_log, codes, crowd
+from tests.support.graphs import empty, open_graph
+from tests.support.stores import HookedStore
+
+pytestmark = pytest.mark.slow
+
+PEOPLE = 4
+KEPT = 4
+TUNING = replace(CHEAP, notifications_kept=KEPT, hot_posts=3, hot_slack=1, hot_newest=2)
+
+Step = tuple[Any, ...]
+
+person = st.integers(0, PEOPLE - 1)
+post = st.integers(0, 4)
+step = st.one_of(
+    *[st.tuples(st.just("publish"), person, st.none() | post, st.none() | post, st.sets(person, max_size=2))] * 4,
+    *[st.tuples(st.just("like or unlike"), person, post)] * 3,
+    *[st.tuples(st.just("repost or take back"), person, post)] * 3,
+    *[st.tuples(st.just("follow or unfollow"), person, person)] * 3,
+    st.tuples(st.just("mute or unmute"), person, person),
+    st.tuples(st.just("block or unblock"), person, person),
+    st.tuples(st.just("delete"), post),
+    *[st.tuples(st.just("read"), person, st.integers(0, 6))] * 2,
+    st.tuples(st.just("again"), st.integers(0, 9)),
+    st.tuples(st.just("archive")),
+    st.tuples(st.just("check")),
+)
+steps = st.lists(step, min_size=10, max_size=50)
+
+
+class Acting:
+    """Two processes, and the model of what users did in them."""
+
+    def __init__(self, graphs: list[Graph], people: list[int]) -> None:
+        self.graphs = graphs
+        self.people = people
+        self.model = Notified(KEPT)
+        self.turn = 0
+
+    @property
+    def graph(self) -> Graph:
+        """The process that acts now: they take turns."""
+        return self.graphs[self.turn % len(self.graphs)]
+
+    async def step(self, name: str, *arguments: Any) -> None:
+        """Take one step."""
+        self.turn += 1
+        await getattr(self, "_" + name.replace(" ", "_"))(*arguments)
+
+    def _post_at(self, which: int | None) -> int | None:
+        """Return one of the newest posts."""
+        newest = sorted(self.model.posts, reverse=True)
+        return newest[which % len(newest)] if newest and which is not None else None
+
+    async def _publish(self, who: int, parent: int | None, original: int | None, mentioned: set[int]) -> None:
+        user, above, quoted = self.people[who], self._post_at(parent), self._post_at(original)
+        text = " ".join(["text", *(f"@fan{each}" for each in sorted(mentioned))])
+        targets = [self.model.posts[each].author for each in (above, quoted) if each is not None]
+        work = self.graph.posts.publish(user, text, reply_to=above, quote_of=quoted)
+        published = await self._unless_blocked(work, user, *targets)
+        if published is not None:
+            others = {self.people[each] for each in mentioned}
+            self.model.publish(user, published.id, above, quoted, others)
+
+    async def _like_or_unlike(self, who: int, which: int) -> None:
+        user, liked = self.people[who], self._post_at(which)
+        if liked is None:
+            return
+        is_liked, author = (user, liked) in self.model.likes, self.model.posts[liked].author
+        act = self.graph.likes.unlike if is_liked else self.graph.likes.like
+        if await self._unless_blocked(act(user, liked), user, author) is None:
+            return
+        if is_liked:
+            del self.model.likes[user, liked]
+        else:
+            self.model.like(user, liked, await self.graph.log.last())
+
+    async def _repost_or_take_back(self, who: int, which: int) -> None:
+        user, original = self.people[who], self._post_at(which)
+        if original is None:
+            return
+        view = self.graph.visibility.of(user)
+        if self.model.reposts.pop((user, original), None) is not None:
+            await self.graph.reposts.unrepost(view, user, original)
+            return
+        work = self.graph.reposts.repost(view, user, original)
+        repost = await self._unless_blocked(work, user, self.model.posts[original].author)
+        if repost is not None:
+            self.model.repost(user, original, repost.id)
+
+    async def _follow_or_unfollow(self, who: int, whom: int) -> None:
+        user, other = self.people[who], self.people[whom]
+        if user == other:
+            return
+        if self.model.follows.pop((user, other), None) is not None:
+            await self.graph.follows.unfollow(user, [other])
+            return
+        [outcome] = await self.graph.follows.follow(user, [other])
+        assert (outcome is FollowOutcome.BLOCKED) == self.model.are_apart(user, other)
+        if outcome is FollowOutcome.FOLLOWED:
+            self.model.follow(user, other, await self.graph.log.last())
+
+    async def _mute_or_unmute(self, who: int, whom: int) -> None:
+        user, other = self.people[who], self.people[whom]
+        if user == other:
+            return
+        if (user, other) in self.model.mutes:
+            await self.graph.blocks.unmute(user, other)
+        else:
+            await self.graph.blocks.mute(user, other)
+        self.model.mutes ^= {(user, other)}
+
+    async def _block_or_unblock(self, who: int, whom: int) -> None:
+        user, other = self.people[who], self.people[whom]
+        if user == other:
+            return
+        if (user, other) in self.model.blocks:
+            await self.graph.blocks.unblock(user, other)
+            self.model.blocks.remove((user, other))
+        else:
+            await self.graph.blocks.block(user, other)
+            self.model.block(user, other)
+
+    async def _delete(self, which: int) -> None:
+        gone = self._post_at(which)
+        if gone is not None:
+            await self.graph.posts.delete(self.model.posts[gone].author, gone)
+            self.model.delete(gone)
+
+    async def _read(self, who: int, which: int) -> None:
+        """A user marks what is shown from one entry on; the entry may be one that no longer exists, or the future."""
+        user = self.people[who]
+        numbers = [*sorted(self.model.groups.get(user, {}).values(), reverse=True), MAX_NUMBER]
+        upto = numbers[which % len(numbers)]
+        await self.graph.notifications.mark_read(user, upto)
+        self.model.read(user, min(upto, await self.graph.log.last()))
+
+    async def _again(self, seed: int) -> None:
+        """Some events are projected again, in another order."""
+        events = [event async for event in self.graph.log.replay(0, await self.graph.log.last())]
+        rng = random.Random(seed)  # noqa: S311 - reproducible
+        await self.graph.projections.project(rng.sample(events, min(len(events), 9)), Mode.WORKER)
+
+    async def _archive(self) -> None:
+        """Everything is projected and archived. Only a few posts, reposts and likes stay in the store."""
+        await self.graph.worker().drain()
+        await archive_log(self.graph)
+        await self.graph.scan.run_pass()
+
+    async def _unless_blocked(self, work: Any, user: int, *others: int) -> Any:
+        """Return the result of an action that concerns other users, None if it is refused because of a block."""
+        are_apart = any(self.model.are_apart(user, other) for other in others)
+        result, refused = None, set[ProblemCode]()
+        try:
+            result = await work
+        except Rejected as refusal:
+            refused = {*codes(refusal)}
+        assert refused == ({ProblemCode.BLOCKED} if are_apart else set())
+        return result
+
+    async def _check(self) -> None:
+        """Check what each user sees: pages in both directions, single notifications, and the number of unread ones."""
+        for user in self.people:
+            expected = self.model.entries(user)
+            await self._check_pages(user, expected)
+            view = self.graph.visibility.of(user)
+            groups = [Group(NotificationKind[kind], subject) for kind, subject in self.model.groups.get(user, {})]
+            found = await self.graph.notifications.get_many(view, groups)
+            shown = {(each.kind, each.subject) for each in expected}
+            assert [each is not None for each in found] == [
+                (group.kind.name, group.subject) in shown for group in groups
+            ]
+            unread = await self.graph.notifications.unread_count(view)
+            assert unread == sum(not each.is_read for each in expected)
+
+    async def _check_pages(self, user: int, expected: list[Entry]) -> None:
+        for size, forward in ((1, True), (2, False), (3, True), (9, True)):
+            seen: list[Notification] = []
+            window = Window(size, forward=forward)
+            while True:
+                page: Page[Notification] = await self.graph.notifications.page(self.graph.visibility.of(user), window)
+                seen = [*seen, *page.items] if forward else [*page.items, *seen]
+                if not (page.has_next if forward else page.has_previous):
+                    break
+                end = seen[-1].number if forward else seen[0].number
+                window = Window(size, forward=forward, **({"high": end} if forward else {"low": end}))
+            assert [as_entry(each, like) for each, like in zip(seen, expected, strict=True)] == expected
+
+    async def finish(self) -> None:
+        """Check that an archived store shows the same, and agrees with its events."""
+        await self._check()
+        await self._archive()
+        await self._check()
+        report = await self.graph.repair().run(correct=False)
+        assert report.clean, report.examples
+
+
+def as_entry(found: Notification, like: Entry) -> Entry:
+    """Return a notification as an entry of the model. Among many quotes, only the newest reposts are looked at."""
+    actors, size = (like.actors, None) if like.size is None else (found.actors, found.actors_count)
+    return Entry(found.kind.name, found.subject, found.number, found.is_read, actors, size)
+
+
+async def run(url: str, steps_taken: list[Step]) -> None:
+    """Take the steps in an empty store."""
+    async with AsyncExitStack() as stack:
+        graphs = []
+        for _ in range(2):
+            graphs.append(await open_graph(url, TUNING, partial(HookedStore, single_slot=True)))
+            stack.push_async_callback(graphs[-1].close)
+        acting = Acting(graphs, await crowd(graphs[0], PEOPLE))
+        for name, *arguments in steps_taken:
+            await acting.step(name, *arguments)
+        await acting.finish()
+
+
+@pytest.mark.timeout(300)
+def test_users_see_what_others_did(store_url: str, long_profile: bool) -> None:
+    """Whatever they do: the newest groups in which visible users act, and groups move up only."""
+
+    @settings(
+        max_examples=10_000 if long_profile else 30,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(steps)
+    def example(steps_taken: list[Step]) -> None:
+        empty(store_url)
+        asyncio.run(run(store_url, steps_taken))
+
+    example()
