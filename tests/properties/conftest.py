@@ -2,4 +2,6 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.properties.rest", "tests.properties.model", "tests.properties.journal")
+pytest.register_assert_rewrite(
+    "tests.properties.rest", "tests.properties.model", "tests.properties.journal", "tests.properties.notifications"
+)

@@ -1,9 +1,25 @@
 """The model of notifications: what users do, in plain sets, and what each of them must find in the list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from graph.log.events import (
+    Blocked,
+    Event,
+    Followed,
+    Liked,
+    Muted,
+    NotificationsRead,
+    PostDeleted,
+    PostPublished,
+    Reposted,
+    Unblocked,
+    Unfollowed,
+    Unliked,
+    Unmuted,
+    Unreposted,
+)
 from graph.model import EPOCH_MS, SEQUENCE_BITS
 
 DAY_MS = 86_400_000
@@ -47,6 +63,53 @@ class Notified:
     groups: dict[int, dict[tuple[str, int], int]] = field(default_factory=dict)
     marks: dict[int, int] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, events: Iterable[Event], kept: int) -> "Notified":
+        """Return what follows from events, in the order of the log. Some are void, because others were faster."""
+        model = cls(kept)
+        for event in sorted(events, key=lambda event: event.number):
+            model.apply(event)
+        return model
+
+    def apply(self, event: Event) -> None:
+        """Apply an event. Also a void one moves its group up, as it may have been projected before the other."""
+        number = event.number
+        match event.body:
+            case Followed(user, other):
+                self.follow(user, other, number)
+                if self.are_apart(user, other):
+                    del self.follows[user, other]
+            case Unfollowed(user, other):
+                self.follows.pop((user, other), None)
+            case Liked(user, post, author):
+                self.likes[user, post] = number
+                self.notify(author, user, "LIKE", post, number)
+            case Unliked(user, post):
+                self.likes.pop((user, post), None)
+            case Reposted(user, post, author):
+                self.reposts[user, post] = number
+                self.notify(author, user, "REPOST", post, number)
+            case Unreposted(user, post):
+                self.reposts.pop((user, post), None)
+            case PostPublished(author) as body:
+                targets = ("REPLY", body.reply_to_author), ("QUOTE", body.repost_of_author)
+                reasons = [(kind, {user}) for kind, user in targets if user is not None]
+                self.write(author, number, body.repost_of, [*reasons, ("MENTION", {*body.mentions})])
+            case PostDeleted(post=post):
+                self.posts.pop(post, None)
+            case Muted(user, other):
+                self.mutes.add((user, other))
+            case Unmuted(user, other):
+                self.mutes.discard((user, other))
+            case Blocked(user, other):
+                self.block(user, other)
+            case Unblocked(user, other):
+                self.blocks.discard((user, other))
+            case NotificationsRead(user, upto):
+                self.read(user, min(upto, number))
+            case _:
+                pass
+
     def are_apart(self, user: int, other: int) -> bool:
         """Return whether a block stands between two users."""
         return bool({(user, other), (other, user)} & self.blocks)
@@ -68,10 +131,14 @@ class Notified:
 
     def publish(self, user: int, number: int, parent: int | None, original: int | None, mentioned: set[int]) -> None:
         """A user published a post. Each user is notified for the first reason that applies."""
-        self.posts[number] = Written(user, original)
         reasons = [("REPLY", {self.posts[parent].author} if parent else set())]
         reasons += [("QUOTE", {self.posts[original].author} if original else set())]
         reasons += [("MENTION", {other for other in mentioned if not self.are_apart(user, other)})]
+        self.write(user, number, original, reasons)
+
+    def write(self, user: int, number: int, original: int | None, reasons: list[tuple[str, set[int]]]) -> None:
+        """A user wrote a post that concerns users for these reasons, the first of which counts."""
+        self.posts[number] = Written(user, original)
         told: set[int] = set()
         for kind, users in reasons:
             for other in users - told:

@@ -54,6 +54,7 @@ class Processes:
             push_limit=limit,
             hot_posts=3,
             hot_slack=2,
+            notifications_kept=4,
             log_retention=AGELESS,
             tombstones_live=AGELESS,
             argon2_time_cost=1,

@@ -25,6 +25,8 @@ from tests.properties.archives import rows_of
 from tests.properties.journal import Journal, Row
 from tests.properties.likes import check_likes
 from tests.properties.model import World
+from tests.properties.notifications import check_notifications
+from tests.properties.notified import Notified
 from tests.properties.reading import whole_timeline
 from tests.support.graph_worlds import counts_of
 
@@ -97,6 +99,9 @@ class Rest:
         await asyncio.gather(*map(self._check_home, self.users))
         await self._check_lists()
         await check_likes(self.graph, self.raw, self.world, self.users)
+        if not self.journal.rolled_back and not self.journal.lost:
+            notified = Notified.of(self.journal.events(), self.graph.tuning.notifications_kept)
+            await check_notifications(self.graph, self.raw, notified, self.users)
 
     def check_log(self) -> None:
         """Check the marks, and that only what may be discarded has left the log."""

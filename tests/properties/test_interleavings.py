@@ -33,10 +33,10 @@ from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
-from tests.properties.blocks import BlockRules
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
 from tests.properties.model import World
+from tests.properties.notifications import NotificationRules
 from tests.properties.processes import (
     AGELESS,
     ARCHIVERS,
@@ -64,7 +64,7 @@ archivers = st.sampled_from(ARCHIVERS)
 processes = st.sampled_from(PROCESSES)
 
 
-class Interleavings(BlockRules):
+class Interleavings(NotificationRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
     def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
