@@ -31,8 +31,8 @@ ARCHIVE_KINDS = {ENDED_LIKE: LIKE}
 ABOUT_USER = (Followed.__name__, Unfollowed.__name__)
 """Kinds whose subject is a user and which are also that user's data: the followers, whom everybody can see."""
 
-WITHHELD = frozenset({"nonce", "terms", "sessions"})
-"""Fields of events that are not data of the user: random numbers, digests of deleted texts, and ids in tokens."""
+WITHHELD = frozenset({"nonce", "terms", "sessions", "notified"})
+"""Fields of events that are not data of the user: random numbers, what deleted posts said, and ids in tokens."""
 
 
 class Export:
