@@ -82,7 +82,7 @@ class Journal:
                 case Reposted(user, original) if last[user, original] > event.number:
                     row = row._replace(kind="Redacted", body=None)
                 case PostDeleted():
-                    row = row._replace(body=encode(replace(event.body, terms=None)).body)
+                    row = row._replace(body=encode(replace(event.body, terms=None, notified=())).body)
                 case Followed(follower, followee):
                     undone = (
                         other.number
