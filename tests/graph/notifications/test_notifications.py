@@ -78,6 +78,18 @@ async def test_a_full_list_drops_the_oldest_groups_and_ignores_late_events(anoth
     assert await listed(raw, 1) == expected
 
 
+async def test_a_list_without_its_oldest_groups_has_no_holes(another: Open, raw: Redis) -> None:
+    """A process that keeps more groups does not add one below those that another process has dropped."""
+    short, long = await another(notifications_kept=2), await another(notifications_kept=4)
+    await project(short, *((number, PostPublished(9, "", mentions=(1,))) for number in (10, 20, 30)))
+    expected = {"f": 10, "mention:20": 20, "mention:30": 30}
+    for late in (5, 10):
+        await project(long, (late, PostPublished(9, "", mentions=(1,))))
+        assert await listed(raw, 1) == expected
+    await project(long, (15, PostPublished(9, "", mentions=(1,))))
+    assert await listed(raw, 1) == expected | {"mention:15": 15}
+
+
 async def test_a_group_that_moves_up_stays_in_a_full_list(another: Open, raw: Redis) -> None:
     graph = await another(notifications_kept=1)
     day = f"follow:{day_of(DAY)}"
