@@ -4,7 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from graph.log.events import Event, EventBody, Followed, Liked, PostPublished, Unfollowed, Unliked
+from graph.log.events import (
+    Event,
+    EventBody,
+    Followed,
+    Liked,
+    PostPublished,
+    Reposted,
+    Unfollowed,
+    Unliked,
+    Unreposted,
+)
 from graph.model import MAX_NUMBER, number_at
 from graph.notifications.groups import Group, NotificationKind, day_of, group_of, numbers_of_day, parse_member
 from graph.notifications.recipients import recipients
@@ -51,6 +61,12 @@ def test_a_like_notifies_the_author() -> None:
     """Unless it is the author's own."""
     assert notified(Liked(ALICE, 40, BOB)) == [(BOB, "like:40")]
     assert notified(Liked(BOB, 40, BOB)) == notified(Unliked(ALICE, 40, BOB)) == []
+
+
+def test_a_repost_notifies_the_author_of_the_original() -> None:
+    """Unless it is the author's own."""
+    assert notified(Reposted(ALICE, 40, BOB)) == [(BOB, "repost:40")]
+    assert notified(Reposted(BOB, 40, BOB)) == notified(Unreposted(ALICE, 40, 50, BOB)) == []
 
 
 def test_a_post_notifies_each_user_once_for_the_first_reason() -> None:
