@@ -97,6 +97,7 @@ async def test_a_block_ends_follows_and_hides_both_from_each_other(graph: Graph)
     await graph.blocks.unblock(alice, bob)
 
     assert await lists(graph, bob) == ([], [carol])
+    assert (await home(graph, alice), await home(graph, bob)) == ([one], [two])
     for user, foreign in ((alice, two), (bob, one)):
         assert await graph.posts.get_many(graph.visibility.of(user), [foreign]) != [None]
     assert await graph.follows.follow(bob, [alice]) == [Outcome.FOLLOWED]

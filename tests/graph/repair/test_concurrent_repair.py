@@ -158,6 +158,11 @@ CHANGES: dict[str, tuple[str, str, Change]] = {
         "repair_follow",
         lambda w: w.graph.follows.unfollow(w.alice, [w.bob]),
     ),
+    "block": (
+        "a_follow_is_lost",
+        "repair_follow",
+        lambda w: w.graph.blocks.block(w.bob, w.alice),
+    ),
     "record": (
         "a_record_has_a_wrong_text",
         "repair_fields",
