@@ -17,7 +17,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
-from graph.archive.inserts import add_rows, refusals
+from graph.archive.inserts import add_rows
 from graph.archive.name_codes import codes_of
 from graph.archive.pages import by_owners, chunks, first_rows
 from graph.archive.rows import EventRow
@@ -45,11 +45,14 @@ class Named(NamedTuple):
 
 
 def names_in(rows: Iterable[EventRow]) -> list[Named]:
-    """Return the names that events set. Raises ValueError for a damaged event."""
+    """Return the names that events set. Damaged events set none."""
     found = []
     for row in rows:
         if row.kind in (CREATED, CHANGED) and row.body is not None:
-            body = decode(*row).body
+            try:
+                body = decode(*row).body
+            except ValueError:
+                continue
             if isinstance(body, UserCreated):
                 found.append(Named(row.number, row.number, body.login, body.name))
             elif isinstance(body, ProfileChanged) and body.name is not None:
@@ -62,8 +65,7 @@ async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: 
 
     No statement for other events; else three, and three more for renamed users.
     """
-    with refusals():
-        names = names_in(rows)
+    names = names_in(rows)
     # a rename of a user whose sign-up arrives late may be in the archive
     late = [each.user for each in names if each.login is not None and each.number <= watermark]
     await _index(connection, names + (await _renames(connection, late) if late else []))
@@ -71,8 +73,7 @@ async def add(connection: AsyncConnection, rows: Sequence[EventRow], watermark: 
 
 async def postpone(connection: AsyncConnection, rows: Sequence[EventRow]) -> None:
     """Leave the indexing of the sign-ups among these events to the worker. Up to three statements."""
-    with refusals():
-        await _index(connection, [each for each in names_in(rows) if each.login is None])
+    await _index(connection, [each for each in names_in(rows) if each.login is None])
     created = [row.number for row in rows if row.kind == CREATED]
     if created and await _progress(connection) >= min(created):
         await _set_progress(connection, min(created) - 1)

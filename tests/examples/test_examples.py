@@ -166,9 +166,9 @@ async def test_search(alice: Alice) -> None:
     assert all("今天" in edge["node"]["text"] for edge in found)
 
 
-async def test_search_users(alice: Alice) -> None:
-    """The user with the login comes first; names are found by their words."""
-    await alice.graph.indexing.finish()
+async def test_search_users(alice: Alice, graph: Graph) -> None:
+    """The user with the login comes first; names are found by their words. The worker has indexed the names."""
+    await graph.indexing.finish()
     edges = (await alice.run("search-users"))["searchUsers"]["edges"]
     assert edges[0]["node"]["login"] == "bob"
     [found] = (await alice.run("search-users", text="伟"))["searchUsers"]["edges"]
