@@ -5,6 +5,7 @@ grids. Two terms can have the same code, so a post that is found by codes must b
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from zlib import crc32
 
@@ -47,6 +48,7 @@ def area_clause(area: Area) -> Clause:
     return [[code_of(_cell(cell))] for cell in covering(area, LEVELS)]
 
 
+@lru_cache(maxsize=1 << 14)
 def code_of(term: str) -> int:
     """Return the code of a term. Codes are stored, so they must never change."""
     return crc32(term.encode()) - LOWEST

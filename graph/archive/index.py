@@ -11,7 +11,8 @@ one. So the index only makes searches fast. Nothing depends
 on rows of it that should not be there either, because each post that is found is compared with the filter.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import Any, NamedTuple, TypeAlias
@@ -128,7 +129,7 @@ async def remove(connection: AsyncConnection, posts: Iterable[IndexedPost]) -> N
     for segment, some in await _by_segment(connection, posts):
         places = {number: place for place, number in enumerate(segment.posts)}
         gone = [(places[post.number], post.codes) for post in some if post.number in places]
-        await _change(connection, segment.first, [], gone)
+        await _remove(connection, segment.first, gone)
 
 
 async def _by_segment(
@@ -187,36 +188,49 @@ async def _extend(connection: AsyncConnection, segment: Segment, posts: Sequence
     else:
         await connection.execute(update(SEGMENTS).where(SEGMENTS.c.first == segment.first).values(**values))
     added = [(place, post.codes) for place, post in enumerate(posts, len(segment.posts))]
-    await _change(connection, segment.first, added, [])
+    await _append(connection, segment.first, added)
     return Segment(segment.first, last, numbers)
 
 
-async def _change(
-    connection: AsyncConnection, segment: int, added: Sequence[Placed], removed: Sequence[Placed]
+async def _append(connection: AsyncConnection, segment: int, added: Sequence[Placed]) -> None:
+    """Append places to the rows of a segment's codes. They are in order, and above those in the rows."""
+    new = _by_code(added)
+    for codes in chunks(sorted(new), statements.MAX_LIST_LENGTH):
+        held = await _held(connection, segment, codes)
+        rows = [(code, segment, held.get(code, b"") + pack(f"<{len(new[code])}H", *new[code])) for code in codes]
+        await _replace(connection, segment, held, rows)
+
+
+async def _remove(connection: AsyncConnection, segment: int, removed: Sequence[Placed]) -> None:
+    """Remove places from the rows of a segment's codes."""
+    gone = {code: frozenset(places) for code, places in _by_code(removed).items()}
+    for codes in chunks(sorted(gone), statements.MAX_LIST_LENGTH):
+        held = await _held(connection, segment, codes)
+        kept = {code: [place for place in places_in(row) if place not in gone[code]] for code, row in held.items()}
+        rows = [(code, segment, pack(f"<{len(places)}H", *places)) for code, places in kept.items() if places]
+        await _replace(connection, segment, held, rows)
+
+
+async def _held(connection: AsyncConnection, segment: int, codes: Sequence[int]) -> dict[int, bytes]:
+    query = select(TERMS.c.code, TERMS.c.places).where(TERMS.c.segment == segment, TERMS.c.code.in_(codes))
+    return {row.code: row.places for row in await connection.execute(query)}
+
+
+async def _replace(
+    connection: AsyncConnection, segment: int, held: Collection[int], rows: Sequence[tuple[int, int, bytes]]
 ) -> None:
-    """Add and remove places in the rows of a segment's codes."""
-    new, gone = _by_code(added), _by_code(removed)
-    for codes in chunks(sorted({*new, *gone}), statements.MAX_LIST_LENGTH):
-        in_segment = (TERMS.c.segment == segment) & TERMS.c.code.in_(codes)
-        held = {code: places_in(row) for code, row in await connection.execute(_places().where(in_segment))}
-        if held:
-            await connection.execute(delete(TERMS).where(in_segment))
-        places = {code: {*held.get(code, ()), *new.get(code, ())}.difference(gone.get(code, ())) for code in codes}
-        rows = [(code, segment, pack(f"<{len(of)}H", *sorted(of))) for code, of in places.items() if of]
-        await add_rows(connection, TERMS, ("code", "segment", "places"), rows)
+    if held:
+        await connection.execute(delete(TERMS).where(TERMS.c.segment == segment, TERMS.c.code.in_(list(held))))
+    await add_rows(connection, TERMS, ("code", "segment", "places"), rows)
 
 
 def _by_code(posts: Sequence[Placed]) -> dict[int, list[int]]:
     """Return the places of posts by code."""
-    places: dict[int, list[int]] = {}
+    places: defaultdict[int, list[int]] = defaultdict(list)
     for place, codes in posts:
         for code in codes:
-            places.setdefault(code, []).append(place)
+            places[code].append(place)
     return places
-
-
-def _places() -> Select[Any]:
-    return select(TERMS.c.code, TERMS.c.places)
 
 
 def from_segment(number: int) -> Select[Any]:

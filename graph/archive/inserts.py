@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Table, insert
+from sqlalchemy import Dialect, Table, insert
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,7 +25,18 @@ async def add_rows(
             columns = zip(*rows, strict=True)
             await connection.execute(postgresql.insert_arrays(table, names), dict(zip(names, columns, strict=True)))
         else:
-            await connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
+            statement, order = insert_statement(connection.dialect, table, names)
+            await connection.exec_driver_sql(statement, [tuple(row[place] for place in order) for row in rows])
+
+
+@lru_cache(maxsize=16)
+def insert_statement(dialect: Dialect, table: Table, names: tuple[str, ...]) -> tuple[str, tuple[int, ...]]:
+    """Return the statement that inserts a row, and the places in `names` of its parameters, for SQLite and MySQL.
+
+    The drivers take the values as they are. To let SQLAlchemy bind each one takes twice as long as the insert.
+    """
+    compiled = insert(table).compile(dialect=dialect, column_keys=list(names))
+    return str(compiled), tuple(names.index(name) for name in compiled.positiontup or ())
 
 
 @contextmanager
