@@ -25,11 +25,12 @@ TABLES = {
     "likes": ["likes", "memory"],
     "read_clients": ["reads", "ratios"],
     "rebuild": ["rebuild"],
+    "searching": ["archiving", "searches"],
     "sharding": ["sharding", "nodes"],
     "store_size": ["size", "parts"],
     "timelines": ["models", "depth", "rebuild", "following", "archive", "memory", "follows"],
 }
-UNPLOTTED = {"archiver", "capacity", "conversations", "likes", "rebuild", "sharding", "store_size"}
+UNPLOTTED = {"archiver", "capacity", "conversations", "likes", "rebuild", "searching", "sharding", "store_size"}
 """Benchmarks whose tables are too small for a plot."""
 
 
