@@ -18,6 +18,9 @@ from graph.log.events import (
     Blocked,
     Event,
     Followed,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     PasswordChanged,
     PermissionGranted,
@@ -53,6 +56,7 @@ ACCOUNT_KINDS = tuple(
 )
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
 BLOCK_KINDS = (Blocked.__name__, Unblocked.__name__)
+LIST_KINDS = (ListCreated.__name__, ListChanged.__name__, ListDeleted.__name__)
 MUTE_KINDS = (Muted.__name__, Unmuted.__name__)
 DELETION_KINDS = (PostDeleted.__name__,)
 REPOST_KINDS = (Reposted.__name__, Unreposted.__name__)
@@ -114,7 +118,7 @@ class Loading:
     async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the content of users in batches, which together hold every key of theirs."""
         owned = (self.accounts, self.blocks, self.following, self.followers, self.reposted, self.posts)
-        for read in (*owned, self.notifications):
+        for read in (*owned, self.user_lists, self.notifications):
             async for batch in read(users):
                 yield batch
 
@@ -134,6 +138,18 @@ class Loading:
         async for _, rows, _ in self._pages(self._archive.by_actor, users, MUTE_KINDS):
             batch.add(rows)
         yield batch
+
+    async def user_lists(self, users: Sequence[int]) -> AsyncIterator[Batch]:
+        """Yield the lists of users. The lists of one user are in one batch: only the last event decides on a member."""
+        whole: Batch | None = None
+        async for owners, rows, is_page in self._pages(self._archive.by_actor, users, LIST_KINDS):
+            if whole is not None and (not is_page or not whole.content.owns(Part.LISTS, owners[0])):
+                yield whole
+                whole = None
+            whole = whole or Batch(Content(owners, parts=[Part.LISTS]))
+            whole.add(rows)
+        if whole is not None:
+            yield whole
 
     async def following(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the users whom users follow."""

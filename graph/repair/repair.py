@@ -29,6 +29,7 @@ from graph.repair.report import Difference, Kind, Part, Report
 from graph.repair.reposts import Reposted
 from graph.repair.scope import Comparison, Scope
 from graph.repair.timelines import Replied, Timelines
+from graph.repair.user_lists import UserLists
 from graph.store.store import Store
 from graph.tuning import Tuning
 
@@ -47,7 +48,7 @@ CORRECTIONS_AT_ONCE = 500
 COMPARISONS: Sequence[type[Comparison]] = (
     *(Accounts, Blocks, Blockers, Following, Followers, Reposted),
     *(Timelines, Replied, Records, Replies, Reposts),
-    *(LikesOfPosts, LikedPosts, Notifications, HomeCaches),
+    *(LikesOfPosts, LikedPosts, UserLists, Notifications, HomeCaches),
 )
 """All comparisons. Each one depends only on data that the ones before have corrected."""
 

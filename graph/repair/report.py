@@ -23,6 +23,7 @@ class Part(Enum):
     FOLLOWS = "follows"
     POSTS = "posts"
     LIKES = "likes"
+    LISTS = "lists"
     NOTIFICATIONS = "notifications"
     HOMES = "home timelines"
 
@@ -39,6 +40,7 @@ class Kind(Enum):
         "a mute or a block is missing or wrong",
         "set what the last event says, and delete the home cache",
     )
+    LIST_WRONG = (Part.LISTS, "a list, its name or a member is missing or wrong", "set what the last event says")
     FOLLOW_WRONG = (
         Part.FOLLOWS,
         "a follow or an unfollow is missing or wrong in the list of followees or followers",

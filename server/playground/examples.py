@@ -17,6 +17,7 @@ GROUPS = {
         "update-profile",
     ),
     "Mute and block": ("mute", "unmute", "muted-users", "block", "unblock", "blocked-users"),
+    "Lists": ("lists", "list-timeline", "create-list", "update-list", "delete-list"),
     "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
     "Any object, limits": ("node", "nodes", "rate-limit"),
 }

@@ -1,0 +1,90 @@
+"""Repairs of lists of users, their names and their members."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from graph import keys
+from graph.repair.report import Kind
+from graph.repair.scope import Scope
+from graph.repair.user_lists import UserLists
+from tests.graph.repair.broken import RepairWorld, check, repair
+from tests.support.graph_worlds import newest
+
+
+@dataclass
+class Lists:
+    """A world in which alice has a list of bob and carol, and has deleted another one."""
+
+    world: RepairWorld
+    friends: int
+    gone: int
+
+    async def shown(self) -> object:
+        """Return what alice sees of her lists."""
+        graph, alice = self.world.graph, self.world.alice
+        pages = await graph.lists.members(graph.visibility.of(alice), alice, [self.friends, self.gone], newest(9))
+        return await graph.lists.of_user(alice), [[each.user for each in page.items] for page in pages]
+
+
+@pytest.fixture
+async def lists(world: RepairWorld) -> Lists:
+    """Create two lists of alice's, change one of them and delete the other one."""
+    graph, alice = world.graph, world.alice
+    friends = await graph.lists.create(alice, "friends", [world.bob, world.dave])
+    gone = await graph.lists.create(alice, "gone", [world.bob])
+    await graph.lists.update(alice, friends.id, name="others", added=[world.carol], removed=[world.dave])
+    await graph.lists.delete(alice, gone.id)
+    await world.drain()
+    return Lists(world, friends.id, gone.id)
+
+
+Damage = Callable[[RepairWorld, Lists], Awaitable[object]]
+DAMAGES: dict[str, Damage] = {
+    "a list is lost": lambda w, lists: w.raw.zrem(keys.lists(w.alice), lists.friends),
+    "all lists are lost": lambda w, _: w.raw.delete(keys.lists(w.alice)),
+    "a list has no event": lambda w, _: w.raw.zadd(keys.lists(w.bob), {"7": 7}),
+    "a deleted list is there": lambda w, lists: w.raw.zadd(keys.lists(w.alice), {str(lists.gone): lists.gone}),
+    "a name is lost": lambda w, _: w.raw.delete(keys.list_names(w.alice)),
+    "a name is wrong": lambda w, lists: w.raw.hset(keys.list_names(w.alice), str(lists.friends), "x"),
+    "a deleted list has a name": lambda w, lists: w.raw.hset(keys.list_names(w.alice), str(lists.gone), "x"),
+    "a member is lost": lambda w, lists: w.raw.zrem(keys.list_members(w.alice, lists.friends), w.carol),
+    "all members are lost": lambda w, lists: w.raw.delete(keys.list_members(w.alice, lists.friends)),
+    "a member has no event": lambda w, lists: w.raw.zadd(keys.list_members(w.alice, lists.friends), {str(w.star): 1}),
+    "a removed member is there": lambda w, lists: w.raw.zadd(
+        keys.list_members(w.alice, lists.friends), {str(w.dave): lists.friends}
+    ),
+    "a deleted list has a member": lambda w, lists: w.raw.zadd(keys.list_members(w.alice, lists.gone), {"7": 7}),
+}
+
+
+async def test_a_world_with_lists_is_right(lists: Lists) -> None:
+    report = await check(lists.world.graph)
+    assert report.clean, report.examples
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_every_damage_is_found_and_corrected(lists: Lists, damage: str) -> None:
+    graph, before = lists.world.graph, await lists.shown()
+    await DAMAGES[damage](lists.world, lists)
+
+    found = await check(graph)
+    report = await repair(graph)
+
+    assert found.found[Kind.LIST_WRONG]
+    assert report.clean
+    assert (await check(graph)).found.total() == 0
+    assert await lists.shown() == before
+
+
+async def test_changes_after_the_comparison_are_not_undone(lists: Lists) -> None:
+    """The archive that was compared shows members, names and lists that later events have changed."""
+    graph, alice = lists.world.graph, lists.world.alice
+    upto = await graph.log.last()
+    await graph.lists.update(alice, lists.friends, name="new", added=[lists.world.dave], removed=[lists.world.carol])
+    scope = Scope(graph.store, graph.archive, graph.binding, graph.commit, graph.tuning, upto=upto)
+    assert await UserLists(scope).compare([alice]) == []
+    await graph.lists.delete(alice, lists.friends)
+    await graph.lists.create(alice, "another", [lists.world.bob])
+    assert await UserLists(scope).compare([alice]) == []
