@@ -34,6 +34,7 @@ from graph.log.dead_letters import DeadLetters
 from graph.log.log import Log
 from graph.log.losses import Losses
 from graph.mentions import Mentions
+from graph.moderation import Moderation
 from graph.notifications.notifications import Notifications
 from graph.password_changes import PasswordChanges
 from graph.posts import Posts
@@ -86,12 +87,12 @@ class Graph:
         self.posts = Posts(
             store, self.log, self.commit, self.binding, self.visibility, mentions, media_hosts=tuning.media_hosts
         )
-        self.likes = Likes(store, self.log, self.commit, self.binding, self.posts)
+        self.likes = Likes(store, self.log, self.commit, self.binding, self.posts, self.visibility)
         self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
         self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
-        self.blocks = Blocks(store, self.log, self.commit)
-        self.relationships = Relationships(store)
+        self.blocks = Blocks(store, self.log, self.commit, self.visibility)
+        self.relationships = Relationships(store, self.visibility)
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
         self._prepare_pages(cache)
@@ -109,9 +110,10 @@ class Graph:
         self._prepare_background(tuning)
 
     def _prepare_pages(self, cache: HomeCache) -> None:
-        """Prepare the timelines, lists of users and searches."""
+        """Prepare the timelines, lists of users, searches and moderation."""
+        self.moderation = Moderation(self.store, self.commit, self.binding, self.log, self.users, self.posts)
         self.lists = Lists(self.store, self.log, self.commit)
-        self.timelines = Timelines(self.store, self.binding, self.posts, cache)
+        self.timelines = Timelines(self.store, self.binding, self.posts, cache, self.visibility)
         self.list_timelines = ListTimelines(self.store, self.binding, self.posts, self.lists)
         self.public_timeline = PublicTimeline(self.binding, self.posts)
         self.searches = Searches(self.binding, self.posts)

@@ -15,17 +15,19 @@ from graph.log.log import Log
 from graph.model import Follow, Page
 from graph.paging import Window
 from graph.store.store import Store
+from graph.suspensions import existence, exists
 from graph.user_lists import user_pages
-from graph.visibility import SYSTEM
+from graph.visibility import Visibility
 
 
 class Blocks:
     """The mutes and blocks of users."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, visibility: Visibility) -> None:
         self._store = store
         self._log = log
         self._commit = commit
+        self._visibility = visibility
 
     async def mute(self, viewer: int, user: int) -> None:
         """Mute a user. Raises Rejected (NOT_FOUND, INVALID). Three round trips, more for a repetition."""
@@ -57,8 +59,8 @@ class Blocks:
         if user == viewer:
             raise Rejected.because(ProblemCode.INVALID, "Users cannot mute or block themselves.", "userId")
         read = ("ZSCORE", key(viewer), str(user))
-        watermark, score, exists = await self._store.read([("GET", keys.WATERMARK), read, ("EXISTS", keys.user(user))])
-        if not exists:
+        watermark, score, row = await self._store.read([("GET", keys.WATERMARK), read, existence(user)])
+        if not exists(row):
             raise Rejected.because(ProblemCode.NOT_FOUND, "This user does not exist.", "userId")
         wanted, opposite = (sets, unsets) if set_ else (unsets, sets)
         event, undone = wanted(viewer, user), opposite(viewer, user)
@@ -74,8 +76,8 @@ class Blocks:
 
     async def muted(self, viewer: int, window: Window) -> Page[Follow]:
         """Return a page of the users whom the viewer mutes, newest mute first. One round trip."""
-        return (await user_pages(self._store, SYSTEM, keys.muting, [viewer], window))[0]
+        return (await user_pages(self._store, self._visibility.of(None), keys.muting, [viewer], window))[0]
 
     async def blocked(self, viewer: int, window: Window) -> Page[Follow]:
         """Return a page of the users whom the viewer blocks, newest block first. One round trip."""
-        return (await user_pages(self._store, SYSTEM, keys.blocking, [viewer], window))[0]
+        return (await user_pages(self._store, self._visibility.of(None), keys.blocking, [viewer], window))[0]

@@ -11,13 +11,22 @@ from graph.capacity import Capacity
 from graph.errors import StoreReplaced, StoreUnavailable
 from graph.log.events import Event, EventBody, PasswordChanged, PermissionGranted, PermissionRevoked, SessionsEnded
 from graph.log.log import IdempotencyKey, Log
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 PROJECTION_SECONDS = 1.0
 """The time limit of the projection of up to 100 events, the most that a mutation appends."""
-IMMEDIATE = (PasswordChanged, SessionsEnded, PermissionGranted, PermissionRevoked)
-"""Events that must be projected when a mutation succeeds: a token, a password or a permission stops working at once."""
+IMMEDIATE = (
+    PasswordChanged,
+    SessionsEnded,
+    PermissionGranted,
+    PermissionRevoked,
+    UserSuspended,
+    UserUnsuspended,
+)
+"""Events that must be projected when a change succeeds: a token, password, permission or account stops working at once.
+"""
 QUIET_SECONDS = 1.0
 
 logger = logging.getLogger("fanline.commit")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from graph.archive.rows import ENDED_LIKE, LIKE, EventRow
+from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, LIKE, REPORT, EventRow
 from graph.binding import Binding
 from graph.log.encoding import KINDS, encode
 from graph.log.events import Event, Followed, Unfollowed
@@ -25,7 +25,7 @@ Line: TypeAlias = dict[str, Any]
 """A line of an export, which is written as JSON. `kind` says what it is."""
 
 PAGE = 1000
-ARCHIVE_KINDS = {ENDED_LIKE: LIKE}
+ARCHIVE_KINDS = {ENDED_LIKE: LIKE, CLOSED_REPORT: REPORT}
 """Kinds of rows of the archive, and the kinds of the events that they hold. Those of deleted posts hold nothing."""
 
 ABOUT_USER = (Followed.__name__, Unfollowed.__name__)

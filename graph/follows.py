@@ -17,6 +17,7 @@ from graph.model import Follow, FollowOutcome, Page
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
+from graph.suspensions import existence, exists
 from graph.user_lists import user_pages
 from graph.visibility import View
 
@@ -71,10 +72,10 @@ class Follows:
             return [], [], 0
         following = keys.following(viewer)
         commands: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", following), *standing_reads(viewer, users)]
-        commands += [("EXISTS", keys.user(user)) for user in users]
+        commands += map(existence, users)
         [watermark, count, *replies] = await self._store.read(commands)
         stored = standings(users, replies[:READS])
-        known = dict(zip(users, replies[READS:], strict=True))
+        known = dict(zip(users, map(exists, replies[READS:]), strict=True))
         others = {user for user in users if known[user] and user != viewer}
         unchanged = [user for user in others if stored[user].follows is follow or stored[user].blocked]
         confirmed = await self._confirmed(viewer, unchanged, int(watermark or 0))

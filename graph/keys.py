@@ -41,7 +41,10 @@ key                            type            content
 `user:{u}`                     hash            id, login, name, bio, avatar_url, website_url (empty if removed);
                                                `<field>:at` → number that set the field;
                                                `may:<permission>` → number that granted it; negative: revoked;
-                                               `password` → number of the last PasswordChanged event
+                                               `password` → number of the last PasswordChanged event;
+                                               `suspended` → number that suspended the user; negative: lifted
+`{suspended}`                  hash            user → number that suspended the user; negative: lifted
+`{suspended}:version`          string          random text that changes with `{suspended}`
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `session:{u}:details`          hash            `<session>:created`, `<session>:used` → seconds since 1970;
                                                `<session>:agent` → user agent; `<session>:password` → number of
@@ -103,11 +106,14 @@ REBUILD = "{log}:rebuild"
 ARCHIVER = "{log}:archiver"
 ALARM = "{log}:alarm"
 REPLICATED = "{log}:replicated"
+SUSPENDED = "{suspended}"
+SUSPENDED_VERSION = "{suspended}:version"
 COUNT_FIELDS = ("replies", "reposts", "likes")
 """The fields of `post:{p}` that hold counts. Scripts compute them from sets in the same slot."""
 HOMES = "home:{"
 """The prefix of all home caches."""
 CONTENT = (
+    SUSPENDED,
     "user:{",
     "following:{",
     "followers:{",

@@ -10,7 +10,7 @@ from graph import keys
 from graph.model import Follow, Page, new_follow
 from graph.paging import Window
 from graph.store.store import Store
-from graph.visibility import View, Visibility
+from graph.visibility import View
 
 
 class KnownFollowers(NamedTuple):
@@ -21,20 +21,24 @@ class KnownFollowers(NamedTuple):
 
 
 async def known_followers(
-    store: Store, viewer: int, users: Sequence[int], window: Window, view: View | None = None
+    store: Store, viewer: int, users: Sequence[int], window: Window, view: View
 ) -> list[KnownFollowers]:
     """Return for each user a page of the followers whom the viewer follows, by the number of their follow.
 
     Two round trips; one if the viewer follows nobody. O(f log f) for each user, if the viewer follows f users.
     `view` is the viewer's view: users hidden from it have none.
     """
-    view = view or Visibility(store).of(viewer)
     view.begin(users)
     [followed] = await store.read([("ZRANGE", keys.following(viewer), 0, -1)])
     if not followed:
         return [KnownFollowers(window.page([]), 0) for _ in users]
     numbers = await store.read([("ZMSCORE", keys.followers(user), *followed) for user in users])
     hidden = await view.hidden(users)
+    if suspended := await view.suspended([*map(int, followed)]):
+        shown = [int(user) not in suspended for user in followed]
+        numbers = [
+            [number if is_shown else None for number, is_shown in zip(row, shown, strict=True)] for row in numbers
+        ]
     nobody: list[float | None] = [None] * len(followed)
     return [
         page_of(followed, nobody if user in hidden else of_user, window)

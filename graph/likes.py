@@ -43,13 +43,15 @@ class Held:
 class Likes:
     """The likes of posts. `pages` reads pages of them."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, binding: Binding, posts: Posts) -> None:
+    def __init__(
+        self, store: Store, log: Log, commit: Commit, binding: Binding, posts: Posts, visibility: Visibility
+    ) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._binding = binding
         self._posts = posts
-        self._visibility = Visibility(store)
+        self._visibility = visibility
         self.pages = LikePages(store, binding, posts)
 
     async def like(self, viewer: int, post: int, view: View | None = None) -> int:

@@ -18,6 +18,7 @@ from graph.model import Follow, Page, UserList, new_follow
 from graph.paging import Window
 from graph.store.commands import Command
 from graph.store.store import Store
+from graph.suspensions import existence, exists
 from graph.validation import Check
 from graph.visibility import View
 
@@ -67,11 +68,11 @@ class Lists:
         exceed the limit together. Three round trips.
         """
         members = tuple(dict.fromkeys(users))
-        commands: list[Command] = [("ZCARD", keys.lists(viewer)), *map(exists, members)]
+        commands: list[Command] = [("ZCARD", keys.lists(viewer)), *map(existence, members)]
         check = Check()
         name = check.name(name)
         count, *known = await self._store.read(commands)
-        require_users(check, "userIds", users, {u for u, found in zip(members, known, strict=True) if found})
+        require_users(check, "userIds", users, {u for u, found in zip(members, known, strict=True) if exists(found)})
         if count >= MAX_LISTS:
             message = f"You have {count} lists; the limit is {MAX_LISTS}. Delete one first."
             check.fail(ProblemCode.TOO_MANY, message, max=MAX_LISTS, length=count + 1)
@@ -100,9 +101,11 @@ class Lists:
         users = list(dict.fromkeys([*added, *removed]))
         candidates = list(dict.fromkeys(added))
         commands: list[Command] = [("GET", keys.WATERMARK), *read_held(viewer, list_id, users)]
-        rows = await self._store.read([*commands, *map(exists, candidates)])
+        rows = await self._store.read([*commands, *map(existence, candidates)])
         held, known = held_in(users, rows[1 : 1 + READS]), rows[1 + READS :]
-        require_users(check, "addUserIds", added, {u for u, found in zip(candidates, known, strict=True) if found})
+        require_users(
+            check, "addUserIds", added, {u for u, found in zip(candidates, known, strict=True) if exists(found)}
+        )
         for index, user in enumerate(removed):
             if user in added:
                 message = "This user is also in `addUserIds`. Add or remove a user, not both."
@@ -214,11 +217,6 @@ def held_in(users: Sequence[int], rows: Sequence[Any]) -> Held:
     live, deleted, name, count, (_, *scores) = rows
     members = frozenset(user for user, score in zip(users, scores, strict=True) if score is not None)
     return Held(deleted is not None, None if live is None else name, members, count)
-
-
-def exists(user: int) -> Command:
-    """Return the command that reads whether a user exists."""
-    return ("EXISTS", keys.user(user))
 
 
 def effective(body: ListChanged, held: Held) -> ListChanged:

@@ -54,6 +54,15 @@ class Permission(StrEnum):
     """Subscribe to the events of all users at once."""
 
 
+class ReportReason(StrEnum):
+    """Why a user or a post was reported. The names are part of the log and of the GraphQL schema."""
+
+    SPAM = "SPAM"
+    ABUSE = "ABUSE"
+    ILLEGAL = "ILLEGAL"
+    OTHER = "OTHER"
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A place, in degrees."""

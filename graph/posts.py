@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -180,10 +181,11 @@ class Posts:
                 if late.is_plain_repost and late.repost_of is not None:
                     found |= (await self.hydrate(SYSTEM, [late.repost_of], {}))[0]
         targets = {name: None if post is None else self.target(found.get(post), found) for name, post in wanted.items()}
-        hidden = await view.hidden({target.author for target in targets.values() if target is not None})
+        authors = {target.author for target in targets.values() if target is not None}
+        hidden, suspended = await view.hidden(authors), await view.suspended(authors)
         problems: list[Problem] = []
         for name, target in targets.items():
-            if target is None and wanted[name] is not None:
+            if wanted[name] is not None and (target is None or target.author in suspended):
                 problems.append(Problem(ProblemCode.NOT_FOUND, UNKNOWN, (name,)))
             elif target is not None and target.author in hidden:
                 problems += blocked(name).problems
@@ -220,11 +222,7 @@ class Posts:
         trips; for an archived post one more and a query, for one that is not projected yet two and a query. For a
         deleted post two round trips, and a query if the log no longer holds the deletion.
         """
-        [row] = await self._store.read([read_post(post)])
-        deletion = row[POST_COLUMNS.index("deleted")]
-        found = None
-        if deletion is None:
-            found = as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post)
+        found, deletion = await self._live(post)
         if found is None:
             if await self._author_of_deleted(post, deletion) != viewer:
                 raise not_found()
@@ -233,9 +231,38 @@ class Posts:
             if await self._visibility.of(viewer).hidden([found.author]):
                 raise not_found()
             raise Rejected.because(ProblemCode.NOT_ALLOWED, "Only the author can delete a post.", "id")
-        key = ending_key(post) if found.is_plain_repost else IdempotencyKey("-", f"deletion:{post}")
-        await self._commit([deletion_of(found, digest_of(found.text))], key)
+        await self._end(found)
         return found
+
+    async def remove(self, post: int) -> Post | None:
+        """Delete a post as an operator, and return it; None if it was deleted before. Costs what `delete` costs.
+
+        Raises Rejected (NOT_FOUND) if there never was such a post, and ArchiveUnavailable.
+        """
+        found, deletion = await self._live(post)
+        if found is not None:
+            await self._end(found, by_operator=True)
+        elif await self._author_of_deleted(post, deletion) is None:
+            raise not_found()
+        return found
+
+    async def _live(self, post: int) -> tuple[Post | None, str | None]:
+        """Return a post that is to be deleted, and the number in its tombstone, if it has one."""
+        [row] = await self._store.read([read_post(post)])
+        deletion = row[POST_COLUMNS.index("deleted")]
+        if deletion is not None:
+            return None, deletion
+        return as_post(post, row) or (await self.get_many(SYSTEM, [post]))[0] or await self._unprojected(post), None
+
+    async def _end(self, post: Post, *, by_operator: bool = False) -> None:
+        """Commit the deletion of a post. If its author and an operator delete it at once, the first event counts."""
+        key = ending_key(post.id) if post.is_plain_repost else IdempotencyKey("-", f"deletion:{post.id}")
+        body = replace(deletion_of(post, digest_of(post.text)), by_operator=by_operator)
+        try:
+            await self._commit([body], key)
+        except Rejected as rejected:
+            if any(problem.code is not ProblemCode.IDEMPOTENCY_MISMATCH for problem in rejected.problems):
+                raise
 
     async def _unprojected(self, post: int) -> Post | None:
         """Return a post that was committed and is not projected yet, as far as the log knows. One round trip."""

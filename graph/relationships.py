@@ -11,8 +11,9 @@ from graph.visibility import Marks, View, Visibility
 class Relationships:
     """Derives relationships. None are stored."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, visibility: Visibility) -> None:
         self._store = store
+        self._visibility = visibility
 
     async def between(self, viewer: int, subjects: Sequence[int], view: View | None = None) -> list[Relationship]:
         """Return the relationship between the viewer and each subject. One round trip of two commands.
@@ -23,7 +24,7 @@ class Relationships:
         """
         if not subjects:
             return []
-        view = view or Visibility(self._store).of(viewer)
+        view = view or self._visibility.of(viewer)
         view.begin(subjects)
         scores = await self._store.read(
             [("ZMSCORE", key(viewer), *subjects) for key in (keys.following, keys.followers)]

@@ -31,6 +31,8 @@ USE_SECONDS = 3600
 MAX_REMEMBERED_USES = 20_000
 RENEWAL_SECONDS = 86_400
 MAX_REMEMBERED_ENDED = 10_000
+SUSPENDED = -1
+"""The reply of the script that starts a session if the user is suspended."""
 
 
 class Sessions:
@@ -47,18 +49,20 @@ class Sessions:
         """Start and return a session. Beyond `MAX_SESSIONS`, the first to expire are ended. One round trip.
 
         `user_agent` names the program that logs in, as its user sees it in the list of sessions. `password` is the
-        number of the change of the password that was checked, if one was. Raises Rejected (WRONG_CREDENTIALS) if the
-        password was changed after it was checked.
+        number of the change of the password that was checked, if one was. Raises Rejected: WRONG_CREDENTIALS if the
+        password was changed after it was checked, and NOT_ALLOWED if the user is suspended.
         """
         now = int(time.time())
         expiry = now + int(self._ttl.total_seconds())
         session = secrets.token_urlsafe(16)
         agent, version = clean_user_agent(user_agent or ""), "" if password is None else password
         names = [*keys_of(user), keys.user(user)]
-        [is_started] = await self._store.send(
+        [started] = await self._store.send(
             [script("start_session").call(names, session, expiry, now, MAX_SESSIONS, agent, version)]
         )
-        if not is_started:
+        if started == SUSPENDED:
+            raise Rejected.because(ProblemCode.NOT_ALLOWED, "This account is suspended.")
+        if not started:
             raise wrong_credentials()
         self._noted[user, session] = now
         return Session(session, user, datetime.fromtimestamp(expiry, UTC))

@@ -57,8 +57,9 @@ class Found:
 class Timelines:
     """Reads timelines, and the lists of replies and reposts, page by page."""
 
-    def __init__(self, store: Store, binding: Binding, posts: Posts, cache: HomeCache) -> None:
+    def __init__(self, store: Store, binding: Binding, posts: Posts, cache: HomeCache, visibility: Visibility) -> None:
         self._store = store
+        self._visibility = visibility
         self._binding = binding
         self._posts = posts
         self._cache = cache
@@ -76,7 +77,7 @@ class Timelines:
 
         `view` is the viewer's view, which a request shares between its reads.
         """
-        view = view or Visibility(self._store).of(viewer)
+        view = view or self._visibility.of(viewer)
         view.begin()
         recording = RECORDING.get()
         page = recording.page(TimelineKind.HOME, viewer) if recording is not None else None

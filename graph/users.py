@@ -23,6 +23,7 @@ from graph.records import USER_COLUMNS, as_users
 from graph.store.commands import Command, script
 from graph.store.store import Store
 from graph.validation import Check, encodable, folded_login
+from graph.visibility import View
 
 CLAIM_SECONDS = 15 * 60
 CLAIMS_PER_SCRIPT = 1000
@@ -48,6 +49,15 @@ class Users:
     def get_many(self, ids: Sequence[int]) -> "asyncio.Future[list[User | None]]":
         """Return users by id, None for unknown ids. One round trip."""
         return self._store.ask_each("HMGET", [keys.user(user) for user in ids], USER_COLUMNS, as_users)
+
+    async def visible(self, view: View, ids: Sequence[int]) -> list[User | None]:
+        """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares."""
+        view.begin_suspended()
+        users = await self.get_many(ids)
+        suspended = await view.suspended(ids)
+        return (
+            [None if id_ in suspended else user for id_, user in zip(ids, users, strict=True)] if suspended else users
+        )
 
     def remembered_id(self, login: str) -> int | None:
         """Return the id of a login that this process has looked up before, else None. No round trip."""

@@ -22,6 +22,7 @@ MAX_KEY = 128
 KEY = re.compile(rf"[\x20-\x7e]{{1,{MAX_KEY}}}")
 MAX_NAME = 50
 MAX_BIO = 300
+MAX_COMMENT = 1000
 MAX_TEXT = 1000
 MAX_PLATFORM = 30
 ALLOWED_CONTROLS = "\t\n\r"
@@ -88,6 +89,10 @@ class Check:
     def bio(self, bio: str) -> str:
         """Check and return a normalised biography: at most 300 characters."""
         return self._words(bio, "bio", ProblemCode.INVALID, MAX_BIO)
+
+    def comment(self, comment: str) -> str:
+        """Check and return a normalised comment of a report: at most 1,000 characters."""
+        return self._words(comment, "comment", ProblemCode.INVALID, MAX_COMMENT)
 
     def url(self, url: str, *path: str) -> str:
         """Check and return the URL of the field at this path, after trimming; an empty text removes it.

@@ -2,6 +2,7 @@
 
 - A user is *hidden* from a viewer if one of them blocks the other. The profile and the relationship stay visible. The
   user's posts, timelines, likes and lists are hidden, and so are the user's entries in the lists of others.
+- A *suspended* user is hidden from everybody, and so are the user's profile and relationships.
 - A user is *silenced* for a viewer if the user is hidden or muted. Home timelines, lists, the public timeline and
   notifications leave out silenced users; profiles, threads and search leave out hidden users only.
 
@@ -14,7 +15,9 @@ How to use it:
 - `SYSTEM` is the view of the server itself, which sees everything: for look-ups whose result is shown to nobody.
 - Call `view.begin()` with the first read of a page: the blocks and mutes then arrive with that read, in the same round
   trip. Afterwards `await view.hidden(users)` or `await view.silenced(users)` costs nothing if they are few.
-- `refuse_blocked` refuses an action on a user across a block.
+- Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
+  the suspensions as of its first read, so that all reads of a request agree.
+- `refuse_blocked` refuses an action on a user across a block, or on a suspended user.
 """
 
 import asyncio
@@ -27,6 +30,7 @@ from graph import keys
 from graph.errors import ProblemCode, Rejected
 from graph.store.commands import script
 from graph.store.store import Store
+from graph.suspensions import Suspensions
 
 FEW = 250
 """The most users in each set of a viewer that are read at once. In larger sets, the users of a page are looked up."""
@@ -61,10 +65,11 @@ class Marks:
 
 NOTHING = Marks()
 """The marks of an anonymous client."""
+NOBODY: frozenset[int] = frozenset()
 
 
 class View:
-    """The eyes that look at users and posts. This class sees everything; `ViewerView` is the view of a viewer.
+    """The eyes that look at users and posts. This class sees everything; `ClientView` is the view of a client.
 
     `viewer` is the viewer's id, None for an anonymous client and for the system.
     """
@@ -77,6 +82,13 @@ class View:
         `users` are those whose visibility is needed first, if known: with many blocks, only they are looked up.
         """
 
+    def begin_suspended(self) -> None:
+        """Start to read the suspensions, in the round trip of other reads of the same ticks. `begin` does that too."""
+
+    async def suspended(self, users: Collection[int]) -> Set[int]:
+        """Return those of the users who are suspended. No round trip of its own if the view has begun."""
+        return NOBODY
+
     async def marks(self, users: Collection[int]) -> Marks:
         """Return the viewer's marks, complete or with these users checked.
 
@@ -86,29 +98,61 @@ class View:
 
     async def hidden(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are hidden from the viewer. Costs what `marks` costs."""
-        marks = await self.marks(users)
-        return {user for user in users if marks.hides(user)} if marks.blocking or marks.blockers else frozenset()
+        marks, suspended = await self.marks(users), await self.suspended(users)
+        if not marks.blocking and not marks.blockers:
+            return suspended
+        return {user for user in users if user in suspended or marks.hides(user)}
 
     async def silenced(self, users: Collection[int]) -> Set[int]:
         """Return those of the users who are hidden from the viewer or muted. Costs what `marks` costs."""
-        marks = await self.marks(users)
-        return {user for user in users if marks.silences(user)}
+        marks, suspended = await self.marks(users), await self.suspended(users)
+        return {user for user in users if user in suspended or marks.silences(user)}
 
 
 SYSTEM = View()
 """The view of the server itself. It sees everything: use it only for what is shown to nobody."""
 
 
-class ViewerView(View):
+class ClientView(View):
+    """The view of an anonymous client. It reads the suspensions once, so it must not outlive a request."""
+
+    def __init__(self, suspensions: Suspensions) -> None:
+        self._suspensions = suspensions
+        self._asked: asyncio.Future[frozenset[int] | None] | None = None
+        self._suspended: frozenset[int] | None = None
+
+    def begin(self, users: Iterable[int] = ()) -> None:
+        """Start to read the suspensions, unless that has begun."""
+        self.begin_suspended()
+
+    def begin_suspended(self) -> None:
+        """Start to read the suspensions, unless that has begun."""
+        if self._asked is None:
+            self._asked = self._suspensions.ask()
+            self._asked.add_done_callback(retrieve)
+
+    async def suspended(self, users: Collection[int]) -> Set[int]:
+        """Return those of the users who are suspended."""
+        if self._suspended is None:
+            self.begin_suspended()
+            assert self._asked is not None  # noqa: S101 - set by begin_suspended
+            found = await self._suspensions.users(self._asked)
+            self._suspended = found if self._suspended is None else self._suspended
+        return self._suspended.intersection(users) if self._suspended else NOBODY
+
+
+class ViewerView(ClientView):
     """The view of a viewer. It reads the viewer's blocks and mutes once, so it must not outlive a request."""
 
-    def __init__(self, store: Store, viewer: int) -> None:
+    def __init__(self, store: Store, suspensions: Suspensions, viewer: int) -> None:
+        super().__init__(suspensions)
         self.viewer = viewer
         self._store = store
         self._first: asyncio.Future[Marks] | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start to read the viewer's marks, unless that has begun."""
+        """Start to read the suspensions and the viewer's marks, unless that has begun."""
+        self.begin_suspended()
         if self._first is None:
             self._first = self._ask(users)
             self._first.add_done_callback(retrieve)
@@ -129,27 +173,39 @@ class ViewerView(View):
 
 
 class Visibility:
-    """Makes views."""
+    """Makes views. A process has one for a store, because it remembers the suspended users."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._suspensions = Suspensions(store)
+
+    def suspended_now(self, users: Set[int]) -> Set[int]:
+        """Return those of the users who are suspended, as far as this process knows. No round trip."""
+        return self._suspensions.known & users
+
+    def note_suspension(self, user: int, *, suspended: bool) -> None:
+        """Note the suspension of a user, or its end, as the log tells it."""
+        self._suspensions.note(user, suspended=suspended)
 
     def of(self, viewer: int | None) -> View:
         """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used."""
-        return ANONYMOUS if viewer is None else ViewerView(self._store, viewer)
-
-
-ANONYMOUS = View()
-"""The view of a client that is not logged in."""
+        if viewer is None:
+            return ClientView(self._suspensions)
+        return ViewerView(self._store, self._suspensions, viewer)
 
 
 async def refuse_blocked(view: View, user: int, *fields: str) -> None:
     """Raise Rejected (BLOCKED) if a block stands between the viewer and the user: for replies, quotes, likes, reposts.
 
+    Raise Rejected (NOT_FOUND) if the user is suspended, because then the post does not seem to exist.
+
     `user` is the author of the post that the action is about, and `fields` the path of the input field that names it.
     Costs what `View.marks` costs: call `view.begin([user])` with an earlier read if the user is known then.
     """
-    if await view.hidden([user]):
+    hidden = await view.hidden([user])
+    if await view.suspended([user]):
+        raise Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *fields)
+    if hidden:
         raise blocked(*fields)
 
 
@@ -166,7 +222,7 @@ def as_marks(checked: Iterable[int], replies: Sequence[Any]) -> Marks:
     return Marks(bool(complete), blocking, blockers, muting, set(checked))
 
 
-def retrieve(done: "asyncio.Future[Marks]") -> None:
-    """Mark an exception as retrieved: the page may have failed before it needed the marks."""
+def retrieve(done: "asyncio.Future[Any]") -> None:
+    """Mark an exception as retrieved: the page may have failed before it needed the reply."""
     if not done.cancelled():
         done.exception()

@@ -12,7 +12,7 @@ from graph.attachments import AttachmentKind
 from graph.errors import ProblemCode
 from graph.feed.filters import EventKind
 from graph.feed.updates import GapReason
-from graph.model import FollowOutcome, RelationshipState, TimelineKind
+from graph.model import FollowOutcome, RelationshipState, ReportReason, TimelineKind
 from graph.notifications.groups import NotificationKind
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NotificationKind",
     "ProblemCode",
     "RelationshipState",
+    "ReportReason",
     "TimelineKind",
 ]
 
@@ -55,6 +56,16 @@ describe(
         TimelineKind.REPLIES: "The owner's replies.",
         TimelineKind.LIST: "The posts of the members of a list.",
         TimelineKind.PUBLIC: "The newest posts of all users, without reposts and replies to others.",
+    },
+)
+describe(
+    ReportReason,
+    "Why a user or a post is reported.",
+    {
+        ReportReason.SPAM: "Unwanted advertising, or many posts that say nothing.",
+        ReportReason.ABUSE: "Harassment, hate or threats.",
+        ReportReason.ILLEGAL: "Content that the law forbids.",
+        ReportReason.OTHER: "Something else, which the comment explains.",
     },
 )
 describe(

@@ -2,7 +2,7 @@
 
 import strawberry
 
-from resolvers.enums import AttachmentKind, EventKind
+from resolvers.enums import AttachmentKind, EventKind, ReportReason
 
 
 @strawberry.input(description="Identifies a user by `id` or `login`. Exactly one of them is required.", one_of=True)
@@ -264,6 +264,17 @@ class DeleteListInput:
     """The id is not decoded yet."""
 
     list_id: strawberry.ID = strawberry.field(description="The global id of one of the viewer's lists.")
+
+
+@strawberry.input(description="The input of `report`.")
+class ReportInput:
+    """The values are not validated yet and the id not decoded."""
+
+    subject_id: strawberry.ID = strawberry.field(
+        description="The global id of the user or post to report. A report of a plain repost is one of its original."
+    )
+    reason: ReportReason = strawberry.field(description="Why the user or post is reported.")
+    comment: str | None = strawberry.field(description="What the operators should know, up to 1,000 characters.")
 
 
 @strawberry.input(

@@ -56,8 +56,13 @@ class Loaders:
 
     @lazy
     def users(self) -> DataLoader[int, User | None]:
-        """Users by id; None if there is none."""
-        return self._loader("users", self._graph.users.get_many)
+        """Users by id; None if there is none, or if the user is suspended."""
+        return self._loader("users", partial(self._graph.users.visible, self.view))
+
+    @lazy
+    def shown_users(self) -> DataLoader[int, User | None]:
+        """Users by id who act in what the view shows, such as the authors of its posts: they are not checked again."""
+        return self._loader("shown_users", self._graph.users.get_many)
 
     @lazy
     def logins(self) -> DataLoader[str, int | None]:

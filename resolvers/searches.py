@@ -50,7 +50,7 @@ async def search_users(
     """
     window = Window.of(CursorKind.USER, first=first, after=after, last=last, before=before)
     page, profiles = await context.graph.user_searches.page(context.loaders.view, text, window)
-    context.loaders.users.prime_many(profiles)
+    context.loaders.shown_users.prime_many(profiles)
     return UserPage(page)
 
 

@@ -153,12 +153,12 @@ async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context
 
 async def followers(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(update.follower for update in updates)
+    return await context.loaders.shown_users.load_many(update.follower for update in updates)
 
 
 async def followees(updates: Sequence[UserFollowed | UserUnfollowed], context: Context) -> list[User | None]:
     """Return the users who were followed or unfollowed. One round trip."""
-    return await context.loaders.users.load_many(update.followee for update in updates)
+    return await context.loaders.shown_users.load_many(update.followee for update in updates)
 
 
 def notifications(updates: Sequence[NotificationAdded], context: Context) -> list[Notification]:

@@ -22,7 +22,7 @@ By = Annotated[UserBy, strawberry.argument(description="The id or login to look 
 
 def viewer(context: Context) -> Awaitable[User | None] | None:
     """Return the viewer; None for anonymous requests. One round trip."""
-    return None if context.viewer is None else context.loaders.users.load_now(context.viewer.user)
+    return None if context.viewer is None else context.loaders.shown_users.load_now(context.viewer.user)
 
 
 def viewer_reference(context: Context) -> Reference | None:
@@ -144,7 +144,7 @@ async def follow_pages(
 
 def follow_users(follows: Sequence[Follow], context: Context) -> Awaitable[list[User | None]]:
     """Return the other user of each follow. One round trip."""
-    return context.loaders.users.load_many([follow.user for follow in follows])
+    return context.loaders.shown_users.load_many([follow.user for follow in follows])
 
 
 def follow_references(follows: Sequence[Follow], context: Context) -> list[Reference]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import strawberry
 
 from executor.fields import batched, single
-from resolvers import accounts, blocks, likes, lists, mutations, notifications, reposts, sessions
+from resolvers import accounts, blocks, likes, lists, mutations, notifications, reports, reposts, sessions
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
@@ -20,6 +20,7 @@ from schema.connections import FollowEdge, PostEdge
 from schema.like import LikePostPayload, UnlikePostPayload
 from schema.notification import MarkNotificationsReadPayload
 from schema.post import Post
+from schema.report import ReportPayload
 from schema.repost import RepostPayload, UnrepostPayload
 from schema.user import User
 from schema.user_error import ERRORS, UserError
@@ -146,6 +147,10 @@ class Mutation:
         mutations.delete_post,
         description="Permanently delete one of the viewer's posts, or take a repost back. No later request returns the "
         "post.",
+    )
+    report: ReportPayload | None = single(
+        reports.report,
+        description="Report a user or a post to the operators. Reporting the same again within a day changes nothing.",
     )
     repost: RepostPayload | None = single(
         reposts.repost,

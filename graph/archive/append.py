@@ -22,6 +22,8 @@ from graph.archive.rows import (
     LIKE,
     LIKE_KINDS,
     POST,
+    REPORT,
+    REPORTS_CLOSED,
     REPOST,
     UNFOLLOW,
     UNLIKE,
@@ -130,6 +132,10 @@ async def _insert(connection: AsyncConnection, new: Sequence[EventRow], codes: C
     if ended:
         parameters = [{"unfollow": row.number, "follower": row.actor, "followee": row.subject} for row in ended]
         await connection.execute(statements.end_follows(), parameters)
+    closed = [row for row in [*new, *later] if row.kind == REPORTS_CLOSED]
+    if closed:
+        parameters = [{"event": row.number, "of": row.subject} for row in closed]
+        await connection.execute(statements.close_reports(), parameters)
     await _end_likes(connection, new, watermark)
 
 
@@ -165,7 +171,13 @@ async def _later(connection: AsyncConnection, late: Sequence[EventRow]) -> list[
     repair found it missing.
     """
     found: list[EventRow] = []
-    for kind, late_kind in ((DELETION, POST), (UNFOLLOW, FOLLOW), (REPOST, REPOST), (UNREPOST, REPOST)):
+    for kind, late_kind in (
+        (DELETION, POST),
+        (UNFOLLOW, FOLLOW),
+        (REPOST, REPOST),
+        (UNREPOST, REPOST),
+        (REPORTS_CLOSED, REPORT),
+    ):
         subjects = {row.number if kind == DELETION else row.subject for row in late if row.kind == late_kind}
         for chunk in chunks(sorted(subject for subject in subjects if subject is not None), IDS_PER_QUERY):
             query = statements.events().where(EVENTS.c.subject.in_(chunk), EVENTS.c.kind == kind)

@@ -27,7 +27,12 @@ ENDED_LIKE = "EndedLike"
 """The kind of the row of a like that a later like or unlike of the same user and post has ended."""
 LIKE_KINDS = (LIKE, UNLIKE, ENDED_LIKE)
 
-KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed")
+REPORT = "Reported"
+REPORTS_CLOSED = "ReportsClosed"
+CLOSED_REPORT = "ClosedReport"
+"""The kind of the row of a report that an operator has closed."""
+
+KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed", "by_operator")
 
 
 class EventRow(NamedTuple):
@@ -154,6 +159,8 @@ def same_event(held: EventRow, row: EventRow) -> bool:
         return row.kind in (*POSTS, REDACTED)
     if held.kind == ENDED_LIKE:
         return row.kind in (LIKE, ENDED_LIKE)
+    if held.kind == CLOSED_REPORT:
+        return row.kind in (REPORT, CLOSED_REPORT)
     return held.kind == row.kind and held.body in (None, row.body)
 
 

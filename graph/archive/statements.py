@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import Subquery
 
-from graph.archive.rows import ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPOST
+from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPORT, REPOST
 from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER, TERMS
 from graph.post_lists import TIMELINE
 
@@ -292,6 +292,15 @@ def end_reposts() -> Update:
     of_pair = (EVENTS.c.subject == bindparam("original")) & (EVENTS.c.actor == bindparam("user"))
     earlier = (EVENTS.c.number < bindparam("change")) & (_not_in_index(EVENTS.c.kind) == REPOST)
     return update(EVENTS).where(of_pair, earlier).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
+
+
+def close_reports() -> Update:
+    """Return the statement that closes the reports of a subject before an event, so that no list walks over them.
+
+    The order in which the events are applied does not matter.
+    """
+    earlier = (EVENTS.c.number < bindparam("event")) & (_not_in_index(EVENTS.c.kind) == REPORT)
+    return update(EVENTS).where(EVENTS.c.subject == bindparam("of"), earlier).values(kind=CLOSED_REPORT)
 
 
 def _not_in_index(kinds: ColumnElement[str]) -> ColumnElement[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.rows import ENDED_LIKE, REDACTED, EventRow
+from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, REDACTED, EventRow
 from graph.errors import ArchiverStopped
 from graph.log.encoding import UnknownKind, decode
 from graph.log.events import Event, PasswordChanged, UserCreated
@@ -99,6 +99,10 @@ def events_of(rows: Sequence[EventRow]) -> list[Event]:
     Raises ArchiverStopped for an unknown kind.
     """
     try:
-        return [decode(*row) for row in rows if row.kind not in (REDACTED, ENDED_LIKE) and row.body is not None]
+        return [
+            decode(*row)
+            for row in rows
+            if row.kind not in (REDACTED, ENDED_LIKE, CLOSED_REPORT) and row.body is not None
+        ]
     except UnknownKind as unknown:
         raise ArchiverStopped(f"A failover lost an event of the kind {unknown.kind!r}. Upgrade Fanline.") from unknown

@@ -28,6 +28,7 @@ from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, Stream
 from graph.follows import Follows
 from graph.log.events import Event, Publication
 from graph.log.log import Log
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Permission
 from graph.notifications.notifications import Notifications
 from graph.posts import Posts
@@ -70,7 +71,6 @@ class Feed:
         self._follows = follows
         self._projections = projections
         self._notifications = notifications
-        self._visibility = Visibility(store)
         self._reader = LogReader(store, log, self)
         self._session_watch = SessionWatch(sessions, users, checkpoint_seconds)
         self._live: set[Buffer[Any]] = set()
@@ -184,6 +184,8 @@ class Feed:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
         self._views.apply(event)
+        if isinstance(event.body, UserSuspended | UserUnsuspended):
+            self._visibility.note_suspension(event.body.user, suspended=isinstance(event.body, UserSuspended))
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         notified = self._notified.receivers(event)
         if not (homes or filtered or notified) or event.number in self._deleted:

@@ -48,12 +48,13 @@ class FilterSource(Source[StreamChange]):
     deleted post and confirm the guess by subscribing.
     """
 
+    has_state = True
+
     def __init__(
         self, view: LiveView, views: LiveViews, filter_: EventFilter, index: FilterIndex[Buffer[StreamChange]]
     ) -> None:
         self.reads_posts = filter_.reads_posts
         self.viewer = view.viewer
-        self.has_state = view.viewer is not None
         self._view = view
         self._views = views
         self._filter = filter_
@@ -62,7 +63,7 @@ class FilterSource(Source[StreamChange]):
         self._applied_upto = 0
 
     async def load(self) -> None:
-        """Read the blocks of the viewer. One round trip, none for an anonymous client."""
+        """Read the suspensions, and the blocks of the viewer. One round trip."""
         await self._view.load()
         self._applied_upto = 0
 

@@ -35,6 +35,7 @@ from graph.log.events import (
     Unreposted,
     publication_of,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.projections.projections import Projections
 from graph.records import published_post
 
@@ -42,7 +43,8 @@ from graph.records import published_post
 def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     """Return the updates that an event causes in home streams, each with the viewer whom it concerns.
 
-    The viewer is None if the update concerns all viewers who have the author in their home timelines.
+    The viewer is None if the update concerns all viewers who have the author in their home timelines, or, for a
+    suspension, all viewers: they may have reposts of the user's posts.
     Replies that are not listed concern none.
     """
     number = event.number
@@ -65,6 +67,10 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
             return [(blocker, AuthorHidden(number, blocked)), (blocked, AuthorHidden(number, blocker))]
         case Unblocked(blocker, blocked):
             return [(blocker, AuthorAdded(number, blocked)), (blocked, AuthorAdded(number, blocker))]
+        case UserSuspended(user):
+            return [(None, AuthorHidden(number, user))]
+        case UserUnsuspended(user):
+            return [(None, AuthorAdded(number, user))]
         case _:
             return []
 
@@ -137,6 +143,9 @@ class HomeIndex:
             audiences = self._by_author[author] if updates else ()
             buffers = [buffer for audience in audiences for buffer in audience.buffers]
             return [(update, buffers) for _, update in updates] if buffers else []
+        if isinstance(event.body, UserSuspended | UserUnsuspended):
+            buffers = [buffer for audience in self._audiences.values() for buffer in audience.buffers]
+            return [(update, buffers) for _, update in home_updates(event)] if buffers else []
         found = []
         for viewer, update in home_updates(event):
             if viewer is not None and (audience := self._audiences.get(viewer)):
@@ -250,7 +259,7 @@ class HomeSource(Source[HomeChange]):
                 followed = author == self.viewer or author in self._state.authors
                 return followed or self._index.shows(self.viewer, author)
             case _:
-                return any(viewer == self.viewer for viewer, _ in home_updates(event))
+                return any(viewer in (None, self.viewer) for viewer, _ in home_updates(event))
 
     def register(self, buffer: Buffer[HomeChange]) -> None:
         """Add the buffer to the index of home streams."""

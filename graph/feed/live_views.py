@@ -1,7 +1,8 @@
 """The views of live subscriptions: what is hidden from their viewers now, without a look-up per update.
 
 A view reads the viewer's blocks when its subscription joins, and applies the later blocks of the log. A viewer with
-very many blocks costs one look-up for each batch of updates instead.
+very many blocks costs one look-up for each batch of updates instead. The suspended users are those in the memory of the
+process, which the feed keeps up to date with the log.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -30,8 +31,9 @@ class LiveView:
         self._visibility = visibility
 
     async def load(self) -> None:
-        """Read the viewer's marks. One round trip, shared with other reads; none for an anonymous client."""
-        read = await self._visibility.of(self.viewer).marks([])
+        """Read the viewer's marks and the suspensions. One round trip, shared with other reads."""
+        view = self._visibility.of(self.viewer)
+        read, _ = await view.marks([]), await view.suspended([])
         self.marks = Marks(read.complete, {*read.blocking}, {*read.blockers}, {*read.muting})
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -53,14 +55,14 @@ class LiveView:
 
     async def hidden(self, users: Set[int]) -> Set[int]:
         """Return those of the users who are hidden. No round trip, or one if there are too many blocks for memory."""
-        found = {user for user in users if self.marks.hides(user)}
+        found = {user for user in users if self.marks.hides(user)} | self._visibility.suspended_now(users)
         if self.marks.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).hidden(users)
 
     async def silenced(self, users: Set[int]) -> Set[int]:
         """Return those of the users who are hidden or muted. Costs what `hidden` costs."""
-        found = {user for user in users if self.marks.silences(user)}
+        found = {user for user in users if self.marks.silences(user)} | self._visibility.suspended_now(users)
         if self.marks.complete or not users:
             return found
         return found | await self._visibility.of(self.viewer).silenced(users)

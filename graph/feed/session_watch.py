@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from graph.errors import StoreUnavailable
 from graph.log.events import Event, PermissionRevoked, SessionsEnded
+from graph.log.moderation_events import UserSuspended
 from graph.model import Permission
 from graph.sessions import Sessions
 from graph.tasks import end
@@ -62,6 +63,9 @@ class SessionWatch:
                     self._end((user, session))
             case PermissionRevoked(user, permission):
                 self._end((user, permission))
+            case UserSuspended(user):
+                for claim in [claim for claim in self._watched if claim[0] == user]:
+                    self._end(claim)
             case _:
                 pass
 

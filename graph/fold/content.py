@@ -54,12 +54,14 @@ class Account:
 
     `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
     of the last change of each permission, negative if it was revoked, and `password` that of the last change of the
-    password. Only a user whose sign-up is valid has a `login`.
+    password. `suspended` is the number of the last suspension, negative if it was lifted since, 0 if there was none.
+    Only a user whose sign-up is valid has a `login`.
     """
 
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
     permissions: dict[str, int] = field(default_factory=dict)
     password: int = 0
+    suspended: int = 0
     login: str | None = None
     nonce: str = ""
     secret: str = ""
@@ -75,6 +77,11 @@ class Account:
         held = self.permissions.get(permission, 0)
         if abs(number) > abs(held):
             self.permissions[permission] = number
+
+    def suspend(self, number: int) -> None:
+        """Set the suspension to an event's number, negative if it was lifted, unless a later event has set it."""
+        if abs(number) > abs(self.suspended):
+            self.suspended = number
 
 
 @dataclass(slots=True)

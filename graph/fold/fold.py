@@ -35,6 +35,7 @@ from graph.log.events import (
     deletion_of_repost,
     publication_of,
 )
+from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.notifications.recipients import recipients
 from graph.post_lists import REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 
@@ -86,6 +87,22 @@ def password_changed(content: Content, number: int, body: PasswordChanged) -> No
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.password = max(account.password, number)
+
+
+def user_suspended(content: Content, number: int, body: UserSuspended) -> None:
+    """Set the suspension to the event's number."""
+    if content.owns(Part.ACCOUNT, body.user):
+        content.accounts.setdefault(body.user, Account()).suspend(number)
+
+
+def user_unsuspended(content: Content, number: int, body: UserUnsuspended) -> None:
+    """Set the suspension to the event's negative number."""
+    if content.owns(Part.ACCOUNT, body.user):
+        content.accounts.setdefault(body.user, Account()).suspend(-number)
+
+
+def report_changed(content: Content, number: int, body: Reported | ReportsClosed) -> None:
+    """Do nothing: reports are read from the archive."""
 
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
@@ -241,6 +258,10 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     PermissionGranted: permission_granted,
     PermissionRevoked: permission_revoked,
     PasswordChanged: password_changed,
+    UserSuspended: user_suspended,
+    UserUnsuspended: user_unsuspended,
+    Reported: report_changed,
+    ReportsClosed: report_changed,
     SessionsEnded: sessions_ended,
     PostPublished: post_published,
     PostDeleted: post_deleted,

@@ -34,6 +34,7 @@ from graph.log.events import (
     Unreposted,
     UserCreated,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import MAX_NUMBER
 from graph.notifications.groups import Group
 from graph.paging import Window
@@ -52,7 +53,16 @@ ROWS = 10_000
 AUTHORS = 200
 FEW_GROUPS = 20
 ACCOUNT_KINDS = tuple(
-    kind.__name__ for kind in (UserCreated, ProfileChanged, PasswordChanged, PermissionGranted, PermissionRevoked)
+    kind.__name__
+    for kind in (
+        UserCreated,
+        ProfileChanged,
+        PasswordChanged,
+        PermissionGranted,
+        PermissionRevoked,
+        UserSuspended,
+        UserUnsuspended,
+    )
 )
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)
 BLOCK_KINDS = (Blocked.__name__, Unblocked.__name__)

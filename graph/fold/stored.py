@@ -62,6 +62,8 @@ def stored(
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
+    if suspended := {str(user): str(each.suspended) for user, each in content.accounts.items() if each.suspended}:
+        yield keys.SUSPENDED, Hash(suspended)
     yield from versioned_sets(content, tombstones_after)
     for user, user_lists in content.lists.items():
         yield from lists_keys(user, user_lists, tombstones_after)
@@ -121,6 +123,8 @@ def account_keys(user: int, account: Account) -> Stored:
         fields[keys.permission(permission)] = str(number)
     if account.password:
         fields["password"] = str(account.password)
+    if account.suspended:
+        fields["suspended"] = str(account.suspended)
     if fields:
         yield keys.user(user), fields
     if account.login is not None:

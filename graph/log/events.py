@@ -5,23 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias
 
+from graph.log.body import Body
+from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.model import time_of
 
 PROFILE_FIELDS = ("name", "bio", "avatar_url", "website_url")
 """The fields of a profile that its user can change."""
-
-
-class Body:
-    """The base class of the bodies of events.
-
-    `ACTOR` and `SUBJECT` name the fields that hold the user who acts and what the event is about, if there are such
-    fields. The actor of an event without an `ACTOR` is the event's own number.
-    """
-
-    __slots__ = ()
-
-    ACTOR: ClassVar[str | None] = None
-    SUBJECT: ClassVar[str | None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +115,12 @@ class PostPublished(Body):
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted(Body):
-    """An author deleted a post.
+    """An author deleted a post, or an operator removed it.
 
     `terms` is the digest of the post's text (`graph.terms`), for filters by keyword. It is None in the repeated event
     of an older deletion: a digest lets a reader test guesses about a deleted text. `notified` are the users whom the
-    post notified, whose streams tell that the notification is gone; the archive does not keep it. The other fields are
-    those of the post.
+    post notified, whose streams tell that the notification is gone; the archive does not keep it. `by_operator` tells
+    who deleted the post. The other fields are those of the post.
     """
 
     ACTOR: ClassVar[str | None] = "author"
@@ -145,6 +134,7 @@ class PostDeleted(Body):
     repost_of: int | None = None
     listed: bool = True
     notified: tuple[int, ...] = ()
+    by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +155,7 @@ class Reposted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Unreposted(Body):
-    """A user took a plain repost back, or its original was deleted.
+    """A user took a plain repost back, an operator removed it, or its original was deleted.
 
     `post` is the original, `author` the author of the original, and `repost` the id of the plain repost.
     """
@@ -177,6 +167,7 @@ class Unreposted(Body):
     post: int
     repost: int
     author: int | None = None
+    by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +312,10 @@ EventBody: TypeAlias = (
     | PermissionGranted
     | PermissionRevoked
     | PasswordChanged
+    | UserSuspended
+    | UserUnsuspended
+    | Reported
+    | ReportsClosed
     | SessionsEnded
     | PostPublished
     | PostDeleted

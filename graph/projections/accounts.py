@@ -1,5 +1,6 @@
-"""The projection of accounts: users, profiles, permissions, passwords and sessions."""
+"""The projection of accounts: users, profiles, permissions, passwords, suspensions and sessions."""
 
+import secrets
 from collections.abc import Sequence
 
 import orjson
@@ -13,6 +14,7 @@ from graph.log.events import (
     SessionsEnded,
     UserCreated,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.projections.batches import send_in_batches
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -90,6 +92,28 @@ async def change_passwords(store: Store, events: Sequence[tuple[int, PasswordCha
             for number, body in events
         ],
     )
+
+
+async def change_suspensions(store: Store, events: Sequence[tuple[int, UserSuspended | UserUnsuspended]]) -> None:
+    """Suspend users and end their sessions, and lift suspensions. One round trip.
+
+    The user's slot decides whether a session may begin, and the common hash tells all processes who is hidden.
+    """
+    changes = [(body.user, number if isinstance(body, UserSuspended) else -number) for number, body in events]
+    suspend = script("suspend")
+    commands = [
+        suspend.call([keys.user(user), keys.sessions(user), keys.session_details(user)], number)
+        for user, number in changes
+    ]
+    if changes:
+        commands.append(hide(changes))
+    await send_in_batches(store, commands)
+
+
+def hide(changes: Sequence[tuple[int, int]]) -> Command:
+    """Return the command that notes suspensions in the hash of all suspended users."""
+    words = [word for change in changes for word in change]
+    return script("set_suspended").call([keys.SUSPENDED, keys.SUSPENDED_VERSION], secrets.token_hex(8), *words)
 
 
 async def end_sessions(store: Store, events: Sequence[tuple[int, SessionsEnded]]) -> None:

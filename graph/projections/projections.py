@@ -41,8 +41,16 @@ from graph.log.events import (
     UserCreated,
 )
 from graph.log.log import Log
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.numbers import before
-from graph.projections.accounts import change_passwords, change_permissions, change_profiles, create_users, end_sessions
+from graph.projections.accounts import (
+    change_passwords,
+    change_permissions,
+    change_profiles,
+    change_suspensions,
+    create_users,
+    end_sessions,
+)
 from graph.projections.blocks import change_blocks, change_mutes
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
@@ -95,6 +103,7 @@ class Projections:
         await change_profiles(store, select(events, ProfileChanged))
         await change_permissions(store, [*select(events, PermissionGranted), *select(events, PermissionRevoked)])
         await change_passwords(store, select(events, PasswordChanged))
+        await change_suspensions(store, [*select(events, UserSuspended), *select(events, UserUnsuspended)])
         await end_sessions(store, select(events, SessionsEnded))
         await add_follows(store, select(events, Followed), self._notices(events, Followed))
         trim_up_to = self._trim_up_to(events)

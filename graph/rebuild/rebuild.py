@@ -6,6 +6,7 @@ with the former store; sessions, idempotency keys and home caches start anew.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
@@ -105,6 +106,7 @@ class Rebuild:
         )
         report.events += report.likes
         await self._fill_lists(loading, tombstones_after)
+        await self._store.send([("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))])
         await complete(self._store, self._archive, reservation)
         if on_progress:
             on_progress(report.users, total)

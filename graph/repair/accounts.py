@@ -1,5 +1,6 @@
 """Comparison of accounts: profiles, permissions, logins, and sessions that have ended."""
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
 from graph import keys
@@ -35,9 +36,11 @@ class Accounts(Comparison):
         async for users, events in self.scope.folded(subjects, content.Part.ACCOUNT, kinds, secrets):
             profiles = await self.scope.send([("HGETALL", keys.user(user)) for user in users])
             sessions = await self.scope.send([("HKEYS", keys.sessions(user)) for user in users])
-            for user, profile, live in zip(users, profiles, sessions, strict=True):
+            hidden = await self.scope.send([("HGET", keys.SUSPENDED, str(user)) for user in users])
+            for user, profile, live, suspended in zip(users, profiles, sessions, hidden, strict=True):
                 found += self._profile(user, events.accounts.get(user, Account()), profile)
-                for session in sorted(events.ended.get(user, set()).intersection(live)):
+                found += self._suspension(user, events.accounts.get(user, Account()).suspended, suspended)
+                for session in self._ended(events, user, profile, live):
                     end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
                     details = ("HDEL", keys.session_details(user), *keys.session_fields(session))
                     found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end, details]))
@@ -51,7 +54,9 @@ class Accounts(Comparison):
                 yield Difference(Kind.ACCOUNT_UNKNOWN, user, "", f"user {user}, login {held.get('login')}")
             return
         expected = next(value for _, value in account_keys(user, account) if isinstance(value, Hash) and "id" in value)
-        numbers = {"password"} | {name for name in (*held, *expected) if name.startswith(keys.permission(""))}
+        numbers = {"password", "suspended"} | {
+            name for name in (*held, *expected) if name.startswith(keys.permission(""))
+        }
         for name in (*PROFILE, *sorted(numbers)):
             version = name if name in numbers else f"{name}:at"
             wanted, actual = ({f: all_[f] for f in (name, version) if f in all_} for all_ in (expected, held))
@@ -59,6 +64,23 @@ class Accounts(Comparison):
                 text = f"user {user}: {name} is {held.get(name, 'missing')!r}, not {expected.get(name)!r}"
                 correction = [set_fields(keys.user(user), actual, wanted)]
                 yield Difference(Kind.PROFILE_WRONG, user, name, text, correction)
+
+    def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
+        """Return the live sessions that must not exist: all of a suspended user."""
+        is_suspended = events.accounts.get(user, Account()).suspended > 0
+        if is_suspended and abs(number(profile.get("suspended"))) <= self.scope.upto:
+            return sorted(live)
+        return sorted(events.ended.get(user, set()).intersection(live))
+
+    def _suspension(self, user: int, wanted: int, held: str | None) -> Iterator[Difference]:
+        """Yield the entry among all suspended users if it differs and is not newer than the archive."""
+        if wanted != number(held) and abs(number(held)) <= self.scope.upto:
+            actual, expected = ({str(user): str(each)} if each else {} for each in (number(held), wanted))
+            text = f"user {user}: the suspension is {held or 'missing'}, not {wanted}"
+            version = ("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))
+            yield Difference(
+                Kind.PROFILE_WRONG, user, "suspension", text, [set_fields(keys.SUSPENDED, actual, expected), version]
+            )
 
     async def _logins(self, events: Content) -> list[Difference]:
         """Return the logins that differ, without their password hashes."""

@@ -9,7 +9,7 @@ from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
 from graph.sessions import MAX_SESSIONS
 from graph.tuning import Tuning
-from graph.validation import MAX_BIO, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
+from graph.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
 from graph.web_urls import MAX_URL
 from resolvers.mutations import MAX_FOLLOWS
 from resolvers.nodes import MAX_NODES
@@ -25,6 +25,7 @@ def table() -> str:
         ("password", f"{MIN_PASSWORD} to {MAX_PASSWORD} characters"),
         ("display name", f"1 to {MAX_NAME} characters"),
         ("bio", f"up to {MAX_BIO} characters"),
+        ("comment of a report", f"up to {MAX_COMMENT:,} characters"),
         ("URL of a picture or website", f"`https`, a domain name, up to {MAX_URL} ASCII characters in all"),
         (
             "text of a post",

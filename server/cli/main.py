@@ -216,6 +216,51 @@ def revoke(login: Login, permission: PermissionName) -> None:
     permissions.revoke(login, permission)
 
 
+@cli.command()
+def suspend(login: Login) -> None:
+    """Suspend a user until `fanline unsuspend`: hide everything of the user, and end all sessions. Effective at once.
+
+    The user cannot log in. Nothing is deleted.
+    """
+    from server.cli import moderation
+
+    moderation.suspend(login)
+
+
+@cli.command()
+def unsuspend(login: Login) -> None:
+    """End the suspension of a user, who can log in again. Everything of the user is visible again at once."""
+    from server.cli import moderation
+
+    moderation.unsuspend(login)
+
+
+@cli.command()
+def remove(
+    post: Annotated[str, typer.Argument(metavar="POST", help="The id of the post, as the API returns it.")],
+) -> None:
+    """Permanently delete a post of any user, as if its author had deleted it."""
+    from server.cli import moderation
+
+    moderation.remove(post)
+
+
+@cli.command()
+def reports(
+    action: Annotated[str, typer.Argument(help="`list` or `close`.")] = "list",
+    numbers: Annotated[list[int] | None, typer.Argument(metavar="REPORT…", help="The reports, as listed.")] = None,
+) -> None:
+    """List or close the reports of users and posts that users have filed.
+
+    `list` prints the open reports as lines of JSON, the oldest first. `close` closes reports, and all other reports of
+    the same users and posts.
+    """
+    from server.cli import moderation
+
+    if not moderation.reports(action, numbers or []):
+        raise typer.Exit(1)
+
+
 def main() -> NoReturn:
     """Run the command line. Expected failures are printed as one sentence, without a traceback."""
     os.umask(PRIVATE)

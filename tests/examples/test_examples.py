@@ -36,6 +36,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "quote": {"quoteOf": POST},
     "reply": {"replyTo": POST},
     "thread": {"id": POST},
+    "report": {"subjectId": POST, "reason": "SPAM"},
     "repost": {"postId": POST},
     "unfollow": {"userIds": [USER]},
     "unlike": {"postId": POST},

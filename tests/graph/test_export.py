@@ -14,7 +14,19 @@ from tests.graph.log.test_events import ENCODINGS
 from tests.support.graph_worlds import PASSWORD, append_events, archive_log, befriend, people, posts
 
 BODIES: dict[str, EventBody] = {encoded.kind: body for body, encoded in ENCODINGS}
-OTHERS_DATA = {"Liked", "Unliked", "PostDeleted", "Blocked", "Unblocked", "Muted", "Unmuted", "Reposted", "Unreposted"}
+OTHERS_DATA = {
+    "Reported",
+    "ReportsClosed",
+    "Liked",
+    "Unliked",
+    "PostDeleted",
+    "Blocked",
+    "Unblocked",
+    "Muted",
+    "Unmuted",
+    "Reposted",
+    "Unreposted",
+}
 """Kinds with a subject that are the data of their actor only: the subject is a post, or must not learn of them."""
 
 
@@ -104,7 +116,7 @@ async def test_no_secret_is_exported(graph: Graph) -> None:
     assert all(word not in text for word in ("argon2", "nonce", session.id, last.id))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"ReportsClosed"}))
 async def test_every_kind_of_event_is_exported(graph: Graph, kind: str) -> None:
     """To the user who acted, from the log and from the archive, with all fields that are not withheld."""
     [alice] = await people(graph, "alice")
@@ -121,7 +133,7 @@ async def test_every_kind_of_event_is_exported(graph: Graph, kind: str) -> None:
             await archive_log(graph)
         [line] = [line for line in await exported(graph, alice) if line.get("id") == number and line["kind"] == kind]
         names = {field.name for field in fields(body)} - {body.ACTOR, body.SUBJECT} - WITHHELD
-        given = {name for name in names if getattr(body, name) not in (None, ())}
+        given = {name for name in names if getattr(body, name) not in (None, (), False)}
         assert given - {"bio", "terms"} <= set(line), kind
 
 

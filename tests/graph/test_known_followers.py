@@ -25,7 +25,7 @@ async def test_only_followers_whom_the_viewer_follows(graph: Graph) -> None:
     await befriend(graph, dave, bob)
     await befriend(graph, erin, bob)
 
-    [found] = await known_followers(graph.store, alice, [bob], window(first=5))
+    [found] = await known_followers(graph.store, alice, [bob], window(first=5), graph.visibility.of(alice))
 
     [all_followers] = await graph.follows.followers(SYSTEM, [bob], window(first=5))
     numbers = {follow.user: follow.number for follow in all_followers.items}
@@ -40,7 +40,7 @@ async def test_own_followers_and_unknown_users(graph: Graph) -> None:
     await befriend(graph, bob, alice)
     await befriend(graph, carol, alice)
 
-    own, unknown = await known_followers(graph.store, alice, [alice, 7], window(last=5))
+    own, unknown = await known_followers(graph.store, alice, [alice, 7], window(last=5), graph.visibility.of(alice))
 
     assert [follow.user for follow in own.page.items] == [bob]
     assert (unknown.page.items, unknown.total) == ((), 0)
@@ -51,12 +51,15 @@ async def test_it_takes_two_round_trips_for_many_users(graph: Graph) -> None:
     alice, *others = await crowd(graph, 21)
     await graph.commit([Followed(alice, other) for other in others])
     async with counted(graph) as cost:
-        await known_followers(graph.store, alice, others, window(first=5))
+        await known_followers(graph.store, alice, others, window(first=5), graph.visibility.of(alice))
     assert cost.round_trips == 2
     async with counted(graph) as cost:
-        assert [known.total for known in await known_followers(graph.store, others[0], others, window(first=5))] == (
-            [0] * 20
-        )
+        assert [
+            known.total
+            for known in await known_followers(
+                graph.store, others[0], others, window(first=5), graph.visibility.of(others[0])
+            )
+        ] == ([0] * 20)
     assert cost.round_trips == 1
 
 
@@ -87,12 +90,16 @@ async def test_pages_equal_the_definition(graph: Graph, seed: int) -> None:
     for size in (1, 2, 20):
         for cut in (None, *expected):
             at = {} if cut is None else {"after": encode_cursor(CursorKind.FOLLOW, cut.number)}
-            [down] = await known_followers(graph.store, viewer, [user], window(first=size, **at))
+            [down] = await known_followers(
+                graph.store, viewer, [user], window(first=size, **at), graph.visibility.of(viewer)
+            )
             rest = expected if cut is None else expected[expected.index(cut) + 1 :]
             assert list(down.page.items) == rest[:size]
             assert (down.page.has_next, down.page.has_previous) == (len(rest) > size, cut is not None)
             at = {} if cut is None else {"before": encode_cursor(CursorKind.FOLLOW, cut.number)}
-            [up] = await known_followers(graph.store, viewer, [user], window(last=size, **at))
+            [up] = await known_followers(
+                graph.store, viewer, [user], window(last=size, **at), graph.visibility.of(viewer)
+            )
             rest = expected if cut is None else expected[: expected.index(cut)]
             assert list(up.page.items) == rest[-size:]
             assert (up.page.has_next, up.page.has_previous) == (cut is not None, len(rest) > size)

@@ -239,6 +239,18 @@ async def test_a_block_hides_posts_likes_and_lists_at_every_field(stage: Stage) 
         assert everything - {sight.id for sight in found} == hidden
 
 
+async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
+    """From viewers and anonymous clients: the profile, all posts, and plain reposts of them. Others stay visible."""
+    everything = {sight.id for sight in await stage.seen_by("dave")}
+    hidden = {*stage.of("bob"), stage.id("bob")}
+    assert hidden <= everything
+    await stage.world.graph.moderation.suspend(stage.users["bob"].id)
+    for viewer in ("alice", "dave", None):
+        found = await stage.seen_by(viewer)
+        assert [sight for sight in found if not hidden.isdisjoint({sight.id, *sight.above})] == []
+        assert everything - {sight.id for sight in found} == hidden
+
+
 async def test_a_mute_hides_posts_and_reposts_of_them_only_where_it_filters(stage: Stage) -> None:
     graph, users = stage.world.graph, stage.users
     before = {*await stage.seen_by("alice")}

@@ -213,7 +213,9 @@ def codes(error: Rejected) -> list[ProblemCode]:
     return [problem.code for problem in error.problems]
 
 
-async def state(raw: "Redis", but: Collection[str] = ("{log}", "home:", "session:")) -> dict[str, Any]:
+async def state(
+    raw: "Redis", but: Collection[str] = ("{log}", "{suspended}:version", "home:", "session:")
+) -> dict[str, Any]:
     """Return all that the store holds, except keys with these prefixes."""
     found: dict[str, Any] = {}
     async for key in raw.scan_iter(count=1000):

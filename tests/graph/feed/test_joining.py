@@ -40,7 +40,7 @@ async def test_a_join_costs_the_same_however_far_the_workers_are_behind(graph: G
             await append_events(graph, changes[start : start + 500])
         await reached(lambda: asyncio.sleep(0, feed._reader.head), await graph.log.last())
 
-        assert await joining_cost(reading, feed, viewers[1:]) == before == 3 * [3]
+        assert await joining_cost(reading, feed, viewers[1:]) == before == 3 * [4]
 
 
 @pytest.mark.parametrize("known", ["when the reader starts", "while it reads", "beyond the events in memory"])

@@ -30,6 +30,7 @@ from graph.log.events import (
     Unreposted,
     UserCreated,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Permission, Post
 from graph.posts import deletion_of
 from graph.publication import as_reply
@@ -104,7 +105,7 @@ class Reposts:
 def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
     user, other = user_id(draw(st.integers(0, USERS - 1))), user_id(draw(st.integers(0, USERS - 1)))
     kinds = ["profile", "grant", "revoke", "password", "sessions", "post", "post", "follow", "follow", "unfollow"]
-    kinds += ["mute", "block", "block", "read", "list", "list"]
+    kinds += ["mute", "block", "block", "read", "list", "list", "suspend"]
     kinds += ["delete", "delete", "like", "like", "unlike", "repost", "repost"] * bool(posts)
     kind = draw(st.sampled_from(kinds))
     if kind == "profile":
@@ -116,6 +117,8 @@ def _bodies(draw: st.DrawFn, posts: list[Event]) -> EventBody:
         return PasswordChanged(user, f"user{user // STEP - 1}", "nonce")
     if kind == "revoke":
         return PermissionRevoked(user, Permission.FIREHOSE.value)
+    if kind == "suspend":
+        return (UserSuspended if draw(st.booleans()) else UserUnsuspended)(user)
     if kind == "sessions":
         return SessionsEnded(user, [f"session{draw(st.integers(0, 2))}"])
     if kind == "post":

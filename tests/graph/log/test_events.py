@@ -29,6 +29,7 @@ from graph.log.events import (
     Unreposted,
     UserCreated,
 )
+from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
 from graph.model import MAX_NUMBER
 from tests.support.graph_worlds import append_events
@@ -49,6 +50,18 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     (
         PasswordChanged(1, "wei", "n"),
         Encoded("PasswordChanged", 1, None, '{"login":"wei","nonce":"n"}'),
+    ),
+    (UserSuspended(1), Encoded("UserSuspended", 1, None, "{}")),
+    (UserUnsuspended(1), Encoded("UserUnsuspended", 1, None, "{}")),
+    (
+        Reported(1, 2, "SPAM", "", 3),
+        Encoded("Reported", 1, 2, '{"reason":"SPAM","comment":"","author":3}'),
+    ),
+    (Reported(1, 2, "OTHER", "why"), Encoded("Reported", 1, 2, '{"reason":"OTHER","comment":"why"}')),
+    (ReportsClosed(2), Encoded("ReportsClosed", None, 2, "{}")),
+    (
+        PostDeleted(1, 2, by_operator=True),
+        Encoded("PostDeleted", 1, 2, '{"by_operator":true}'),
     ),
     (SessionsEnded(1, ["a", "b"]), Encoded("SessionsEnded", 1, None, '{"sessions":["a","b"]}')),
     (SessionsEnded(1, []), Encoded("SessionsEnded", 1, None, '{"sessions":[]}')),

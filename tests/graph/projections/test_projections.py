@@ -32,6 +32,7 @@ from graph.log.events import (
     Unmuted,
     UserCreated,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import Post, User
 from graph.posts import deletion_of
 from graph.projections.mode import Mode
@@ -53,7 +54,7 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
     changes: tuple[type[PermissionGranted] | type[PermissionRevoked], ...] = (PermissionGranted, PermissionRevoked)
     for number in range(BASE + 5, BASE + length):
         user, other = rng.sample(users, 2)
-        match rng.randrange(12):
+        match rng.randrange(13):
             case 0 | 1:
                 bodies.append(Followed(user, other))
             case 2:
@@ -78,6 +79,8 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
                 bodies.append(Blocked(user, other) if rng.random() < 0.4 else Unblocked(user, other))
             case 10 | 11:
                 bodies.append(rng.choice(list_changes(rng, bodies, other)))
+            case 12 if rng.random() < 0.3:
+                bodies.append(UserSuspended(user) if rng.random() < 0.5 else UserUnsuspended(user))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
@@ -115,8 +118,13 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
     muted: set[int] = set()
     blocks: set[tuple[int, int]] = set()
     live: dict[int, int] = {}
+    suspended: set[int] = set()
     for event in events:
         match event.body:
+            case UserSuspended(user):
+                suspended.add(user)
+            case UserUnsuspended(user):
+                suspended.discard(user)
             case Followed(follower, followee) if follower == viewer:
                 if not blocks & {(viewer, followee), (followee, viewer)}:
                     followed.add(followee)
@@ -138,7 +146,8 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
                 live.pop(post, None)
             case _:
                 pass
-    return sorted((post for post, author in live.items() if author in {viewer, *followed - muted}), reverse=True)
+    shown = {viewer, *followed - muted} - suspended
+    return sorted((post for post, author in live.items() if author in shown), reverse=True)
 
 
 async def projected(graph: Graph, raw: Redis, events: Sequence[Event], batch: int = 1) -> dict[str, Any]:
@@ -161,8 +170,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
-    kinds |= {"muting", "blocking", "blockers", "notifications"}
-    kinds |= {"muting", "blocking", "blockers", "lists", "list"}
+    kinds |= {"muting", "blocking", "blockers", "notifications", "lists", "list", "{suspended}"}
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):

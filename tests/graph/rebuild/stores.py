@@ -22,7 +22,7 @@ AVATAR = "https://example.org/a.png"
 SMALL = replace(CHEAP, hot_posts=4, hot_slack=0, hot_newest=2, push_limit=2)
 """A few posts fill the hot window, and three followers require pull."""
 
-NOT_REBUILT = ("{log}", "home:", "session:", "attempts:", "networks:", "rate:")
+NOT_REBUILT = ("{log}", "{suspended}:version", "home:", "session:", "attempts:", "networks:", "rate:")
 
 
 async def opened(url: str, archive_url: str, tuning: Tuning = SMALL) -> Graph:
@@ -53,12 +53,15 @@ async def content(url: str) -> dict[str, Any]:
 async def populate(graph: Graph) -> list[int]:
     """Use every kind of event through the API, archive all of them, and return the users' ids."""
     users = await people(graph, "alice", "bob", "carol", "dave", "erin")
-    alice, bob, carol, dave, _ = users
+    alice, bob, carol, dave, erin = users
     await graph.passwords.change(bob, PASSWORD, "a new password")
     await graph.users.update_profile(alice, name="Alice the second", bio="é\n", avatar_url=AVATAR)
     await graph.users.grant(bob, Permission.FIREHOSE)
     await graph.users.grant(carol, Permission.FIREHOSE)
     await graph.users.revoke(carol, Permission.FIREHOSE)
+    await graph.moderation.suspend(erin)
+    await graph.moderation.suspend(dave)
+    await graph.moderation.unsuspend(dave)
     for follower in (bob, carol, dave):
         await graph.follows.follow(follower, [alice, *users[:2]])
     await graph.follows.unfollow(bob, [alice])

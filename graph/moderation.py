@@ -1,0 +1,187 @@
+"""Moderation: users report users and posts, and operators suspend users and remove posts.
+
+Operators use the command line and have no account. What they do are events of their own kinds, and deletions with the
+mark `by_operator`: all other events of a user's data are written for that user only.
+
+The store holds nothing of reports. Operators read them from the archive, and the newest ones from the log.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from graph import keys
+from graph.archive.rows import CLOSED_REPORT, REPORT, EventRow
+from graph.binding import Binding
+from graph.commit import Commit
+from graph.errors import ProblemCode, Rejected
+from graph.log.encoding import decode
+from graph.log.events import Event
+from graph.log.log import IdempotencyKey, Log
+from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
+from graph.model import Post, ReportReason
+from graph.posts import Posts
+from graph.store.store import Store
+from graph.users import Users, no_account
+from graph.validation import Check
+from graph.visibility import View
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+PAGE = 1000
+
+
+class Report(NamedTuple):
+    """A report. `author` is the author of the post `subject`, None if the subject is a user."""
+
+    number: int
+    user: int
+    subject: int
+    author: int | None
+    reason: str
+    comment: str
+
+
+class Moderation:
+    """Reports, suspensions and removals."""
+
+    def __init__(self, store: Store, commit: Commit, binding: Binding, log: Log, users: Users, posts: Posts) -> None:
+        self._store = store
+        self._commit = commit
+        self._binding = binding
+        self._log = log
+        self._users = users
+        self._posts = posts
+
+    async def suspend(self, user: int) -> bool:
+        """Hide a user everywhere and end all sessions of the user; return False if the user was suspended.
+
+        Raises Rejected (NOT_FOUND), and StoreUnavailable also if the suspension is committed but not yet in effect.
+        Three round trips, however much the user has written.
+        """
+        return await self._change(UserSuspended(user))
+
+    async def unsuspend(self, user: int) -> bool:
+        """Show a user again; return False if the user was not suspended. Raises and costs like `suspend`."""
+        return await self._change(UserUnsuspended(user))
+
+    async def _change(self, body: UserSuspended | UserUnsuspended) -> bool:
+        """Commit the change even if it seems redundant: the log may hold an unprojected opposite change."""
+        [[id_, number]] = await self._store.read([("HMGET", keys.user(body.user), "id", "suspended")])
+        if id_ is None:
+            raise no_account()
+        await self._commit([body])
+        return (int(number or 0) > 0) is not isinstance(body, UserSuspended)
+
+    async def remove(self, post: int) -> Post | None:
+        """Permanently delete a post, and return it; None if it was deleted before.
+
+        Raises Rejected (NOT_FOUND) and ArchiveUnavailable. Costs what `Posts.delete` costs.
+        """
+        return await self._posts.remove(post)
+
+    async def report_user(
+        self, view: View, viewer: int, user: int, reason: ReportReason, comment: str | None = None
+    ) -> None:
+        """Report a user to the operators. Within a day, a repetition appends nothing.
+
+        Raises Rejected: NOT_FOUND, and INVALID for oneself and for a comment that is too long. Two round trips.
+        """
+        comment = checked(comment)
+        if user == viewer:
+            raise Rejected.because(ProblemCode.INVALID, "Users cannot report themselves.", "subjectId")
+        if (await self._users.visible(view, [user]))[0] is None:
+            raise not_found()
+        await self._append(Reported(viewer, user, reason.value, comment))
+
+    async def report_post(
+        self, view: View, viewer: int, post: int, reason: ReportReason, comment: str | None = None
+    ) -> None:
+        """Report a post, or the original of a plain repost. Within a day, a repetition appends nothing.
+
+        Raises Rejected: NOT_FOUND, and INVALID for a comment that is too long; and ArchiveUnavailable. Two round trips,
+        and what `Posts.hydrate` needs for a plain repost or an archived post.
+        """
+        comment = checked(comment)
+        found, _ = await self._posts.hydrate(view, [post], {})
+        target = self._posts.target(found.get(post), found)
+        if target is None:
+            raise not_found()
+        await self._append(Reported(viewer, target.id, reason.value, comment, target.author))
+
+    async def _append(self, body: Reported) -> None:
+        await self._commit([body], IdempotencyKey("-", f"report:{body.user}:{body.subject}", request="report"))
+
+    async def reports(self) -> AsyncIterator[Report]:
+        """Yield the open reports, the oldest first.
+
+        One query for every 1,000, and one round trip for every 500 events that are not archived. Raises
+        ArchiveUnavailable and StoreUnavailable.
+        """
+        archive: Archive = await self._binding.archive()
+        upto = (await archive.state()).watermark
+        newer = [event async for event in self._log.replay(upto, await self._log.last())]
+        closed = closings(newer)
+        last = 0
+        while rows := await archive.of_kind(REPORT, last, PAGE):
+            for report in map(report_in, rows):
+                if report.number <= upto and report.number > closed.get(report.subject, 0):
+                    yield report
+            last = rows[-1].number
+            if len(rows) < PAGE or last > upto:
+                break
+        for event in newer:
+            if isinstance(event.body, Reported) and event.number > closed.get(event.body.subject, 0):
+                yield report_of(event)
+
+    async def close(self, numbers: Sequence[int]) -> list[int]:
+        """Close reports, and all other reports of their users and posts. Return the numbers that are no reports.
+
+        Closing a closed report appends nothing. One query, and one round trip for each report that is not archived.
+        """
+        archive: Archive = await self._binding.archive()
+        rows = {row.number: row for row in await archive.rows(numbers)}
+        missing: list[int] = []
+        subjects: dict[int, None] = {}
+        for number in numbers:
+            event = None if number in rows else await self._log.get(number)
+            if number in rows and rows[number].kind in (REPORT, CLOSED_REPORT):
+                if rows[number].kind == REPORT:
+                    subjects[rows[number].subject or 0] = None
+            elif event is not None and isinstance(event.body, Reported):
+                subjects[event.body.subject] = None
+            else:
+                missing.append(number)
+        await self._commit([ReportsClosed(subject) for subject in subjects])
+        return missing
+
+
+def closings(events: Iterable[Event]) -> dict[int, int]:
+    """Return the number of the last event that closes the reports of each subject."""
+    return {event.body.subject: event.number for event in events if isinstance(event.body, ReportsClosed)}
+
+
+def report_in(row: EventRow) -> Report:
+    """Return the report in a row of the archive."""
+    return report_of(decode(*row))
+
+
+def report_of(event: Event) -> Report:
+    """Return the report of a Reported event."""
+    body = event.body
+    if not isinstance(body, Reported):
+        raise TypeError(f"Event {event.number} is no report.")
+    return Report(event.number, body.user, body.subject, body.author, body.reason, body.comment)
+
+
+def checked(comment: str | None) -> str:
+    """Return a normalised comment. Raises Rejected (INVALID)."""
+    check = Check()
+    comment = check.comment(comment or "")
+    check.done()
+    return comment
+
+
+def not_found() -> Rejected:
+    """Return the rejection of an unknown, deleted or hidden user or post."""
+    return Rejected.because(ProblemCode.NOT_FOUND, "This user or post does not exist.", "subjectId")

@@ -1,0 +1,18 @@
+"""The payload of the mutation of reports."""
+
+from typing import ClassVar
+
+import strawberry
+
+from resolvers import reports
+from schema.user_error import ERRORS, UserError
+
+
+@strawberry.type(description="The result of `report`.")
+class ReportPayload:
+    """Values are `resolvers.reports.ReportPayload`."""
+
+    record: ClassVar[type] = reports.ReportPayload
+
+    reported: bool = strawberry.field(description="Whether the operators have the report. False on failure.")
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
