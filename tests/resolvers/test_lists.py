@@ -1,12 +1,14 @@
 """Lists of users through the API: who sees them, what they show, and how bad input is refused."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from graph.model import User
 from resolvers import ids
-from tests.resolvers.conftest import World, logins, texts, user_id
+from tests.resolvers.conftest import Answer, World, logins, texts, user_id
 
 LIST = (
     "id name membersCount members(first: 10) { edges { cursor node { login } } nodes { login } pageInfo { endCursor } }"
@@ -41,6 +43,13 @@ def problems(payload: Any) -> list[tuple[str, list[str] | None]]:
     """Return the codes and fields of the user errors of the only payload."""
     [found] = payload.values()
     return [(error["code"], error["field"]) for error in found["userErrors"]]
+
+
+async def asked(
+    world: World, viewer: User, document: str, variable: str, others: Mapping[str, object], users: Sequence[str]
+) -> Answer:
+    """Return the answer to a mutation with these ids of users."""
+    return await world.ask(document, viewer, **{**others, variable: users})
 
 
 async def test_the_payloads_show_the_list_after_the_change(world: World) -> None:
@@ -95,11 +104,12 @@ async def test_bad_input_is_refused_with_its_field(world: World) -> None:
     for name in ("", "x" * 51):
         assert problems((await world.ask(CREATE, alice, name=name)).data) == [("INVALID", ["name"])]
         assert problems((await world.ask(UPDATE, alice, listId=mine, name=name)).data) == [("INVALID", ["name"])]
-    for field, ask in (
-        ("userIds", lambda some: world.ask(CREATE, alice, name="x", userIds=some)),
-        ("addUserIds", lambda some: world.ask(UPDATE, alice, listId=mine, add=some)),
-        ("removeUserIds", lambda some: world.ask(UPDATE, alice, listId=mine, remove=some)),
+    for field, document, variable, others in (
+        ("userIds", CREATE, "userIds", {"name": "x"}),
+        ("addUserIds", UPDATE, "add", {"listId": mine}),
+        ("removeUserIds", UPDATE, "remove", {"listId": mine}),
     ):
+        ask = partial(asked, world, alice, document, variable, others)
         expected = [("NOT_FOUND", [field, "1"]), ("NOT_FOUND", [field, "2"])]
         assert problems((await ask(strange)).data) == expected
         assert problems((await ask([user_id(bob)] * 101)).data) == [("TOO_MANY", [field])]
