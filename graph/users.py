@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
@@ -50,10 +50,18 @@ class Users:
         """Return users by id, None for unknown ids. One round trip."""
         return self._store.ask_each("HMGET", [keys.user(user) for user in ids], USER_COLUMNS, as_users)
 
-    async def visible(self, view: View, ids: Sequence[int]) -> list[User | None]:
-        """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares."""
+    async def visible(
+        self,
+        view: View,
+        ids: Sequence[int],
+        load: Callable[[Sequence[int]], Awaitable[list[User | None]]] | None = None,
+    ) -> list[User | None]:
+        """Return users by id, None for unknown ids and for suspended users. One round trip, which the view shares.
+
+        `load` replaces `get_many`, for a caller that may know some of the users.
+        """
         view.begin_suspended()
-        users = await self.get_many(ids)
+        users = await (load or self.get_many)(ids)
         suspended = await view.suspended(ids)
         return (
             [None if id_ in suspended else user for id_, user in zip(ids, users, strict=True)] if suspended else users
