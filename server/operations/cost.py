@@ -131,7 +131,7 @@ class CostAnalysis:
             inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, home=weight.home)
             points, size = points + inner, size + bytes_
         key = len((node.alias or node.name).value) + 4
-        return points * times, math.ceil(size * times) + key
+        return points * (weight.usual or times), math.ceil(size * times) + key
 
     def _fields_of(self, selection_set: SelectionSetNode) -> Iterator[FieldNode]:
         """Yield the root fields of an operation and its fragments. A field may be yielded more than once."""

@@ -119,7 +119,7 @@ BYTES: dict[str, int] = {
     "Attachment.url": MAX_URL,
     "Attachment.previewUrl": MAX_URL,
     "Attachment.alt": 4_000,
-    "HashtagEntity.tag": 240,
+    "HashtagEntity.tag": 80,  # on average, like the URLs of links: 20 characters of the text
     "LinkEntity.url": 20,  # on average: 50 links have at most the 1,000 characters of a text
     "Timeline.liveCursor": 32,
     "PostSearch.liveCursor": 32,
@@ -169,6 +169,9 @@ LISTS: dict[str, int] = {
 DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
 """The length of lists whose length is an argument, if a variable of the argument is not given."""
 
+USUAL: dict[str, float] = {"Post.entities": 8}
+"""How many values of such a list points count, if it is much shorter than its maximum in nearly all objects."""
+
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword"})
 """Fields that hash a password."""
 
@@ -191,6 +194,7 @@ class Weight:
     of_page: bool = False
     home: bool = False
     least: float = 1
+    usual: float | None = None
 
 
 class Weights:
@@ -237,7 +241,7 @@ class Weights:
         if is_leaf_type(type_):
             return Weight(LEAF + extra, _bytes(path, parent, name, type_.name), None, many=many)
         per_item, least = PER_ITEM.get(path, 0.0), DEFAULTS.get(path, 1)
-        return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, path in HOME, least)
+        return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, path in HOME, least, USUAL.get(path))
 
     def _introspected(self, name: str) -> float:
         """Return the approximate length of a list of the schema; for `ofType`, how often it is not null."""

@@ -14,7 +14,7 @@ from server.operations.cost import CostAnalysis, OperationCost
 from server.operations.document_size import DocumentLimits
 from server.operations.execution import Execution
 from server.operations.preparation import OperationLimits
-from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LISTS, PER_ITEM, Weights
+from server.operations.weights import BYTES, EXTRA, HOME_PAGE, LEAF, LISTS, PER_ITEM, USUAL, Weights
 from tests.server.conftest import Api
 
 URL = "https://example.org/" + "x" * 480
@@ -52,6 +52,12 @@ def test_a_page_without_selections_costs_its_reads() -> None:
     """The entries are read anyway."""
     bare = '{ user(by: {login: "a"}) { timeline { posts(first: %d) { pageInfo { hasNextPage } } } } }'
     assert points(bare % 100) - points(bare % 1) == pytest.approx(99 * PER_ITEM["Timeline.posts"], abs=1)
+
+
+def test_points_count_the_usual_length_of_a_list_and_bytes_its_maximum() -> None:
+    one, two = (demand(f'{{ post(id: "x") {{ entities {{ {fields} }} }} }}') for fields in ("start", "start end"))
+    assert two.points - one.points == USUAL["Post.entities"] * LEAF
+    assert two.size - one.size > LISTS["Post.entities"] * len('"end":0,')
 
 
 @pytest.mark.parametrize("size", ["100000", "9" * 5000])
