@@ -177,7 +177,7 @@ def _routes(
         *([Route("/schema.graphql", print_schema)] if settings.shows_schema else []),
         *(playground.routes() if playground else []),
         *([Route("/", RedirectResponse("/playground"))] if playground and not web else []),
-        *(WebApp(web).routes() if web else []),
+        *(WebApp(web, settings.media_hosts).routes() if web else []),
     ]
 
 

@@ -1,5 +1,6 @@
 """A built web application, served at `/` by the demo: its files, and its page for every other address of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from anyio import to_thread
@@ -30,24 +31,24 @@ MEDIA_TYPES = {
 """The media types of the files that are served. The system's own list of types differs from machine to machine."""
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{media}; media-src 'self'{media}; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
-SECURITY_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-}
+SECURITY_HEADERS = {"Cross-Origin-Opener-Policy": "same-origin", "Referrer-Policy": "same-origin"}
 
 
 class WebApp:
     """Serves the files of a folder, and `index.html` where a browser navigates to any other path.
 
-    A path that looks like a file, and requests of programs, are answered with 404 if there is no such file.
+    A path that looks like a file, and requests of programs, are answered with 404 if there is no such file. The pages
+    may show pictures and videos of `media_hosts`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, media_hosts: Sequence[str] = ()) -> None:
         self._folder = folder.resolve()
+        media = "".join(f" https://{host}" for host in media_hosts)
+        self._headers = {"Content-Security-Policy": POLICY.format(media=media), **SECURITY_HEADERS}
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes, which match every path: they come after all others."""
@@ -60,7 +61,7 @@ class WebApp:
             path, file = PAGE, await to_thread.run_sync(self._find, PAGE)
         if file is None:
             raise HTTPException(404)
-        headers = {"Cache-Control": FOREVER if path.startswith(HASHED) else CHECK_AGAIN, **SECURITY_HEADERS}
+        headers = {"Cache-Control": FOREVER if path.startswith(HASHED) else CHECK_AGAIN, **self._headers}
         return FileResponse(file, headers=headers, media_type=MEDIA_TYPES[file.suffix])
 
     def _find(self, path: str) -> Path | None:

@@ -77,11 +77,19 @@ async def test_only_files_with_hashed_names_are_cached(demo: Api) -> None:
 
 async def test_the_page_has_a_strict_policy(demo: Api) -> None:
     page = await demo.client.get("/alice", headers=BROWSER)
-    assert page.headers["content-security-policy"] == POLICY
+    assert page.headers["content-security-policy"] == POLICY.format(media="")
     assert POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
     assert "unsafe" not in POLICY
     assert page.headers["x-content-type-options"] == "nosniff"
     assert page.headers["referrer-policy"] == "same-origin"
+
+
+async def test_the_page_shows_files_of_the_media_hosts(settings: Settings, graph: Graph, folder: Path) -> None:
+    own = settings.model_copy(update={"media_hosts": ("media.example.org", "cdn.example.org:8443")})
+    async with serving(own, graph, demo=Demo(PEOPLE, folder)) as api:
+        policy = (await api.client.get("/", headers=BROWSER)).headers["content-security-policy"]
+    hosts = "https://media.example.org https://cdn.example.org:8443"
+    assert f"img-src 'self' data: {hosts}; media-src 'self' {hosts}; " in policy
 
 
 @pytest.mark.parametrize(
