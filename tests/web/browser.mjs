@@ -5,6 +5,8 @@ import { chromium } from "playwright-core";
 
 const TIMEOUT = 50_000;
 const PATIENCE = 2_000; // milliseconds until a list that does not grow is complete
+const PICTURE =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"><rect width="640" height="360" fill="#7a9"/></svg>';
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
@@ -95,6 +97,13 @@ const actions = {
       return route.fulfill({ response, body });
     });
   },
+  /** Answer the requests to a host with a picture. */
+  pictures: (page, { host }) => page.route(`https://${host}/**`, (route) => route.fulfill({ contentType: "image/svg+xml", body: PICTURE })),
+  /** Wait until so many pictures are there. */
+  loaded: (page, { count }) =>
+    page
+      .waitForFunction((wanted) => [...document.images].filter(({ naturalWidth }) => naturalWidth).length === wanted, count)
+      .then(() => undefined),
   reload: (page) => page.reload(),
 
   /** Return what the server has sent to a page, and what its scripts can read. */

@@ -33,7 +33,13 @@ async def stage(graph: Graph, settings: Settings, built: None, tmp_path: Path) -
 
 
 @pytest.fixture
-def tour(stage: Stage) -> Tour:
-    """Return a tour that writes pictures if the environment names a folder."""
+def tour_folder() -> Path | None:
+    """Return the folder for the pictures of tours, if the environment names one."""
     folder = os.environ.get("PICTURES")
-    return Tour(stage, Path(folder) if folder else None)
+    return Path(folder) if folder else None
+
+
+@pytest.fixture
+def tour(stage: Stage, tour_folder: Path | None) -> Tour:
+    """Return a tour of the app."""
+    return Tour(stage, tour_folder)

@@ -90,7 +90,7 @@ class Stage:
     async def start(self) -> None:
         """Start the server, which also has the files of the app, and let the proxy forward to it."""
         self.app = app = create_app(self.settings)
-        app.router.routes.extend(WebApp(DIST).routes())
+        app.router.routes.extend(WebApp(DIST, self.settings.media_hosts).routes())
         api = await self.stack.enter_async_context(served(app, self.graph))
         self.proxy.target = int(api.url.rsplit(":", 1)[1])
 

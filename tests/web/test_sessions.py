@@ -12,6 +12,7 @@ from graph import Graph
 from server.settings import Settings
 from tests.support.graph_worlds import befriend, many_posts, people, posts
 from tests.web.stage import Stage, staged
+from tests.web.tour import DESKTOP, PHONE, Tour
 
 pytestmark = pytest.mark.slow
 
@@ -98,3 +99,37 @@ async def test_only_pages_of_allowed_origins_use_the_session(
         assert await do("submit", "stranger", url=endpoint, name=start, value=end) == 415
         await stage.check("a", alice)
         assert await do("shown", "a") == ["from alice"]
+
+
+async def test_a_user_ends_sessions_and_changes_the_password(stage: Stage, tour: Tour) -> None:
+    """One session is ended, then all others with the password. This one goes on, and its live timeline."""
+    alice, bob = await people(stage.graph, "alice", "bob")
+    await befriend(stage.graph, alice, bob)
+    do = stage.browser.do
+    for page, size in (("b", PHONE), ("p", DESKTOP), ("c", DESKTOP)):
+        await stage.log_in(page, "alice", **size)
+    await do("menu", "p")
+    await do("click", "p", role="link", name="Sessions and password")
+    await do("see", "p", role="heading", name="Where you are logged in")
+    await tour.shoot("sessions")
+    await do("click", "p", role="button", name="End the session of Chrome on Linux")  # the newest
+    await do("see", "c", role="heading", name="Log in")
+    await do("go", "b", hash="#/sessions")
+    await do("see", "b", role="button", name="End the session of Chrome on Linux")
+    assert await do("overflow", "b") == await do("nameless", "b") == []
+
+    await do("fill", "p", label="Current password", text="not this one")
+    await do("fill", "p", label="New password", text="battery staple")
+    await do("click", "p", role="button", name="Change password")
+    await do("read", "p", text="The password is wrong.")
+    await tour.shoot("password-errors")
+    await do("fill", "p", label="Current password", text="correct horse")
+    await do("click", "p", role="button", name="Change password")
+    await do("read", "p", text="All other sessions have ended.")
+    await do("see", "b", role="heading", name="Log in")
+    await do("miss", "p", role="button", name="End the session of Chrome on Linux")
+    await do("go", "p", hash="#/")
+    await posts(stage.graph, bob, "live")
+    await stage.check("p", alice)
+    assert await do("errors") == []
+    assert tour.found == []

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { ConnectionHandler, graphql, usePaginationFragment } from "react-relay";
 import { useLiveHome } from "../live/useLiveHome";
 import { NewPosts } from "../post/NewPosts";
@@ -41,7 +41,10 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
     viewer,
   );
   const timeline = data.homeTimeline?.id ?? "";
-  const edges = data.homeTimeline?.posts?.edges ?? [];
+  const loaded = data.homeTimeline?.posts?.edges ?? [];
+  // Pages that are fetched again arrive one after another: the list must not be shorter meanwhile.
+  const [kept, setKept] = useState<typeof loaded>();
+  const edges = kept ?? loaded;
   const { visible, count, hold, showAll } = useHeld(edges);
   const top = useRef<HTMLDivElement>(null);
 
@@ -49,6 +52,7 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
     connection: ConnectionHandler.getConnectionID(timeline, "HomeFeed_posts"),
     liveCursor,
     loaded: edges.length,
+    onRefetch: (isFetching) => setKept(isFetching ? loaded : undefined),
     onPost({ node }) {
       if (node.author.id !== data.id) hold(node.id); // the viewer's own appear at once
     },
@@ -72,7 +76,7 @@ export function HomeFeed({ viewer, liveCursor, isShown }: Props) {
         empty={
           <>
             <h2>Your timeline is empty</h2>
-            <p>Write your first post, or enter the name of a user above and follow them.</p>
+            <p>Write your first post, or enter the @name of a user above and follow them.</p>
           </>
         }
       >

@@ -4,11 +4,14 @@ import { useEffect, useEffectEvent, useState } from "react";
 import { fetchQuery, graphql, requestSubscription, useRelayEnvironment } from "react-relay";
 import { forgetPost } from "../post/connections";
 import { sessionChanged } from "../session/changes";
+import type { Environment } from "relay-runtime";
+import type { useLiveHomeNextQuery } from "./__generated__/useLiveHomeNextQuery.graphql";
 import type { useLiveHomeQuery } from "./__generated__/useLiveHomeQuery.graphql";
 import type { useLiveHomeSubscription } from "./__generated__/useLiveHomeSubscription.graphql";
 
 export const PAGE = 20;
-const LARGEST_PAGE = 100;
+const LARGEST_PAGE = 50;
+const MOST = 100;
 
 type Event = useLiveHomeSubscription["response"]["homeTimeline"];
 type Edge = NonNullable<Event["edge"]>;
@@ -21,6 +24,14 @@ const page = graphql`
         liveCursor
       }
       ...HomeFeed_viewer @arguments(count: $count)
+    }
+  }
+`;
+
+const next = graphql`
+  query useLiveHomeNextQuery($count: Int!, $after: String!) {
+    viewer {
+      ...HomeFeed_viewer @arguments(count: $count, after: $after)
     }
   }
 `;
@@ -63,27 +74,31 @@ interface Options {
   liveCursor: string;
   /** How many posts are loaded: as many are fetched again. */
   loaded: number;
+  /** Called before the list is fetched again, and when all of its pages are there. */
+  onRefetch: (isFetching: boolean) => void;
   /** Called with each post that is added. */
   onPost: (edge: Edge) => void;
 }
 
 /** Keep the connection of the home timeline up to date. */
-export function useLiveHome({ connection, liveCursor, loaded, onPost }: Options): void {
+export function useLiveHome({ connection, liveCursor, loaded, onRefetch, onPost }: Options): void {
   const environment = useRelayEnvironment();
   const [frozen] = useState(liveCursor);
   const added = useEffectEvent(onPost);
-  const count = useEffectEvent(() => Math.min(Math.max(loaded, PAGE), LARGEST_PAGE));
+  const refetching = useEffectEvent(onRefetch);
+  const count = useEffectEvent(() => Math.min(Math.max(loaded, PAGE), MOST));
 
   useEffect(() => {
     let hasChanged = false;
     return live<Event>({
       liveCursor: frozen,
       async refetch() {
-        const options = { fetchPolicy: "network-only" } as const;
-        // `fetchQuery` writes into the store without suspending a component.
-        const data = await fetchQuery<useLiveHomeQuery>(environment, page, { count: count() }, options).toPromise();
-        if (!data?.viewer?.homeTimeline) throw new Error("The server did not return the home timeline.");
-        return data.viewer.homeTimeline.liveCursor;
+        refetching(true);
+        try {
+          return await fetchPages(environment, connection, count());
+        } finally {
+          refetching(false);
+        }
       },
       subscribe(after, sink) {
         const { dispose } = requestSubscription<useLiveHomeSubscription>(environment, {
@@ -108,4 +123,28 @@ export function useLiveHome({ connection, liveCursor, loaded, onPost }: Options)
       },
     });
   }, [environment, connection, frozen]);
+}
+
+/** Fetch the newest posts in pages as large as the server allows, and return the cursor of the first page. */
+async function fetchPages(environment: Environment, connection: string, count: number): Promise<string> {
+  const options = { fetchPolicy: "network-only" } as const;
+  const first = { count: Math.min(count, LARGEST_PAGE) };
+  // `fetchQuery` writes into the store without suspending a component.
+  const data = await fetchQuery<useLiveHomeQuery>(environment, page, first, options).toPromise();
+  if (!data?.viewer?.homeTimeline) throw new Error("The server did not return the home timeline.");
+  for (let rest = count - LARGEST_PAGE; rest > 0; rest -= LARGEST_PAGE) {
+    const after = nextCursor(environment, connection);
+    if (after === undefined) break;
+    const variables = { after, count: Math.min(rest, LARGEST_PAGE) };
+    await fetchQuery<useLiveHomeNextQuery>(environment, next, variables, options).toPromise();
+  }
+  return data.viewer.homeTimeline.liveCursor;
+}
+
+/** Return where the next page of a list begins, if there is one. */
+function nextCursor(environment: Environment, connection: string): string | undefined {
+  const source = environment.getStore().getSource();
+  const { __ref } = source.get(connection)?.["pageInfo"] as { __ref: string };
+  const { hasNextPage, endCursor } = source.get(__ref) as { hasNextPage?: boolean; endCursor?: string | null };
+  return hasNextPage ? (endCursor ?? undefined) : undefined;
 }

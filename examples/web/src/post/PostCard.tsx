@@ -3,7 +3,7 @@ import { graphql, useFragment } from "react-relay";
 import { RepostIcon } from "../ui/icons";
 import { profilePath } from "../ui/router";
 import { PostView } from "./PostView";
-import type { PostCard_post$key } from "./__generated__/PostCard_post.graphql";
+import type { PostCard_post$data, PostCard_post$key } from "./__generated__/PostCard_post.graphql";
 
 interface Props {
   post: PostCard_post$key;
@@ -13,7 +13,7 @@ interface Props {
 
 /** An entry of a list of posts. A repost without a text shows its original. */
 export const PostCard = memo(function PostCard({ post, isInThread = false }: Props) {
-  const { text, attachments, repostOfId, repostOf, author, ...data } = useFragment(
+  const card = useFragment(
     graphql`
       fragment PostCard_post on Post {
         text
@@ -34,7 +34,9 @@ export const PostCard = memo(function PostCard({ post, isInThread = false }: Pro
       }
     `,
     post,
-  );
+  ) as PostCard_post$data | null;
+  if (!card) return null; // it was deleted, and its list is about to change
+  const { text, attachments, repostOfId, repostOf, author, ...data } = card;
   const isPlainRepost = repostOfId != null && text === "" && attachments.length === 0;
   if (!isPlainRepost) return <PostView post={data} isInThread={isInThread} />;
   if (!repostOf) return <p className="unavailable">The reposted post is not available.</p>;

@@ -3,8 +3,10 @@ import { graphql, useFragment } from "react-relay";
 import { Avatar } from "../ui/Avatar";
 import { postPath, profilePath } from "../ui/router";
 import { Time } from "../ui/Time";
+import { Attachments } from "./Attachments";
 import { DeleteButton } from "./DeleteButton";
 import { PostActions } from "./PostActions";
+import { PostText } from "./PostText";
 import { QuotedPost } from "./QuotedPost";
 import type { PostView_post$key } from "./__generated__/PostView_post.graphql";
 
@@ -18,11 +20,10 @@ interface Props {
 
 /** A post with all that it says and shows. */
 export function PostView({ post, isInThread, note }: Props) {
-  const { id, text, createdAt, platform, author, replyToId, replyTo, repostOfId, repostOf, ...data } = useFragment(
+  const { id, createdAt, platform, author, replyToId, replyTo, repostOfId, repostOf, ...data } = useFragment(
     graphql`
       fragment PostView_post on Post {
         id
-        text
         createdAt
         platform
         replyToId
@@ -47,6 +48,8 @@ export function PostView({ post, isInThread, note }: Props) {
           }
           ...Avatar_user
         }
+        ...PostText_post
+        ...Attachments_post
         ...PostActions_post
       }
     `,
@@ -82,9 +85,8 @@ export function PostView({ post, isInThread, note }: Props) {
             )}
           </p>
         )}
-        <p className="post-text" dir="auto">
-          {text}
-        </p>
+        <PostText post={data} />
+        <Attachments post={data} />
         {repostOfId && <QuotedPost post={repostOf} />}
         <footer className="quiet">
           <PostActions post={data} />

@@ -33,7 +33,7 @@ export function QuotedPost({ post }: { post: QuotedPost_post$key | null | undefi
         </span>
       </span>
       <span className="quoted-text" dir="auto">
-        {text}
+        {text || "Pictures and videos"}
       </span>
     </a>
   );

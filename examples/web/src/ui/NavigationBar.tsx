@@ -4,7 +4,7 @@ import { AccountMenu } from "../account/AccountMenu";
 import { ConnectionNotice } from "./ConnectionNotice";
 import { textOf } from "./formData";
 import { Logo, SearchIcon } from "./icons";
-import { homePath, profilePath } from "./router";
+import { homePath, profilePath, searchPath } from "./router";
 import { ThemeButton } from "./ThemeButton";
 import type { NavigationBar_viewer$key } from "./__generated__/NavigationBar_viewer.graphql";
 
@@ -20,8 +20,9 @@ export function NavigationBar({ viewer }: { viewer: NavigationBar_viewer$key }) 
 
   function open(event: SubmitEvent<HTMLFormElement>) {
     event.preventDefault();
-    const login = textOf(new FormData(event.currentTarget), "login").trim().replace(/^@/, "");
-    if (login) location.hash = profilePath(login);
+    const text = textOf(new FormData(event.currentTarget), "text").trim();
+    if (/^@./.test(text)) location.hash = profilePath(text.slice(1));
+    else if (text) location.hash = searchPath(text);
     event.currentTarget.reset();
   }
 
@@ -35,12 +36,12 @@ export function NavigationBar({ viewer }: { viewer: NavigationBar_viewer$key }) 
         <form className="search" role="search" onSubmit={open}>
           <SearchIcon />
           <input
-            name="login"
-            aria-label="Go to a user"
-            placeholder="User name"
+            name="text"
+            aria-label="Search for posts, or go to a @user"
+            placeholder="Search"
             autoCapitalize="none"
             autoComplete="off"
-            enterKeyHint="go"
+            enterKeyHint="search"
             spellCheck={false}
           />
         </form>

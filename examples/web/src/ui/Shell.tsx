@@ -1,10 +1,12 @@
 import { Suspense, useEffect, useRef, useState } from "react";
 import { graphql, useFragment } from "react-relay";
+import { SessionsScreen } from "../account/SessionsScreen";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
 import { PostScreen } from "../post/PostScreen";
 import { Quoting } from "../post/Quoting";
 import { ProfileScreen } from "../profile/ProfileScreen";
+import { SearchScreen } from "../search/SearchScreen";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Loading } from "./Loading";
 import { NavigationBar } from "./NavigationBar";
@@ -59,6 +61,20 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
           <ErrorBoundary name="The post" extent="screen" key={route.id}>
             <Suspense fallback={<Loading name="post" />}>
               <PostScreen id={route.id} />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "search" && (
+          <ErrorBoundary name="The search" extent="screen" key={route.text}>
+            <Suspense fallback={<Loading name="posts" />}>
+              <SearchScreen text={route.text} />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "sessions" && (
+          <ErrorBoundary name="Your sessions" extent="screen">
+            <Suspense fallback={<Loading name="sessions" />}>
+              <SessionsScreen />
             </Suspense>
           </ErrorBoundary>
         )}

@@ -6,13 +6,17 @@ export type Route =
   | { name: "home" }
   | { name: "profile"; login: string; tab: Tab }
   | { name: "post"; id: string }
+  | { name: "search"; text: string }
+  | { name: "sessions" }
   | { name: "unknown" };
 
 const PROFILE = /^#\/@([^/]+)(?:\/(followers|following))?$/;
+const SEARCH = /^#\/search\/(.+)$/;
 const POST = /^#\/post\/([^/]+)$/;
 
 /** Routes are in the fragment of the address, so that any web server can serve the app. */
 export const homePath = "#/";
+export const sessionsPath = "#/sessions";
 
 export function profilePath(login: string, tab: Tab = "posts"): string {
   return `#/@${encodeURIComponent(login)}${tab === "posts" ? "" : `/${tab}`}`;
@@ -22,12 +26,19 @@ export function postPath(id: string): string {
   return `#/post/${encodeURIComponent(id)}`;
 }
 
+export function searchPath(text: string): string {
+  return `#/search/${encodeURIComponent(text)}`;
+}
+
 export function parse(hash: string): Route {
   if (hash === "" || hash === "#" || hash === homePath) return { name: "home" };
+  if (hash === sessionsPath) return { name: "sessions" };
   const [, login, tab] = PROFILE.exec(hash) ?? [];
   if (login) return { name: "profile", login: decode(login).toLowerCase(), tab: asTab(tab) };
   const [, post] = POST.exec(hash) ?? [];
   if (post) return { name: "post", id: decode(post) };
+  const [, text] = SEARCH.exec(hash) ?? [];
+  if (text) return { name: "search", text: decode(text) };
   return { name: "unknown" };
 }
 

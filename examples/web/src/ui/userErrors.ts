@@ -38,11 +38,11 @@ export function outage(problem: unknown): FieldError {
 }
 
 /** Codes and parameters allow texts in any language; this app has texts for some, and else the server's. */
-function textOf({ code, message, params }: UserError): string {
+function textOf({ code, message, field, params }: UserError): string {
   const max = params.find(({ name }) => name === "max")?.value;
   switch (code) {
     case "WRONG_CREDENTIALS":
-      return "The user name or the password is wrong.";
+      return field?.[0] === "currentPassword" ? "The password is wrong." : "The user name or the password is wrong.";
     case "LOGIN_TAKEN":
       return "Somebody has this user name already.";
     case "TEXT_EMPTY":

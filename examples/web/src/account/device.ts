@@ -1,0 +1,26 @@
+/** The names of browsers and systems, as they occur in user agents. Those that also name others come first. */
+const BROWSERS = [
+  ["Edg", "Edge"],
+  ["OPR", "Opera"],
+  ["Firefox", "Firefox"],
+  ["Chrom", "Chrome"],
+  ["Safari", "Safari"],
+] as const;
+const SYSTEMS = [
+  ["Android", "Android"],
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Windows", "Windows"],
+  ["Mac OS", "macOS"],
+  ["Linux", "Linux"],
+] as const;
+
+/** Return what a reader recognises of a user agent. Other programs are named as they name themselves. */
+export function deviceOf(userAgent: string | null | undefined): string {
+  if (!userAgent) return "Unknown device";
+  const nameIn = (names: readonly (readonly [string, string])[]): string | undefined =>
+    names.find(([part]) => userAgent.includes(part))?.[1];
+  const browser = nameIn(BROWSERS);
+  const system = nameIn(SYSTEMS);
+  return browser ? `${browser}${system ? ` on ${system}` : ""}` : userAgent.slice(0, 60);
+}

@@ -1,0 +1,129 @@
+import { fetchQuery, graphql, useLazyLoadQuery, usePaginationFragment, useRelayEnvironment } from "react-relay";
+import { usePostEvents } from "../live/usePostEvents";
+import { NewPosts } from "../post/NewPosts";
+import { PostCard } from "../post/PostCard";
+import { useHeld } from "../post/useHeld";
+import { EndlessList } from "../ui/EndlessList";
+import { useAttempt } from "../ui/ErrorBoundary";
+import { profilePath } from "../ui/router";
+import type { SearchScreenNextQuery } from "./__generated__/SearchScreenNextQuery.graphql";
+import type { SearchScreenQuery } from "./__generated__/SearchScreenQuery.graphql";
+import type { SearchScreen_query$key } from "./__generated__/SearchScreen_query.graphql";
+
+const LOGIN = /^[a-z0-9_]{2,30}$/i;
+
+/** Only this query selects `liveCursor`: with the pages further down it would move. */
+const query = graphql`
+  query SearchScreenQuery($filter: PostFilter!) {
+    viewer {
+      id
+    }
+    searchPosts(filter: $filter) {
+      liveCursor
+    }
+    ...SearchScreen_query @arguments(filter: $filter)
+  }
+`;
+
+/** The posts with all words of a text: first those of the archive, then, from its cursor, those of the stream. */
+export function SearchScreen({ text }: { text: string }) {
+  const environment = useRelayEnvironment();
+  const variables = { filter: { keywords: [text] } };
+  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
+  const data = useLazyLoadQuery<SearchScreenQuery>(query, variables, options);
+  if (!data.viewer) return null; // the session has just ended
+  if (!data.searchPosts) throw new Error("The server did not search.");
+
+  async function refetch(): Promise<string> {
+    const found = await fetchQuery<SearchScreenQuery>(environment, query, variables).toPromise();
+    if (!found?.searchPosts) throw new Error("The server did not search.");
+    return found.searchPosts.liveCursor;
+  }
+
+  return (
+    <>
+      <title>{`${text} · Search · Fanline`}</title>
+      <div className="heading">
+        <h1>
+          Posts with <bdi>{text}</bdi>
+        </h1>
+        {LOGIN.test(text) && <a href={profilePath(text)}>Go to @{text.toLowerCase()}</a>}
+      </div>
+      <Found
+        found={data}
+        keywords={variables.filter.keywords}
+        viewerId={data.viewer.id}
+        liveCursor={data.searchPosts.liveCursor}
+        refetch={refetch}
+      />
+    </>
+  );
+}
+
+interface Props {
+  found: SearchScreen_query$key;
+  keywords: readonly string[];
+  viewerId: string;
+  liveCursor: string;
+  refetch: () => Promise<string>;
+}
+
+function Found({ found, keywords, viewerId, liveCursor, refetch }: Props) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<
+    SearchScreenNextQuery,
+    SearchScreen_query$key
+  >(
+    graphql`
+      fragment SearchScreen_query on Query
+      @refetchable(queryName: "SearchScreenNextQuery")
+      @argumentDefinitions(
+        filter: { type: "PostFilter!" }
+        count: { type: "Int", defaultValue: 20 }
+        after: { type: "String" }
+      ) {
+        searchPosts(filter: $filter) {
+          posts(first: $count, after: $after) @connection(key: "SearchScreen_posts") {
+            __id
+            edges {
+              cursor
+              node {
+                id
+                ...PostCard_post
+              }
+            }
+          }
+        }
+      }
+    `,
+    found,
+  );
+  const posts = data.searchPosts?.posts;
+  const { visible, count, hold, showAll } = useHeld(posts?.edges ?? []);
+
+  usePostEvents({
+    connection: posts?.__id ?? "",
+    filter: { keywords },
+    liveCursor,
+    refetch,
+    onPost({ id, author }) {
+      if (author.id !== viewerId) hold(id); // the viewer's own appear at once
+    },
+  });
+
+  return (
+    <section aria-label="Search results">
+      <NewPosts count={count} onShow={showAll} />
+      <EndlessList
+        name="posts"
+        hasNext={hasNext}
+        isLoading={isLoadingNext}
+        loadNext={(onComplete) => loadNext(20, { onComplete })}
+        empty={<p>No posts yet. New ones appear here.</p>}
+      >
+        {visible.map(({ node }) => (
+          <PostCard key={node.id} post={node} />
+        ))}
+      </EndlessList>
+    </section>
+  );
+}
