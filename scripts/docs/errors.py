@@ -114,7 +114,8 @@ USER = {
         "do not offer the action; show the message",
     ),
     "TOO_MANY": (
-        "the input has too many ids or attachments, or a text too many mentions, hashtags and links",
+        "the input has too many ids or attachments, or a text too many mentions, hashtags and links; or there would be "
+        "too many lists, or too many members in one",
         "split the request; shorten the text",
     ),
     "TOO_MANY_ATTEMPTS": (

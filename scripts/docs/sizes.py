@@ -3,6 +3,7 @@
 from graph.attachments import MAX_ALT, MAX_ATTACHMENTS, MAX_SIDE
 from graph.entities import MAX_ENTITIES, MAX_TAG
 from graph.feed.filters import MAX_KEYWORD_TERMS, MAX_KEYWORDS, MAX_USERS, MAX_WORD_LENGTH, MAX_WORDS
+from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.notifications.groups import MAX_ACTORS
 from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import MAX_PAGE
@@ -11,6 +12,7 @@ from graph.sessions import MAX_SESSIONS
 from graph.tuning import Tuning
 from graph.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
 from graph.web_urls import MAX_URL
+from resolvers.lists import MAX_IDS
 from resolvers.mutations import MAX_FOLLOWS
 from resolvers.nodes import MAX_NODES
 from scripts.docs.tables import markdown
@@ -50,6 +52,8 @@ def table() -> str:
         ),
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
+        ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),
+        ("users of `createList` and `updateList`", f"{MAX_IDS} in each field"),
         ("sessions of a user", f"{MAX_SESSIONS}; further log-ins end the oldest"),
         ("`users` of an event filter", f"{MAX_USERS:,}"),
         (

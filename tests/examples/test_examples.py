@@ -21,13 +21,16 @@ from tests.support.graph_worlds import PATIENCE
 from tests.support.worlds import settle_small_world
 
 EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples").glob("*.graphql")}
-USER, POST = ids.encode(ids.Kind.USER, 1), ids.encode(ids.Kind.POST, 2)
+USER, POST, LIST = (ids.encode(kind, 1) for kind in (ids.Kind.USER, ids.Kind.POST, ids.Kind.LIST))
 REQUIRED: dict[str, dict[str, Any]] = {
     "change-password": {"currentPassword": "a long password", "newPassword": "a new password"},
     "delete-post": {"id": POST},
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
-    "like": {"postId": POST},
+    "create-list": {"name": "x"},
+    "lists": {},
+    "list-timeline": {"id": LIST},
+    **{name: {"listId": LIST} for name in ("update-list", "delete-list")},
     "mark-read": {"upTo": "notification-00000000000001"},
     "new-followers": {"userIds": [USER]},
     "node": {"id": USER},
@@ -37,10 +40,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "reply": {"replyTo": POST},
     "thread": {"id": POST},
     "report": {"subjectId": POST, "reason": "SPAM"},
-    "repost": {"postId": POST},
     "unfollow": {"userIds": [USER]},
-    "unlike": {"postId": POST},
-    "unrepost": {"postId": POST},
+    **{name: {"postId": POST} for name in ("like", "unlike", "repost", "unrepost")},
     **{name: {"userId": USER} for name in ("mute", "unmute", "block", "unblock")},
 }
 

@@ -10,6 +10,7 @@ from graph.lists import MAX_LISTS, MAX_MEMBERS
 from graph.log.events import Event, EventBody, ListChanged, ListCreated, ListDeleted
 from graph.model import Follow, Page, UserList
 from graph.paging import Window
+from graph.projections.lists import change_lists
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import Open, append_events, counted, crowd, newest, oldest, people
@@ -231,3 +232,21 @@ async def test_costs(graph: Graph) -> None:
         await graph.lists.delete(alice, friends.id)
     assert cost.round_trips == 3
     assert await graph.lists.members(SYSTEM, alice, [], newest(9)) == []
+
+
+async def test_trimmed_tombstones_leave_a_floor(graph: Graph) -> None:
+    """Late events up to the floor revive neither a deleted list nor a removed member."""
+    alice, bob = await people(graph, "alice", "bob")
+    bodies: list[EventBody] = [ListCreated(alice, "kept", (bob,)), ListCreated(alice, "gone", (bob,))]
+    created = await graph.commit(bodies)
+    kept, gone = (event.number for event in created)
+    changes: list[EventBody] = [ListChanged(alice, kept, removed=(bob,)), ListDeleted(alice, gone)]
+    changed = await graph.commit(changes)
+    late = [*created, Event(changed[0].number - 1, ListChanged(alice, gone, "x", (bob,)))]
+
+    for trim_up_to in (0, changed[1].number):
+        await change_lists(graph.store, [(each.number, each.body) for each in changed], trim_up_to)  # type: ignore[misc]
+        await change_lists(graph.store, [(each.number, each.body) for each in late], trim_up_to)  # type: ignore[misc]
+        assert await graph.lists.of_user(alice) == [UserList(kept, alice, "kept")]
+        assert await graph.lists.counts(alice, [kept, gone]) == [0, 0]
+        assert await graph.lists.get_many(alice, [gone]) == [None]

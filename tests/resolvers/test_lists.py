@@ -25,7 +25,7 @@ LISTS = f"{{ lists {{ {LIST} }} }}"
 TIMELINE = """query Timeline($id: ID!, $first: Int, $after: String) { node(id: $id) {
     ... on UserList { id timeline { ...page } } ...page } }
     fragment page on Timeline { id kind liveCursor posts(first: $first, after: $after) {
-        edges { cursor node { text author { login relationship { state } } likesCount viewerHasLiked
+        edges { cursor node { text author { login } likesCount viewerHasLiked
             repostOf { text author { login } } } }
         pageInfo { hasNextPage endCursor } } }"""
 REFUSED = [("NOT_FOUND", ["listId"])]
