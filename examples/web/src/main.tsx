@@ -5,6 +5,7 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/forms.css";
 import "./styles/lists.css";
+import "./styles/posts.css";
 import "./styles/phone.css";
 import { applyTheme } from "./ui/theme";
 
