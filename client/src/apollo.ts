@@ -93,7 +93,20 @@ export function removePost(cache: ApolloCache, timelineId: string, postId: strin
  * The posts must have been fetched with `author { id }`.
  */
 export function removeAuthor(cache: ApolloCache, timelineId: string, authorId: string): boolean {
-  return changeEdges(cache, timelineId, ({ edges }, authorOf) => edges.filter((edge) => authorOf(edge) !== authorId));
+  return changeEdges(cache, timelineId, ({ edges }, read) => edges.filter((edge) => read.author(edge.node) !== authorId));
+}
+
+/**
+ * Remove the posts of a user who is hidden now, and reposts of them, from a timeline. Return true if the list has changed.
+ *
+ * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
+ * `repostOf` is null when they are fetched again.
+ */
+export function hideAuthor(cache: ApolloCache, timelineId: string, userId: string): boolean {
+  return changeEdges(cache, timelineId, ({ edges }, read) => {
+    const isRepostOf = (post: Reference) => !read.text(post) && read.originalAuthor(post) === userId;
+    return edges.filter(({ node }) => read.author(node) !== userId && !isRepostOf(node));
+  });
 }
 
 /** Apply an event to a timeline. Return true if the list has changed. */
@@ -101,12 +114,17 @@ export function applyEvent(cache: ApolloCache, timelineId: string, event: Event)
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
   if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
-  if (event.__typename === "AuthorHidden" && event.userId) return removeAuthor(cache, timelineId, event.userId);
+  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
   return false;
 }
 
-type AuthorOf = (edge: StoredEdge) => string | undefined;
-type Change = (connection: StoredConnection, authorOf: AuthorOf) => readonly StoredEdge[];
+interface Read {
+  text(post: Reference): string | undefined;
+  author(post: Reference | undefined): string | undefined;
+  originalAuthor(post: Reference): string | undefined;
+}
+
+type Change = (connection: StoredConnection, read: Read) => readonly StoredEdge[];
 
 function changeEdges(cache: ApolloCache, timelineId: string, change: Change): boolean {
   const id = cache.identify({ __typename: "Timeline", id: timelineId });
@@ -118,9 +136,12 @@ function changeEdges(cache: ApolloCache, timelineId: string, change: Change): bo
       posts(existing, { readField }) {
         const connection = existing as StoredConnection | null;
         if (!connection) return existing;
-        const authorOf: AuthorOf = (edge) =>
-          readField<string>("id", readField<Reference>("author", edge.node));
-        const edges = change(connection, authorOf);
+        const author = (post: Reference | undefined) => readField<string>("id", readField<Reference>("author", post));
+        const edges = change(connection, {
+          text: (post) => readField<string>("text", post),
+          author,
+          originalAuthor: (post) => author(readField<Reference>("repostOf", post)),
+        });
         if (edges.length === connection.edges.length) return existing;
         hasChanged = true;
         return { ...connection, edges };

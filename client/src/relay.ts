@@ -46,6 +46,20 @@ export function removeAuthor(store: RecordSourceProxy, connectionId: string, aut
 }
 
 /**
+ * Remove the posts of a user who is hidden now, and reposts of them, from a connection. Return true if it has changed.
+ *
+ * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
+ * `repostOf` is null when they are fetched again.
+ */
+export function hideAuthor(store: RecordSourceProxy, connectionId: string, userId: string): boolean {
+  const authorOf = (post: RecordProxy | null | undefined) => post?.getLinkedRecord("author")?.getDataID();
+  return keepNodes(store, connectionId, (post) => {
+    const isRepost = !post.getValue("text") && authorOf(post.getLinkedRecord("repostOf")) === userId;
+    return authorOf(post) !== userId && !isRepost;
+  });
+}
+
+/**
  * Apply an event of a home timeline to a connection. Return true if the connection has changed.
  *
  * Call it in the updater of a subscription with the record of its root field. The subscription selects `edge`, `cursor`
@@ -65,7 +79,7 @@ export function applyEvent(
     case "AuthorRemoved":
       return removeAuthor(store, connectionId, String(event?.getLinkedRecord("user")?.getDataID()));
     case "AuthorHidden":
-      return removeAuthor(store, connectionId, String(event?.getValue("userId")));
+      return hideAuthor(store, connectionId, String(event?.getValue("userId")));
     default:
       return false;
   }

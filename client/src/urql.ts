@@ -60,7 +60,7 @@ export function applyEvent(cache: Cache, timelineId: string, event: Event): bool
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
   if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
-  if (event.__typename === "AuthorHidden" && event.userId) return removeAuthor(cache, timelineId, event.userId);
+  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
   return false;
 }
 
@@ -102,6 +102,22 @@ export function removePost(cache: Cache, timelineId: string, postId: string): bo
 export function removeAuthor(cache: Cache, timelineId: string, authorId: string): boolean {
   const author = keyOf(cache, "User", authorId);
   return keepEdges(cache, timelineId, (edge) => cache.resolve(nodeOf(cache, edge), "author") !== author);
+}
+
+/**
+ * Remove the posts of a user who is hidden now, and reposts of them, from a timeline. Return true if the list has changed.
+ *
+ * The posts must have been fetched with `text`, `author { id }` and `repostOf { author { id } }`. Quotes stay: their
+ * `repostOf` is null when they are fetched again.
+ */
+export function hideAuthor(cache: Cache, timelineId: string, userId: string): boolean {
+  const user = keyOf(cache, "User", userId);
+  return keepEdges(cache, timelineId, (edge) => {
+    const post = nodeOf(cache, edge);
+    const original = cache.resolve(post, "repostOf");
+    const isRepost = typeof original === "string" && !cache.resolve(post, "text");
+    return cache.resolve(post, "author") !== user && !(isRepost && cache.resolve(original, "author") === user);
+  });
 }
 
 interface Page {

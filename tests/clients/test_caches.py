@@ -299,6 +299,18 @@ async def test_deletions_and_unfollows_remove_posts(stage: Stage) -> None:
         await stage.check()
 
 
+async def test_a_mute_removes_posts_and_reposts_of_them(stage: Stage) -> None:
+    """Those of the muted user, and those that a followed user reposted; not a quote."""
+    graph, viewer, author, muted = stage.graph, stage.viewer, stage.author, stage.stranger
+    await befriend(graph, viewer, muted)
+    reposted, quoted, _ = await posts(graph, muted, "reposted", "quoted", "another")
+    await graph.posts.publish(author, "a quote", quote_of=quoted)
+    await graph.reposts.repost(graph.visibility.of(author), author, reposted)
+    async with stage.open():
+        await graph.blocks.mute(viewer, muted)
+        await stage.check()
+
+
 async def test_no_post_is_lost_when_the_server_and_its_store_restart(
     node: str, artifacts: Path, tmp_path: Path
 ) -> None:

@@ -1,5 +1,5 @@
 // The operations of the timelines in Apollo Client and urql. docs/client-kit.md shows them.
-const EDGE = `cursor node { __typename id text author { __typename id login } }`;
+const EDGE = `cursor node { __typename id text author { __typename id login } repostOf { __typename id author { __typename id } } }`;
 
 /** The first page. Only this operation selects `liveCursor`. */
 export const PAGE = `query Page($first: Int!) {

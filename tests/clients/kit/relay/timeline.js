@@ -14,6 +14,11 @@ graphql`
               author {
                 id
               }
+              repostOf {
+                author {
+                  id
+                }
+              }
             }
           }
         }
@@ -33,6 +38,11 @@ graphql`
               text
               author {
                 id
+              }
+              repostOf {
+                author {
+                  id
+                }
               }
             }
           }
@@ -57,11 +67,19 @@ graphql`
             author {
               id
             }
+            repostOf {
+              author {
+                id
+              }
+            }
           }
         }
       }
       ... on PostRemoved {
         postId
+      }
+      ... on AuthorHidden {
+        userId
       }
       ... on AuthorRemoved {
         user {
