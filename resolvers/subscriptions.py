@@ -141,13 +141,13 @@ def author_ids(updates: Sequence[PostRemoved | PostDeleted], context: Context) -
     return [ids.encode(ids.Kind.USER, update.author) for update in updates]
 
 
-def user_ids(updates: Sequence[AuthorHidden], context: Context) -> list[str]:
-    """Return the global ids of hidden users."""
+def user_ids(updates: Sequence[AuthorAdded | AuthorRemoved | AuthorHidden], context: Context) -> list[str]:
+    """Return the global ids of the users whose posts appear or disappear."""
     return [ids.encode(ids.Kind.USER, update.user) for update in updates]
 
 
 async def users(updates: Sequence[AuthorAdded | AuthorRemoved], context: Context) -> list[User | None]:
-    """Return the users whom the viewer followed or unfollowed. One round trip."""
+    """Return the users whose posts appear or disappear; None if suspended. One round trip."""
     return await context.loaders.users.load_many(update.user for update in updates)
 
 

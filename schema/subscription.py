@@ -68,15 +68,16 @@ class PostRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="The viewer followed a user. Fetch the first page of the home timeline, which now includes the user's "
-    "earlier posts, then subscribe again from its `liveCursor`."
+    description="The earlier posts of a user are in the home timeline now: the viewer followed, unmuted or unblocked "
+    "the user, or is no longer blocked. Fetch the first page, then subscribe again from its `liveCursor`."
 )
 class AuthorAdded(TimelineEvent):
     """The values are `graph.feed.updates.AuthorAdded`."""
 
     record: ClassVar[type] = updates.AuthorAdded
 
-    user: User = batched(subscriptions.users, description="The user whom the viewer followed.")
+    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
+    user: User | None = batched(subscriptions.users, description="The user. Null if the user is suspended by now.")
 
 
 @strawberry.type(description="The viewer unfollowed a user. Remove this user's posts from the home timeline.")
@@ -85,7 +86,8 @@ class AuthorRemoved(TimelineEvent):
 
     record: ClassVar[type] = updates.AuthorRemoved
 
-    user: User = batched(subscriptions.users, description="The user whom the viewer unfollowed.")
+    user_id: strawberry.ID = batched(subscriptions.user_ids, description="The global id of the user.")
+    user: User | None = batched(subscriptions.users, description="The user. Null if the user is suspended by now.")
 
 
 @strawberry.type(

@@ -12,7 +12,6 @@ export interface Event {
   __typename: string;
   edge?: Edge;
   postId?: string;
-  user?: { id: string };
   userId?: string;
 }
 
@@ -113,7 +112,7 @@ export function hideAuthor(cache: ApolloCache, timelineId: string, userId: strin
 export function applyEvent(cache: ApolloCache, timelineId: string, event: Event): boolean {
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
-  if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
+  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, timelineId, event.userId);
   if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
   return false;
 }

@@ -63,7 +63,7 @@ export function hideAuthor(store: RecordSourceProxy, connectionId: string, userI
  * Apply an event of a home timeline to a connection. Return true if the connection has changed.
  *
  * Call it in the updater of a subscription with the record of its root field. The subscription selects `edge`, `cursor`
- * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, `user { id }` in `AuthorRemoved`, and `userId` in
+ * and `node { id }` in `PostAdded`, `postId` in `PostRemoved`, and `userId` in `AuthorRemoved` and
  * `AuthorHidden`.
  */
 export function applyEvent(
@@ -77,7 +77,7 @@ export function applyEvent(
     case "PostRemoved":
       return removePost(store, connectionId, String(event?.getValue("postId")));
     case "AuthorRemoved":
-      return removeAuthor(store, connectionId, String(event?.getLinkedRecord("user")?.getDataID()));
+      return removeAuthor(store, connectionId, String(event?.getValue("userId")));
     case "AuthorHidden":
       return hideAuthor(store, connectionId, String(event?.getValue("userId")));
     default:

@@ -21,7 +21,6 @@ export interface Event {
   __typename: string;
   edge?: { __typename?: string; cursor: string; node: { id: string } };
   postId?: string;
-  user?: { id: string };
   userId?: string;
 }
 
@@ -59,7 +58,7 @@ function homeTimelineId(cache: Cache): string | undefined {
 export function applyEvent(cache: Cache, timelineId: string, event: Event): boolean {
   if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
   if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
-  if (event.__typename === "AuthorRemoved" && event.user) return removeAuthor(cache, timelineId, event.user.id);
+  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, timelineId, event.userId);
   if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
   return false;
 }

@@ -157,7 +157,7 @@ const waiting = pill.waiting.length;
 pill.open();
 const shown = pill.shown.length;
 pill.take({ __typename: "PostRemoved", postId: first.postEdge.node.id });
-pill.take({ __typename: "AuthorRemoved", user: before.node.author });
+pill.take({ __typename: "AuthorRemoved", userId: before.node.author.id });
 
 const client = new ApolloClient({ cache: new InMemoryCache(), link: new HttpLink({ uri: url, headers }) });
 const USER = gql`

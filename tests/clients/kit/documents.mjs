@@ -29,7 +29,7 @@ export const LIVE = `subscription Live($after: String) {
     cursor
     ... on PostAdded { edge { ${EDGE} } }
     ... on PostRemoved { postId }
-    ... on AuthorRemoved { user { id } }
+    ... on AuthorRemoved { userId }
     ... on AuthorHidden { userId }
   }
 }`;

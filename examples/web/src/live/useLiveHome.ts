@@ -57,9 +57,7 @@ const subscription = graphql`
         postId
       }
       ... on AuthorRemoved {
-        user {
-          id
-        }
+        userId
       }
       ... on AuthorHidden {
         userId

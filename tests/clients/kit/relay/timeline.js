@@ -82,9 +82,7 @@ graphql`
         userId
       }
       ... on AuthorRemoved {
-        user {
-          id
-        }
+        userId
       }
     }
   }
