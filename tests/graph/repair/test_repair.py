@@ -230,6 +230,7 @@ async def test_round_trips_grow_with_chunks(graph: Graph) -> None:
         Part.POSTS: 1300,
         Part.LIKES: 400,
         Part.NOTIFICATIONS: 400,
+        Part.LISTS: 400,
         Part.HOMES: 60,
     }
     assert cost.round_trips < 100
