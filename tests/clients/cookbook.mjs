@@ -89,8 +89,8 @@ class Pill {
       this.held.add(node.id);
     } else if (event.__typename === "PostRemoved") {
       this.edges = this.edges.filter(({ node }) => node.id !== event.postId);
-    } else if (event.__typename === "AuthorRemoved") {
-      this.edges = this.edges.filter(({ node }) => node.author.id !== event.user.id);
+    } else if (event.__typename === "AuthorRemoved" || event.__typename === "AuthorHidden") {
+      this.edges = this.edges.filter(({ node }) => node.author.id !== event.userId);
     }
   }
 
