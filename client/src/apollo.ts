@@ -27,7 +27,7 @@ interface StoredConnection {
 
 /** The types of each interface of the schema, which Apollo Client needs to match fragments such as `... on PostAdded`. */
 export const possibleTypes = {
-  Node: ["Notification", "NotificationFeed", "Post", "Relationship", "SessionInfo", "Timeline", "User"],
+  Node: ["Notification", "NotificationFeed", "Post", "Relationship", "SessionInfo", "Timeline", "User", "UserList"],
   NotificationEvent: ["Checkpoint", "Gap", "NotificationAdded", "NotificationsChanged"],
   StreamEvent: ["Checkpoint", "Gap", "PostDeleted", "PostPublished", "UserFollowed", "UserUnfollowed"],
   TextEntity: ["HashtagEntity", "LinkEntity", "MentionEntity"],

@@ -161,11 +161,12 @@ def assert_alike(observed: Iterable[tuple[EventFilter, Observation]]) -> None:
 
 @asynccontextmanager
 async def recorded(store_url: str) -> AsyncIterator[tuple[Graph, Feed, StoreLog]]:
-    """Run a process whose reader is at the end of the log."""
+    """Run a process whose reader is at the end of the log, and which has read the suspensions."""
     graph = await open_graph(store_url, CHEAP, partial(HookedStore, single_slot=True))
     try:
         async with feed_of(graph, checkpoint_seconds=60) as feed:
             await feed._reader.ready()
+            await graph.visibility.of(None).suspended([1])
             yield graph, feed, StoreLog(graph)
     finally:
         await graph.close()

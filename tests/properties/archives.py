@@ -46,6 +46,11 @@ class Statements:
         async with self._step(self._connection, writes=statement.is_dml):
             return self._connection.execute(statement, parameters)
 
+    async def exec_driver_sql(self, statement: str, parameters: Any = None) -> CursorResult[Any]:
+        self.wrote = True
+        async with self._step(self._connection, writes=True):
+            return self._connection.exec_driver_sql(statement, parameters)
+
     async def scalars(self, statement: Any, parameters: Any = None) -> Any:
         return (await self.execute(statement, parameters)).scalars()
 
