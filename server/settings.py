@@ -151,7 +151,8 @@ class Settings(ObservabilitySettings):
     )
     writes_per_minute: Count = Field(
         default=60,
-        description="With rate limits: maximum writes of a viewer per minute; each followed user counts as one.",
+        description="With rate limits: maximum writes of a viewer per minute; each followed user and each member of a "
+        "list counts as one.",
     )
     log_ins_per_minute: Count = Field(
         default=10, description="With rate limits: maximum log-ins of an address per minute."

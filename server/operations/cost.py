@@ -27,11 +27,11 @@ from graphql.language import ValueNode
 
 from graph.paging import MAX_PAGE
 from server.errors import COST_LIMIT
-from server.operations.weights import HASHES, HOME_PAGE, IDS, Weights
+from server.operations.weights import HASHES, HOME_PAGE, IDS, LIST_PAGE, Merged, Weights
 
 COUNTED_TO = 10**9  # larger costs are all the same
 SIZES = ("first", "last", "ids")
-MANY_IDS = "userIds"
+MANY_IDS = frozenset({"userIds", "addUserIds", "removeUserIds"})
 TIMELINE = "Timeline"
 MAX_WRITES = IDS  # log entries of one operation; the burst of the rate of writes is at least as large
 
@@ -83,7 +83,7 @@ class CostAnalysis:
         self._defaults = {each.variable.name.value: each.default_value for each in node.variable_definitions or ()}
         root = self._weights.roots[node.operation.value]
         self._home_pages = 0
-        points, size = self._selections(node.selection_set, root, 1, home=False)
+        points, size = self._selections(node.selection_set, root, 1, Merged.NONE)
         points += HOME_PAGE * self._home_pages
         fields = list(self._fields_of(node.selection_set)) if node.operation.value == "mutation" else []
         names = [field.name.value for field in fields]
@@ -96,26 +96,26 @@ class CostAnalysis:
             log_ins=names.count("logIn") + names.count("changePassword"),
         )
 
-    def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, *, home: bool) -> tuple[float, int]:
+    def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
         """Return the points and bytes of the selections of one object; connections have lists of `page` items.
 
-        `home`: whether the object may be the home timeline of the viewer.
+        `merged`: whether the object may be a merged timeline.
         """
         points, size = 0.0, 2
         for node in selection_set.selections:
             if isinstance(node, FieldNode):
-                more, bytes_ = self._field(node, type_, page, home=home)
+                more, bytes_ = self._field(node, type_, page, merged)
             elif isinstance(node, InlineFragmentNode):
                 condition = node.type_condition.name.value if node.type_condition else type_
-                more, bytes_ = self._selections(node.selection_set, condition, page, home=home)
+                more, bytes_ = self._selections(node.selection_set, condition, page, merged)
             elif isinstance(node, FragmentSpreadNode):
                 fragment = self._fragments[node.name.value]
                 condition = fragment.type_condition.name.value
-                more, bytes_ = self._selections(fragment.selection_set, condition, page, home=home)
+                more, bytes_ = self._selections(fragment.selection_set, condition, page, merged)
             points, size = min(points + more, COUNTED_TO), min(size + bytes_, COUNTED_TO)
         return points, size
 
-    def _field(self, node: FieldNode, type_: str, page: int, *, home: bool) -> tuple[float, int]:
+    def _field(self, node: FieldNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:
         weight = self._weights.of(type_, node.name.value)
         asked = [self._size(each.value, self._defaults) for each in node.arguments or () if each.name.value in SIZES]
         times: float = page if weight.of_page else weight.many
@@ -126,9 +126,11 @@ class CostAnalysis:
                 1,
             )  # the argument is the length of the list; a single value counts as one
         points, size = weight.points + own_page * weight.per_item, weight.size
-        self._home_pages += home and type_ == TIMELINE and own_page > 0  # all parents share one home timeline
+        if type_ == TIMELINE and own_page > 0:
+            self._home_pages += merged is Merged.HOME  # all parents share one home timeline
+            points += LIST_PAGE if merged is Merged.LISTS else 0
         if node.selection_set is not None and weight.type is not None:
-            inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, home=weight.home)
+            inner, bytes_ = self._selections(node.selection_set, weight.type, own_page, weight.merged)
             points, size = points + inner, size + bytes_
         key = len((node.alias or node.name).value) + 4
         return points * (weight.usual or times), math.ceil(size * times) + key
@@ -159,14 +161,14 @@ class CostAnalysis:
         if isinstance(value, IntValueNode):
             return int(value.value) if len(value.value) <= 9 else MAX_PAGE
         if isinstance(value, ObjectValueNode):
-            return max([0, *(self._size(each.value, defaults) for each in value.fields if each.name.value == MANY_IDS)])
+            return max([0, *(self._size(each.value, defaults) for each in value.fields if each.name.value in MANY_IDS)])
         return len(value.values) if isinstance(value, ListValueNode) else 0
 
 
 def size_of(given: object) -> int:
     """Return the size that a variable's value stands for: a number, a list's length, or an input's number of ids."""
     if isinstance(given, dict):
-        given = given.get(MANY_IDS)
+        return max([0, *(len(each) for name, each in given.items() if name in MANY_IDS and isinstance(each, list))])
     if isinstance(given, list):
         return len(given)
     if isinstance(given, float):

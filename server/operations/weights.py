@@ -6,6 +6,7 @@ length.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 
 from graphql import (
     GraphQLField,
@@ -76,7 +77,7 @@ EXTRA: dict[str, float] = {
     "Post.viewerHasReposted": 1,
     "PostSearch.posts": 300,
     "NotificationFeed.unreadCount": 100,
-    "NotificationFeed.entries": 15,
+    "NotificationFeed.entries": 100,
     "Notification.actors": 4,
     "Query.__schema": 500,
     "Query.__type": 50,
@@ -104,8 +105,25 @@ PER_ITEM: dict[str, float] = {
 HOME_PAGE = 150
 """Points of a page of the home timeline, which may be merged from thousands of timelines."""
 
-HOME = frozenset({"User.homeTimeline", "UserList.timeline", "Query.node", "Query.nodes"})
-"""Fields that may return the home timeline of the viewer, or that of a list, which may be merged from 500 timelines."""
+LIST_PAGE = 100
+"""Points of a page of the timeline of a list, which is merged at each request. Most lists are far from 500 members."""
+
+
+class Merged(Enum):
+    """Which merged timelines a field may return: none, the viewer's home timeline, or one of a list per object."""
+
+    NONE = 0
+    HOME = 1
+    LISTS = 2
+
+
+MERGED = {
+    "User.homeTimeline": Merged.HOME,
+    "UserList.timeline": Merged.LISTS,
+    "Query.node": Merged.HOME,
+    "Query.nodes": Merged.LISTS,
+}
+"""Fields that may return merged timelines."""
 
 BYTES: dict[str, int] = {
     "ID": 48,
@@ -157,6 +175,9 @@ LISTS: dict[str, int] = {
     "FollowPayload.userErrors": IDS,
     "UnfollowPayload.results": IDS,
     "UnfollowPayload.userErrors": IDS,
+    "CreateListPayload.userErrors": IDS + 2,  # also the name, and the number of lists
+    "UpdateListPayload.userErrors": 2 * IDS + 1,
+    "PublishPostPayload.userErrors": 5 * MAX_ATTACHMENTS + 7,
     "Query.sessions": MAX_SESSIONS,
     "Query.lists": MAX_LISTS,
     "Post.ancestors": 20,
@@ -169,7 +190,12 @@ LISTS: dict[str, int] = {
 DEFAULTS: dict[str, int] = {"Notification.actors": DEFAULT_ACTORS}
 """The length of lists whose length is an argument, if a variable of the argument is not given."""
 
-USUAL: dict[str, float] = {"Post.entities": 8}
+USUAL: dict[str, float] = {
+    "Post.entities": 8,
+    "CreateListPayload.userErrors": ERRORS,
+    "UpdateListPayload.userErrors": ERRORS,
+    "PublishPostPayload.userErrors": ERRORS,
+}
 """How many values of such a list points count, if it is much shorter than its maximum in nearly all objects."""
 
 HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword"})
@@ -182,8 +208,8 @@ class Weight:
 
     `size` is the maximum number of bytes of a value without its key. `many` is the number of values in a list whose
     length is not an argument, and `least` if the argument's variable is not given; a list with `of_page` is as long as
-    its parent's page. `type` is the type of the objects of the field, None for a leaf. `home`: the field may return
-    the home timeline of the viewer.
+    its parent's page. `type` is the type of the objects of the field, None for a leaf. `merged`: the merged timelines
+    that the field may return.
     """
 
     points: float
@@ -192,7 +218,7 @@ class Weight:
     per_item: float = 0.0
     many: float = 1
     of_page: bool = False
-    home: bool = False
+    merged: Merged = Merged.NONE
     least: float = 1
     usual: float | None = None
 
@@ -241,7 +267,8 @@ class Weights:
         if is_leaf_type(type_):
             return Weight(LEAF + extra, _bytes(path, parent, name, type_.name), None, many=many)
         per_item, least = PER_ITEM.get(path, 0.0), DEFAULTS.get(path, 1)
-        return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, path in HOME, least, USUAL.get(path))
+        merged = MERGED.get(path, Merged.NONE)
+        return Weight(OBJECT + extra, 3, type_.name, per_item, many, of_page, merged, least, USUAL.get(path))
 
     def _introspected(self, name: str) -> float:
         """Return the approximate length of a list of the schema; for `ofType`, how often it is not null."""
