@@ -15,6 +15,8 @@ from tests.support.graph_worlds import PASSWORD, append_events, archive_log, bef
 
 BODIES: dict[str, EventBody] = {encoded.kind: body for body, encoded in ENCODINGS}
 OTHERS_DATA = {
+    "ListChanged",
+    "ListDeleted",
     "Reported",
     "ReportsClosed",
     "Liked",
