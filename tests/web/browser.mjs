@@ -55,7 +55,7 @@ const actions = {
     await page.goto(url);
   },
   click: (page, what) => find(page, what).click(),
-  menu: (page) => page.locator(".menu summary").click(),
+  menu: (page, { within = ".bar" }) => page.locator(`${within} .menu summary`).click(),
   fill: (page, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
   press: (page, { key }) => page.keyboard.press(key),
   go: (page, { hash }) => page.evaluate((to) => (location.hash = to), hash),

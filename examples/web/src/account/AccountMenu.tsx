@@ -2,9 +2,9 @@ import { graphql, useFragment, useMutation } from "react-relay";
 import { forgetDrafts } from "../post/draft";
 import { sessionChangedEverywhere } from "../session/changes";
 import { Avatar } from "../ui/Avatar";
-import { profilePath, sessionsPath } from "../ui/router";
+import { blockedPath, mutedPath, profilePath, sessionsPath } from "../ui/router";
 import { useToast } from "../ui/Toasts";
-import { useMenu } from "./useMenu";
+import { useMenu } from "../ui/useMenu";
 import type { AccountMenuLogOutMutation } from "./__generated__/AccountMenuLogOutMutation.graphql";
 import type { AccountMenu_viewer$key } from "./__generated__/AccountMenu_viewer.graphql";
 
@@ -57,6 +57,12 @@ export function AccountMenu({ viewer }: { viewer: AccountMenu_viewer$key }) {
         </a>
         <a href={sessionsPath} onClick={close}>
           Sessions and password
+        </a>
+        <a href={mutedPath} onClick={close}>
+          Muted users
+        </a>
+        <a href={blockedPath} onClick={close}>
+          Blocked users
         </a>
         <button disabled={isLoggingOut} onClick={() => leave(false)}>
           Log out

@@ -3,16 +3,24 @@ import type { Badge_relationship$key } from "./__generated__/Badge_relationship.
 
 const TEXTS: Record<string, string> = { FOLLOWED_BY: "Follows you", MUTUAL: "Mutual" };
 
-/** Say whether the user follows the viewer. States that this version does not know show nothing. */
+/** Say whether the user follows the viewer, and what is hidden. States that this version does not know show nothing. */
 export function Badge({ relationship }: { relationship: Badge_relationship$key }) {
-  const { state } = useFragment(
+  const { state, muting, blocking } = useFragment(
     graphql`
       fragment Badge_relationship on Relationship {
         state
+        muting
+        blocking
       }
     `,
     relationship,
   );
-  const text = TEXTS[state];
-  return text ? <span className="badge">{text}</span> : null;
+  return [TEXTS[state], muting && "Muted", blocking && "Blocked"].map(
+    (text) =>
+      text && (
+        <span className="badge" key={text}>
+          {text}
+        </span>
+      ),
+  );
 }

@@ -19,6 +19,8 @@ export function FollowButton({ user, viewerId }: Props) {
           state
           following
           followedBy
+          blocking
+          blockedBy
         }
       }
     `,
@@ -26,7 +28,8 @@ export function FollowButton({ user, viewerId }: Props) {
   );
   const [change, isChanging] = useFollow(viewerId);
   if (!relationship || relationship.state === "SELF") return null;
-  const { following, followedBy } = relationship;
+  const { following, followedBy, blocking, blockedBy } = relationship;
+  if (blocking || blockedBy) return null;
 
   function press(event: MouseEvent) {
     const isDoubleClick = event.detail > 1; // which counts once

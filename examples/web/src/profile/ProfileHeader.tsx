@@ -4,6 +4,7 @@ import { EditProfile } from "../account/EditProfile";
 import { Avatar } from "../ui/Avatar";
 import { Badge } from "./Badge";
 import { FollowButton } from "./FollowButton";
+import { ProfileMenu } from "./ProfileMenu";
 import type { ProfileHeader_user$key } from "./__generated__/ProfileHeader_user.graphql";
 
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
@@ -23,6 +24,7 @@ export function ProfileHeader({ user, viewerId }: { user: ProfileHeader_user$key
         }
         ...Avatar_user
         ...FollowButton_user
+        ...ProfileMenu_user
         ...EditProfile_user
       }
     `,
@@ -42,7 +44,10 @@ export function ProfileHeader({ user, viewerId }: { user: ProfileHeader_user$key
           <EditProfile user={data} dialog={dialog} />
         </>
       ) : (
-        <FollowButton user={data} viewerId={viewerId} />
+        <div className="profile-actions">
+          <FollowButton user={data} viewerId={viewerId} />
+          <ProfileMenu user={data} />
+        </div>
       )}
       <div className="profile-body">
         <div>

@@ -22,9 +22,15 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
         }
         user(by: { login: $login }) {
           id
+          login
           followersCount
           followingCount
           postsCount
+          relationship {
+            id
+            blocking
+            blockedBy
+          }
           ...ProfileHeader_user
         }
       }
@@ -43,7 +49,7 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
     );
   }
   const List = LISTS[tab];
-  const { postsCount, followersCount, followingCount } = user;
+  const { relationship, postsCount, followersCount, followingCount } = user;
   const tabs: readonly (readonly [Tab, number, string])[] = [
     ["posts", postsCount, postsCount === 1 ? "post" : "posts"],
     ["followers", followersCount, followersCount === 1 ? "follower" : "followers"],
@@ -59,11 +65,25 @@ export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
           </a>
         ))}
       </nav>
-      <ErrorBoundary name={NAMES[tab]} key={tab}>
-        <Suspense fallback={<Loading name={tab} />}>
-          <List userId={user.id} viewerId={viewer.id} />
-        </Suspense>
-      </ErrorBoundary>
+      {relationship?.blocking || relationship?.blockedBy ? (
+        <Hidden login={user.login} isOwn={relationship.blocking} />
+      ) : (
+        <ErrorBoundary name={NAMES[tab]} key={tab}>
+          <Suspense fallback={<Loading name={tab} />}>
+            <List userId={user.id} viewerId={viewer.id} />
+          </Suspense>
+        </ErrorBoundary>
+      )}
     </>
+  );
+}
+
+/** Say why a list is empty. */
+function Hidden({ login, isOwn }: { login: string; isOwn: boolean }) {
+  return (
+    <div className="message">
+      <h2>{isOwn ? `You block @${login}` : `@${login} blocks you`}</h2>
+      <p>Neither of you sees the other’s posts, followers and followed users.</p>
+    </div>
   );
 }

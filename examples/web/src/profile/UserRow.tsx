@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { graphql, useFragment } from "react-relay";
 import { Avatar } from "../ui/Avatar";
 import { profilePath } from "../ui/router";
@@ -5,7 +6,14 @@ import { Badge } from "./Badge";
 import { FollowButton } from "./FollowButton";
 import type { UserRow_user$key } from "./__generated__/UserRow_user.graphql";
 
-export function UserRow({ user, viewerId }: { user: UserRow_user$key; viewerId: string }) {
+interface Props {
+  user: UserRow_user$key;
+  viewerId: string;
+  /** What replaces the button to follow the user. */
+  children?: ReactNode;
+}
+
+export function UserRow({ user, viewerId, children }: Props) {
   const data = useFragment(
     graphql`
       fragment UserRow_user on User {
@@ -40,7 +48,7 @@ export function UserRow({ user, viewerId }: { user: UserRow_user$key; viewerId: 
           </p>
         )}
       </div>
-      <FollowButton user={data} viewerId={viewerId} />
+      {children ?? <FollowButton user={data} viewerId={viewerId} />}
     </article>
   );
 }

@@ -1,5 +1,7 @@
 import { Suspense, useEffect, useRef, useState } from "react";
 import { graphql, useFragment } from "react-relay";
+import { BlockedUsers } from "../account/BlockedUsers";
+import { MutedUsers } from "../account/MutedUsers";
 import { SessionsScreen } from "../account/SessionsScreen";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
@@ -75,6 +77,20 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
           <ErrorBoundary name="Your sessions" extent="screen">
             <Suspense fallback={<Loading name="sessions" />}>
               <SessionsScreen />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "muted" && (
+          <ErrorBoundary name="Your muted users" extent="screen">
+            <Suspense fallback={<Loading name="muted users" />}>
+              <MutedUsers />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "blocked" && (
+          <ErrorBoundary name="Your blocked users" extent="screen">
+            <Suspense fallback={<Loading name="blocked users" />}>
+              <BlockedUsers />
             </Suspense>
           </ErrorBoundary>
         )}

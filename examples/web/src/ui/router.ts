@@ -8,6 +8,8 @@ export type Route =
   | { name: "post"; id: string }
   | { name: "search"; text: string }
   | { name: "sessions" }
+  | { name: "muted" }
+  | { name: "blocked" }
   | { name: "unknown" };
 
 const PROFILE = /^#\/@([^/]+)(?:\/(followers|following))?$/;
@@ -17,6 +19,8 @@ const POST = /^#\/post\/([^/]+)$/;
 /** Routes are in the fragment of the address, so that any web server can serve the app. */
 export const homePath = "#/";
 export const sessionsPath = "#/sessions";
+export const mutedPath = "#/muted";
+export const blockedPath = "#/blocked";
 
 export function profilePath(login: string, tab: Tab = "posts"): string {
   return `#/@${encodeURIComponent(login)}${tab === "posts" ? "" : `/${tab}`}`;
@@ -33,6 +37,8 @@ export function searchPath(text: string): string {
 export function parse(hash: string): Route {
   if (hash === "" || hash === "#" || hash === homePath) return { name: "home" };
   if (hash === sessionsPath) return { name: "sessions" };
+  if (hash === mutedPath) return { name: "muted" };
+  if (hash === blockedPath) return { name: "blocked" };
   const [, login, tab] = PROFILE.exec(hash) ?? [];
   if (login) return { name: "profile", login: decode(login).toLowerCase(), tab: asTab(tab) };
   const [, post] = POST.exec(hash) ?? [];

@@ -1,0 +1,70 @@
+import { graphql, useLazyLoadQuery, usePaginationFragment } from "react-relay";
+import { BlockButton } from "../profile/BlockButton";
+import { UserRow } from "../profile/UserRow";
+import { EndlessList } from "../ui/EndlessList";
+import { useAttempt } from "../ui/ErrorBoundary";
+import type { BlockedUsersNextQuery } from "./__generated__/BlockedUsersNextQuery.graphql";
+import type { BlockedUsersQuery } from "./__generated__/BlockedUsersQuery.graphql";
+import type { BlockedUsers_query$key } from "./__generated__/BlockedUsers_query.graphql";
+
+/** The users whom the viewer blocks. Who is blocked no more stays in the list that is on the screen. */
+export function BlockedUsers() {
+  const data = useLazyLoadQuery<BlockedUsersQuery>(
+    graphql`
+      query BlockedUsersQuery {
+        viewer {
+          id
+        }
+        ...BlockedUsers_query
+      }
+    `,
+    {},
+    { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
+  );
+  if (!data.viewer) return null; // the session has just ended
+  return (
+    <>
+      <title>Blocked users · Fanline</title>
+      <div className="heading">
+        <h1>Blocked users</h1>
+      </div>
+      <Users query={data} viewerId={data.viewer.id} />
+    </>
+  );
+}
+
+function Users({ query, viewerId }: { query: BlockedUsers_query$key; viewerId: string }) {
+  const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<BlockedUsersNextQuery, BlockedUsers_query$key>(
+    graphql`
+      fragment BlockedUsers_query on Query
+      @refetchable(queryName: "BlockedUsersNextQuery")
+      @argumentDefinitions(count: { type: "Int", defaultValue: 30 }, after: { type: "String" }) {
+        blockedUsers(first: $count, after: $after) @connection(key: "BlockedUsers_blockedUsers") {
+          edges {
+            node {
+              id
+              ...UserRow_user
+              ...BlockButton_user
+            }
+          }
+        }
+      }
+    `,
+    query,
+  );
+  return (
+    <EndlessList
+      name="blocked users"
+      hasNext={hasNext}
+      isLoading={isLoadingNext}
+      loadNext={(onComplete) => loadNext(30, { onComplete })}
+      empty={<p>You block nobody.</p>}
+    >
+      {(data.blockedUsers?.edges ?? []).map(({ node }) => (
+        <UserRow key={node.id} user={node} viewerId={viewerId}>
+          <BlockButton user={node} className="button button-quiet" />
+        </UserRow>
+      ))}
+    </EndlessList>
+  );
+}

@@ -1,0 +1,36 @@
+import type { MouseEvent } from "react";
+import { graphql, useFragment } from "react-relay";
+import { useMute } from "./useMute";
+import type { MuteButton_user$key } from "./__generated__/MuteButton_user.graphql";
+
+/** Mutes a user, or takes it back. */
+export function MuteButton({ user, className }: { user: MuteButton_user$key; className?: string }) {
+  const { id, login, relationship } = useFragment(
+    graphql`
+      fragment MuteButton_user on User {
+        id
+        login
+        relationship {
+          id
+          muting
+        }
+      }
+    `,
+    user,
+  );
+  const [change, isChanging] = useMute();
+  if (!relationship) return null;
+  const { muting } = relationship;
+  const verb = muting ? "Unmute" : "Mute";
+
+  function press(event: MouseEvent) {
+    const isDoubleClick = event.detail > 1; // which counts once
+    if (!isChanging && !isDoubleClick) change(id, !muting);
+  }
+
+  return (
+    <button className={className} aria-label={`${verb} @${login}`} onClick={press}>
+      {verb}
+    </button>
+  );
+}

@@ -1,0 +1,39 @@
+import { graphql, useFragment } from "react-relay";
+import { MoreIcon } from "../ui/icons";
+import { useMenu } from "../ui/useMenu";
+import { BlockButton } from "./BlockButton";
+import { MuteButton } from "./MuteButton";
+import type { ProfileMenu_user$key } from "./__generated__/ProfileMenu_user.graphql";
+
+/** What the viewer can do about a user and does seldom. */
+export function ProfileMenu({ user }: { user: ProfileMenu_user$key }) {
+  const data = useFragment(
+    graphql`
+      fragment ProfileMenu_user on User {
+        name
+        ...MuteButton_user
+        ...BlockButton_user
+      }
+    `,
+    user,
+  );
+  const { close, ...menu } = useMenu();
+
+  /** Close the menu before its item acts: a dialog returns the focus to where it was. */
+  function leave() {
+    close();
+    menu.ref.current?.querySelector("summary")?.focus();
+  }
+
+  return (
+    <details className="menu" {...menu}>
+      <summary className="icon" aria-label={`More about ${data.name}`}>
+        <MoreIcon />
+      </summary>
+      <div className="menu-items" onClickCapture={leave}>
+        <MuteButton user={data} />
+        <BlockButton user={data} />
+      </div>
+    </details>
+  );
+}

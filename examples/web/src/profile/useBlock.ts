@@ -1,0 +1,71 @@
+import { graphql, useMutation } from "react-relay";
+import { useProblem } from "../post/useProblem";
+import { useToast } from "../ui/Toasts";
+import type { useBlockMutation } from "./__generated__/useBlockMutation.graphql";
+import type { useBlockUnblockMutation } from "./__generated__/useBlockUnblockMutation.graphql";
+
+type Change = (userId: string, blocks: boolean) => void;
+
+/** Return a function that blocks or unblocks a user, and whether it is at work. The screen changes with the answer. */
+export function useBlock(): [change: Change, isChanging: boolean] {
+  const [block, isBlocking] = useMutation<useBlockMutation>(graphql`
+    mutation useBlockMutation($input: BlockInput!) {
+      block(input: $input) {
+        user {
+          login
+          followersCount
+          followingCount
+          ...BlockButton_user
+          ...FollowButton_user
+        }
+        viewer {
+          id
+          followersCount
+          followingCount
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const [unblock, isUnblocking] = useMutation<useBlockUnblockMutation>(graphql`
+    mutation useBlockUnblockMutation($input: UnblockInput!) {
+      unblock(input: $input) {
+        user {
+          login
+          ...BlockButton_user
+          ...FollowButton_user
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const toast = useToast();
+  const { onErrors, onError } = useProblem();
+
+  function change(userId: string, blocks: boolean) {
+    const options = { variables: { input: { userId } }, onError };
+    if (blocks) {
+      block({
+        ...options,
+        onCompleted({ block: payload }) {
+          onErrors(payload?.userErrors);
+          if (payload?.user) toast(`You block @${payload.user.login}.`);
+        },
+      });
+    } else {
+      unblock({
+        ...options,
+        onCompleted({ unblock: payload }) {
+          onErrors(payload?.userErrors);
+          if (payload?.user) toast(`You block @${payload.user.login} no more.`);
+        },
+      });
+    }
+  }
+
+  return [change, isBlocking || isUnblocking];
+}

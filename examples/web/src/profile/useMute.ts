@@ -1,0 +1,73 @@
+import { graphql, useMutation } from "react-relay";
+import type { RecordSourceProxy } from "relay-runtime";
+import { useProblem } from "../post/useProblem";
+import { useToast } from "../ui/Toasts";
+import type { useMuteMutation } from "./__generated__/useMuteMutation.graphql";
+import type { useMuteUnmuteMutation } from "./__generated__/useMuteUnmuteMutation.graphql";
+
+type Change = (userId: string, mutes: boolean) => void;
+
+/**
+ * Return a function that mutes or unmutes a user, and whether it is at work.
+ *
+ * The screen changes at once, and changes back if the server refuses. The live home timeline removes the posts itself.
+ */
+export function useMute(): [change: Change, isChanging: boolean] {
+  const [mute, isMuting] = useMutation<useMuteMutation>(graphql`
+    mutation useMuteMutation($input: MuteInput!) {
+      mute(input: $input) {
+        user {
+          login
+          ...MuteButton_user
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const [unmute, isUnmuting] = useMutation<useMuteUnmuteMutation>(graphql`
+    mutation useMuteUnmuteMutation($input: UnmuteInput!) {
+      unmute(input: $input) {
+        user {
+          login
+          ...MuteButton_user
+        }
+        userErrors {
+          message
+        }
+      }
+    }
+  `);
+  const toast = useToast();
+  const { onErrors, onError } = useProblem();
+
+  function change(userId: string, mutes: boolean) {
+    const options = {
+      variables: { input: { userId } },
+      optimisticUpdater(store: RecordSourceProxy) {
+        store.get(userId)?.getLinkedRecord("relationship").setValue(mutes, "muting");
+      },
+      onError,
+    };
+    if (mutes) {
+      mute({
+        ...options,
+        onCompleted({ mute: payload }) {
+          onErrors(payload?.userErrors);
+          if (payload?.user) toast(`You mute @${payload.user.login}. Nobody is told.`);
+        },
+      });
+    } else {
+      unmute({
+        ...options,
+        onCompleted({ unmute: payload }) {
+          onErrors(payload?.userErrors);
+          if (payload?.user) toast(`You mute @${payload.user.login} no more.`);
+        },
+      });
+    }
+  }
+
+  return [change, isMuting || isUnmuting];
+}
