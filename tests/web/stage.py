@@ -110,8 +110,8 @@ class Stage:
         await self.browser.do("see", page, role="button", name="Publish")
 
     async def hears(self, pages: int, more: int = 0) -> None:
-        """Wait until so many pages hear of new posts and of new followers, and lists on them of `more`."""
-        await until(lambda: len(self.app.state.graph.feed) == 2 * pages + more)
+        """Wait until so many pages hear of posts, followers and notifications, and lists on them of `more`."""
+        await until(lambda: len(self.app.state.graph.feed) == 3 * pages + more)
 
     async def check(self, page: str, viewer: int) -> None:
         """Assert that the page shows each post of the home timeline once, in order, within some seconds."""

@@ -6,6 +6,7 @@ import "./styles/parts.css";
 import "./styles/forms.css";
 import "./styles/lists.css";
 import "./styles/posts.css";
+import "./styles/notifications.css";
 import "./styles/phone.css";
 import { applyTheme } from "./ui/theme";
 

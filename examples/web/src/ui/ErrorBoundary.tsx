@@ -6,6 +6,8 @@ interface Props {
   name: string;
   /** How much of the page it is: a part below a heading, the screen, or everything. */
   extent?: "part" | "screen" | "page";
+  /** What is shown instead of a message, where there is no place for it. */
+  fallback?: ReactNode;
   children: ReactNode;
 }
 
@@ -50,7 +52,7 @@ export class ErrorBoundary extends Component<Props, State> {
 
   override render(): ReactNode {
     const { problem, attempt } = this.state;
-    const { name, extent = "part", children } = this.props;
+    const { name, extent = "part", fallback, children } = this.props;
     if (!problem) {
       return (
         <Attempt value={attempt}>
@@ -58,6 +60,7 @@ export class ErrorBoundary extends Component<Props, State> {
         </Attempt>
       );
     }
+    if (fallback) return fallback;
     const Heading = extent === "part" ? "h2" : "h1";
     const message = (
       <div className="message" role="alert">

@@ -1,6 +1,7 @@
 import type { SubmitEvent } from "react";
 import { graphql, useFragment } from "react-relay";
 import { AccountMenu } from "../account/AccountMenu";
+import { NotificationsLink } from "../notifications/NotificationsLink";
 import { ConnectionNotice } from "./ConnectionNotice";
 import { textOf } from "./formData";
 import { Logo, SearchIcon } from "./icons";
@@ -45,6 +46,7 @@ export function NavigationBar({ viewer }: { viewer: NavigationBar_viewer$key }) 
             spellCheck={false}
           />
         </form>
+        <NotificationsLink />
         <ThemeButton />
         <AccountMenu viewer={data} />
       </nav>

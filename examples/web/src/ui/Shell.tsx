@@ -5,6 +5,7 @@ import { MutedUsers } from "../account/MutedUsers";
 import { SessionsScreen } from "../account/SessionsScreen";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
+import { NotificationsScreen } from "../notifications/NotificationsScreen";
 import { PostScreen } from "../post/PostScreen";
 import { Quoting } from "../post/Quoting";
 import { ProfileScreen } from "../profile/ProfileScreen";
@@ -70,6 +71,13 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
           <ErrorBoundary name="The search" extent="screen" key={route.text}>
             <Suspense fallback={<Loading name="posts" />}>
               <SearchScreen text={route.text} />
+            </Suspense>
+          </ErrorBoundary>
+        )}
+        {route.name === "notifications" && (
+          <ErrorBoundary name="Your notifications" extent="screen">
+            <Suspense fallback={<Loading name="notifications" />}>
+              <NotificationsScreen />
             </Suspense>
           </ErrorBoundary>
         )}

@@ -61,6 +61,32 @@ export function MoreIcon() {
   );
 }
 
+export function BellIcon() {
+  return (
+    <Icon>
+      <path d="M6 17v-6a6 6 0 0 1 12 0v6l1.5 1.5h-15zM10 21h4" />
+    </Icon>
+  );
+}
+
+export function PersonIcon() {
+  return (
+    <Icon>
+      <circle cx="12" cy="8" r="4" />
+      <path d="M4.5 20.5c.8-4 3.5-6 7.5-6s6.7 2 7.5 6" />
+    </Icon>
+  );
+}
+
+export function AtIcon() {
+  return (
+    <Icon>
+      <circle cx="12" cy="12" r="4" />
+      <path d="M16 8v5.5a2.5 2.5 0 0 0 5 0V12a9 9 0 1 0-3.5 7" />
+    </Icon>
+  );
+}
+
 export function ArrowUpIcon() {
   return (
     <Icon>

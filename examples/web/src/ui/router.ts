@@ -7,6 +7,7 @@ export type Route =
   | { name: "profile"; login: string; tab: Tab }
   | { name: "post"; id: string }
   | { name: "search"; text: string }
+  | { name: "notifications" }
   | { name: "sessions" }
   | { name: "muted" }
   | { name: "blocked" }
@@ -18,6 +19,7 @@ const POST = /^#\/post\/([^/]+)$/;
 
 /** Routes are in the fragment of the address, so that any web server can serve the app. */
 export const homePath = "#/";
+export const notificationsPath = "#/notifications";
 export const sessionsPath = "#/sessions";
 export const mutedPath = "#/muted";
 export const blockedPath = "#/blocked";
@@ -36,6 +38,7 @@ export function searchPath(text: string): string {
 
 export function parse(hash: string): Route {
   if (hash === "" || hash === "#" || hash === homePath) return { name: "home" };
+  if (hash === notificationsPath) return { name: "notifications" };
   if (hash === sessionsPath) return { name: "sessions" };
   if (hash === mutedPath) return { name: "muted" };
   if (hash === blockedPath) return { name: "blocked" };

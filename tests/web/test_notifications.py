@@ -1,0 +1,84 @@
+"""Notifications in the web app, on a desktop in the light theme and a phone in the dark theme."""
+
+import asyncio
+
+import pytest
+
+from graph.visibility import SYSTEM
+from resolvers import ids
+from tests.support.graph_worlds import befriend, people, posts
+from tests.web.stage import Stage
+from tests.web.tour import DESKTOP, PHONE, Tour
+
+pytestmark = pytest.mark.slow
+
+
+async def test_notifications_arrive_and_are_read(stage: Stage, tour: Tour) -> None:
+    """The navigation counts them in all tabs until one shows them. Then the list goes on live."""
+    graph, do = stage.graph, stage.browser.do
+    alice, bob, carol, dora = await people(graph, "alice", "bob", "carol", "dora")
+    [post] = await posts(graph, alice, "A post to like")
+    await graph.likes.like(carol, post)
+    await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE, dark=True))
+    await do("open", "tab", user="p", url=stage.url)
+    for page in ("p", "tab"):
+        await do("see", page, role="link", name="Notifications, 1 unread")
+    await stage.hears(3)
+    reply = (await graph.posts.publish(bob, "A reply", reply_to=post)).id
+    for page in ("p", "tab"):
+        await do("see", page, role="link", name="Notifications, 2 unread")
+    await do("go", "b", hash=f"#/post/{ids.encode(ids.Kind.POST, post)}")
+    await do("click", "b", role="button", name="Like 1")
+    await do("see", "b", role="button", name="Like 2", pressed=True)
+
+    await tour.shoot("home-unread")
+    await do("click", "p", role="link", name="Notifications, 2 unread")
+    await do("see", "p", role="article", name="New: bob and carol liked your post")
+    await do("see", "p", role="article", name="New: bob replied to you")
+    for page in ("p", "tab"):
+        await do("see", page, role="link", name="Notifications")
+    await tour.shoot("notifications")
+    await do("go", "b", hash="#/@alice")
+    await do("click", "b", role="button", name="Follow alice")
+    await do("see", "p", role="article", name="New: bob followed you")
+    await befriend(graph, dora, alice)
+    await do("see", "p", role="article", name="New: dora and bob followed you")
+    await do("see", "tab", role="link", name="Notifications")
+    await graph.posts.delete(bob, reply)
+    await do("missing", "p", text="replied to you")
+
+    await do("go", "b", hash="#/notifications")
+    await do("read", "b", text="Nothing yet.")
+    await do("go", "p", hash="#/@bob")
+    await do("click", "p", role="button", name="Follow back bob")
+    await do("see", "b", role="article", name="New: alice followed you")
+    assert await do("overflow", "b") == await do("nameless", "b") == []
+    tour.found += await do("axe", "b")
+    await do("click", "b", role="link", name="alice")
+    await do("see", "b", role="heading", name="alice")
+    assert await do("errors") == []
+    assert tour.found == []
+
+
+async def test_kinds_of_notifications(stage: Stage, tour: Tour) -> None:
+    """Each kind says who did what, and leads to the post. The link works while the number cannot be read."""
+    graph, do = stage.graph, stage.browser.do
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, alice, "The post of alice " + "which has a long text " * 20)
+    await posts(graph, bob, "Hello @alice")
+    await graph.posts.publish(bob, "A quote", quote_of=post)
+    await graph.reposts.repost(SYSTEM, bob, post)
+    await stage.log_in("p", "alice", **PHONE)
+    await do("delay", "p", operation="NotificationsLinkQuery", status=502)
+    await do("reload", "p")
+    await do("see", "p", role="button", name="Publish")
+    await do("click", "p", role="link", name="Notifications")
+    await do("errors")  # the component without the number has reported its failure
+    for text in ("bob mentioned you", "bob quoted your post", "bob reposted your post"):
+        await do("see", "p", role="article", name=f"New: {text}")
+    assert await do("overflow", "p") == await do("nameless", "p") == []
+    await tour.shoot("notification-kinds")
+    await do("click", "p", role="link", name="Hello @alice")
+    await do("see", "p", role="heading", name="Post by bob")
+    assert await do("errors") == []
+    assert tour.found == []
