@@ -33,6 +33,8 @@ from graph.tasks import end
 from graph.visibility import View, Visibility
 
 MAX_WINDOW = 500
+MOST_SCANNED = 2000
+"""How many posts of a list a page looks at before it ends without being full, when very many are left out."""
 FROM_CACHE = ("cache",)
 FROM_AUTHORS = ("merge",)
 FROM_CACHE_AND_AUTHORS = ("cache", "merge")
@@ -72,8 +74,8 @@ class Timelines:
 
         Two round trips with a cache, three if authors are merged, one for the originals of plain reposts, and more if
         posts were deleted or are hidden. Without a cache, merge all authors and rebuild the cache in the background.
-        One query of the archive if the page reaches archived posts. Raises ArchiveUnavailable if the archive does not
-        answer.
+        One query of the archive if the page reaches archived posts. Where very many posts are left out, the page may be
+        short, even empty, with more posts to come. Raises ArchiveUnavailable if the archive does not answer.
 
         `view` is the viewer's view, which a request shares between its reads.
         """
@@ -83,7 +85,7 @@ class Timelines:
         page = recording.page(TimelineKind.HOME, viewer) if recording is not None else None
         found: list[Post] = []
         related: dict[int, Post] = {}
-        rest, batch = Window(window.count + 1, window.forward, window.low, window.high), 1
+        rest, batch, scanned = Window(window.count + 1, window.forward, window.low, window.high), 1, 0
         while True:
             some, state = await self._home_ids(viewer, rest)
             posts, deleted = await self._posts.hydrate(view, some.ids, some.archived)
@@ -97,8 +99,11 @@ class Timelines:
                 await self._cache.remove(viewer, deleted)
             if state == "absent":
                 self._start_rebuild(viewer)
-            if len(found) > window.count or len(some.ids) < rest.count:
-                return replace(window.page(found), related=related) if related else window.page(found)
+            scanned += len(some.ids)
+            ends = len(found) > window.count or len(some.ids) < rest.count
+            if ends or scanned >= MOST_SCANNED:
+                last = window.page(found, None if ends else some.ids[-1])
+                return replace(last, related=related) if related else last
             rest = next_window(some.ids, rest, max(window.count + 1 - len(found), batch))
             batch *= 2
 
@@ -137,7 +142,8 @@ class Timelines:
         trip. Posts are not hidden as owners: a client that knows a post may see what the view shows below it.
 
         Two round trips for all owners, and more if posts were deleted or are hidden. One query of the archive for all
-        owners if a page reaches archived posts. Raises ArchiveUnavailable if the archive does not answer.
+        owners if a page reaches archived posts. Where very many posts are left out, a page may be short, even empty,
+        with more posts to come. Raises ArchiveUnavailable if the archive does not answer.
         """
         users = set(owners) if of.is_of_users else set()
         view.begin(users)
@@ -145,7 +151,8 @@ class Timelines:
         found: dict[int, list[Post]] = {owner: [] for owner in pending}
         related: dict[int, Post] = {}
         pages = recorded_pages(of, pending)
-        batch = 1
+        reached: dict[int, int] = {}
+        batch, scanned = 1, 0
         while pending:
             some = await self._listed_ids(of, pending)
             hidden = await view.hidden(users)
@@ -154,6 +161,7 @@ class Timelines:
             posts, _ = await self._posts.hydrate(view, wanted, archived)
             if not posts.keys() <= set(wanted):
                 related |= posts
+            scanned += max(len(each.ids) for each in some.values())
             rest: dict[int, Window] = {}
             for owner, read in pending.items():
                 ids = some[owner].ids
@@ -161,11 +169,15 @@ class Timelines:
                 found[owner] += kept
                 if pages:
                     pages[owner].add(some[owner].sources, 1, len(ids), len(ids) - len(kept))
-                if len(found[owner]) <= window.count and len(ids) == read.count and owner not in hidden:
+                if len(found[owner]) > window.count or len(ids) < read.count or owner in hidden:
+                    continue
+                if scanned >= MOST_SCANNED:
+                    reached[owner] = ids[-1]
+                else:
                     rest[owner] = next_window(ids, read, max(window.count + 1 - len(found[owner]), batch))
             pending = rest
             batch *= 2
-        return [replace(window.page(found[owner]), related=related) for owner in owners]
+        return [replace(window.page(found[owner], reached.get(owner)), related=related) for owner in owners]
 
     async def _listed_ids(self, of: PostList, reads: Mapping[int, Window]) -> dict[int, Found]:
         """Return the next posts of each owner's list."""

@@ -98,13 +98,13 @@ class Post(Node):
     )
     replies: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.replies,
-        description="The direct replies, newest first. Requires `first` or `last`. Null if the page cannot be read; "
-        "`errors` gives the reason.",
+        description="The direct replies, newest first. Requires `first` or `last`. Pages can be short like those of "
+        "`Timeline.posts`. Null if the page cannot be read; `errors` gives the reason.",
     )
     reposts: Annotated["PostConnection", strawberry.lazy("schema.connections")] | None = batched(
         threads.reposts,
-        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. Null if the page "
-        "cannot be read; `errors` gives the reason.",
+        description="The reposts and quotes of the post, newest first. Requires `first` or `last`. Pages can be short "
+        "like those of `Timeline.posts`. Null if the page cannot be read; `errors` gives the reason.",
     )
     replies_count: int = batched(
         threads.replies_counts, description="The exact number of direct replies, those included that are hidden."

@@ -31,6 +31,6 @@ class Timeline(Node):
     posts: PostConnection | None = batched(
         timelines.posts,
         description="A page of the timeline, newest first. Requires `first` or `last`. A page has fewer posts than "
-        "requested only at the end of the timeline, and in a list and the public timeline after 2,000 posts that are "
-        "left out: `pageInfo` then says that there is more. Null if the page cannot be read; `errors` has the reason.",
+        "requested only at the end of the timeline, and after 2,000 posts if very many are left out: `pageInfo` then "
+        "says that there is more. Null if the page cannot be read; `errors` has the reason.",
     )
