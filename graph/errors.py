@@ -111,7 +111,9 @@ class StoreNotReady(StoreUnavailable):
 class StoreFull(StoreUnavailable):
     """The store has no memory left for a write. Nothing was written. Reads and deletions still work."""
 
-    message = "The store is full. Changes other than deletions, unfollows and log-outs are refused. Try again later."
+    message = (
+        "The store is full. Changes other than deletions, unfollows, blocks and log-outs are refused. Try again later."
+    )
 
 
 class ClockAhead(StoreUnavailable):

@@ -142,7 +142,7 @@ def reasons_against(graph: Graph, backlog: Backlog, worker_lag: timedelta, max_a
     if backlog.length >= graph.log.limit - graph.log.limit // RESERVE:
         yield (
             f"The log holds {backlog.length:,} of {graph.log.limit:,} events, so changes other than deletions, "
-            f"unfollows and log-outs are refused. {LOG_ADVICE}"
+            f"unfollows, blocks and log-outs are refused. {LOG_ADVICE}"
         )
     if backlog.unprojected_seconds > worker_lag.total_seconds():
         yield (
@@ -182,7 +182,7 @@ def warnings_about(backlog: Backlog, archive_lag: timedelta, limit: int) -> Iter
     if backlog.length > NEARLY_FULL * limit:
         yield (
             f"The log holds {backlog.length:,} of {limit:,} events. From 90% on, changes other than deletions, "
-            f"unfollows and log-outs are refused. {LOG_ADVICE}"
+            f"unfollows, blocks and log-outs are refused. {LOG_ADVICE}"
         )
 
 

@@ -95,11 +95,11 @@ class Settings(ObservabilitySettings):
     log_retention: Duration = Field(default=timedelta(hours=24), description="How long the log keeps its events.")
     log_limit: LogLimit = Field(
         default=2_000_000,
-        description="Maximum events in the log. The last tenth is for deletions, unfollows and log-outs.",
+        description="Maximum events in the log. The last tenth is for deletions, unfollows, blocks and log-outs.",
     )
     store_full_at: Share = Field(
         default=0.9,
-        description="Part of the store's memory from which only deletions, unfollows and log-outs are accepted.",
+        description="Part of the store's memory from which only deletions, unfollows, blocks and log-outs work.",
     )
     worker_lag: Duration = Field(
         default=timedelta(minutes=10), description="Lag of the worker from which `/health/ready` answers 503."

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from graph import keys
 from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
 from graph.log.encoding import Encoded, decode_entry, encode
-from graph.log.events import Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, Unreposted
+from graph.log.events import Blocked, Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, Unreposted
 from graph.log.moderation_events import UserSuspended
 from graph.log.numbers import entry_id, number_of
 from graph.model import EPOCH_MS, MAX_NUMBER, number_at, time_of
@@ -31,8 +31,8 @@ FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
 MARKS = (keys.WATERMARK, keys.ARCHIVED)
-RESERVED = (PostDeleted, Unreposted, Unfollowed, Unliked, SessionsEnded, UserSuspended)
-"""Events that withdraw something. They are still accepted while the log or the store is too full for others."""
+RESERVED = (PostDeleted, Unreposted, Unfollowed, Unliked, Blocked, SessionsEnded, UserSuspended)
+"""Events that withdraw something, and blocks: accepted while the log or the store is too full for others."""
 MAX_AHEAD = timedelta(hours=1)
 """How far the number of a new event may be ahead of the clock of the process that appends it."""
 LOG_FULL = "Changes are waiting to be archived, and no more can be accepted. Try again later."

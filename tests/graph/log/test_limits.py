@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from graph import Graph, keys
 from graph.errors import Overloaded, StoreReplaced
-from graph.log.events import EventBody, Followed, PostDeleted, SessionsEnded, Unfollowed
+from graph.log.events import Blocked, EventBody, Followed, PostDeleted, SessionsEnded, Unfollowed
 from graph.log.log import IdempotencyKey
 from tests.support.graph_worlds import Open, append_events
 
@@ -63,7 +63,7 @@ async def test_a_tenth_of_the_log_is_reserved(another: Open, raw: Redis) -> None
         await append_events(graph, [Followed(1, 19)])
 
 
-@pytest.mark.parametrize("body", [PostDeleted(1, 2), Unfollowed(1, 2), SessionsEnded(1, ["a"])])
+@pytest.mark.parametrize("body", [PostDeleted(1, 2), Unfollowed(1, 2), Blocked(1, 2), SessionsEnded(1, ["a"])])
 async def test_the_reserve_is_for_events_that_withdraw_something(another: Open, body: EventBody) -> None:
     """They are accepted up to the limit, but not together with other events."""
     graph = await another(log_limit=20)
