@@ -116,7 +116,7 @@ class Reposts:
             match event.body:
                 case Reposted(user, post) | Unreposted(user, post) if (user, post) == (viewer, original):
                     after = Held(event.number if isinstance(event.body, Reposted) else 0, event.number)
-                    last = max(last, after, key=lambda each: each.version)
+                    last = max(after, last, key=lambda each: each.version)
                 case _:
                     pass
         return last

@@ -4,7 +4,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.errors import ProblemCode, Rejected
+from graph.errors import ProblemCode, Rejected, StoreUnavailable
 from graph.log.events import Event, PostDeleted, Reposted, Unreposted
 from graph.model import MAX_NUMBER, Post
 from graph.projections.mode import Mode
@@ -307,3 +307,22 @@ async def test_a_used_key_does_not_prove_that_the_repost_stands(graph: Graph) ->
     assert entry > first.number
     await graph.worker().drain()
     assert await own(graph, alice) == [entry]
+
+
+async def test_a_repost_that_another_request_has_committed_and_nobody_projected_counts(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tabs find the same version, and a shard goes away before the projection: there is one event."""
+    alice, bob = await people(graph, "alice", "bob")
+    [post] = await posts(graph, bob, "hi")
+    await graph.worker().drain()
+    last = await graph.log.last()
+
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable("no answer")
+
+    monkeypatch.setattr(graph.projections, "project", fail)
+    entries = [await repost(graph, alice, post) for _ in range(2)]
+
+    assert entries[0] == entries[1]
+    assert [event.number for event in await events_after(graph, last)] == entries[:1]
