@@ -51,7 +51,7 @@ STATE = Table(
     Column("only", Integer(), primary_key=True, autoincrement=False),
     Column("id", String(64), nullable=False),
     Column("store", String(64)),
-    Column("watermark", NUMBER, nullable=False),
+    Column("archived_upto", NUMBER, key="watermark", nullable=False),
     Column("note", Text()),
 )
 SEGMENTS = Table(

@@ -17,6 +17,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from graph.archive.archive import Archive
 from graph.archive.database import read_url
@@ -202,7 +203,7 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
 
     older = opened(archive_url)
     for use in (older.migrate, older.state, lambda: append(older, post(1))):
-        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0006\."):
+        with pytest.raises(SchemaTooNew, match=r"to revision 9999; this version supports revisions up to 0007\."):
             await use()
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.state()).watermark == 0
@@ -220,6 +221,26 @@ async def test_a_migration_lists_the_posts_of_earlier_versions(
     migrated = opened(archive_url)
 
     assert [each.id for each in await migrated.merge([1, 2], Window(9, True))] == [11]
+
+
+async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1))
+    await run(archive, "ALTER TABLE archive_state RENAME COLUMN archived_upto TO watermark")
+    await run(archive, "UPDATE fanline_schema SET version_num = '0006'")
+    of_earlier_version = "UPDATE archive_state SET watermark = 10 WHERE watermark = 10"
+    await run(archive, of_earlier_version)
+
+    migrated = opened(archive_url)
+
+    assert (await migrated.state()).watermark == 10
+    with pytest.raises(DBAPIError, match="watermark"):
+        await run(archive, of_earlier_version)
+    await run(archive, "UPDATE fanline_schema SET version_num = '0006'")
+    assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
 
 
 async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: Callable[..., Archive]) -> None:
