@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -17,7 +17,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
 from graph.archive.archive import Archive
 from graph.archive.database import read_url
@@ -26,8 +25,7 @@ from graph.archive.rows import Credential, EventsRefused, Overtaken
 from graph.archive.tables import metadata
 from graph.errors import ArchiveUnavailable
 from graph.model import Post
-from graph.paging import Window
-from tests.graph.archive.events import append, deletion, followed, held, post
+from tests.graph.archive.events import append, followed, held, post
 from tests.support.databases import PASSWORD, Server
 
 T = TypeVar("T")
@@ -35,20 +33,6 @@ T = TypeVar("T")
 SHORT_TIMEOUT = 0.5
 LONG_TIMEOUT = 20.0
 SLACK = 3.0
-
-
-@pytest.fixture
-async def opened() -> AsyncIterator[Callable[..., Archive]]:
-    """Return a function that opens archives. They are closed after the test."""
-    archives: list[Archive] = []
-
-    def open_(url: str, **options: Any) -> Archive:
-        archives.append(Archive(url, **options))
-        return archives[-1]
-
-    yield open_
-    for archive in archives:
-        await archive.close()
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
@@ -207,40 +191,6 @@ async def test_an_archive_of_a_newer_version_is_refused(archive_url: str, opened
             await use()
     await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
     assert (await older.state()).watermark == 0
-
-
-async def test_a_migration_lists_the_posts_of_earlier_versions(
-    archive_url: str, opened: Callable[..., Archive]
-) -> None:
-    """It can be repeated, because MySQL commits each of its steps by itself. Deleted posts stay unlisted."""
-    archive = opened(archive_url)
-    await append(archive, post(10, 1), post(11, 2), deletion(12, 10))
-    await run(archive, "UPDATE events SET listed_by = NULL")
-    await run(archive, "UPDATE fanline_schema SET version_num = '0001'")
-
-    migrated = opened(archive_url)
-
-    assert [each.id for each in await migrated.merge([1, 2], Window(9, True))] == [11]
-
-
-async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
-    archive_url: str, opened: Callable[..., Archive]
-) -> None:
-    """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
-    archive = opened(archive_url)
-    await append(archive, post(10, 1))
-    await run(archive, "ALTER TABLE archive_state RENAME COLUMN archived_upto TO watermark")
-    await run(archive, "UPDATE fanline_schema SET version_num = '0006'")
-    of_earlier_version = "UPDATE archive_state SET watermark = 10 WHERE watermark = 10"
-    await run(archive, of_earlier_version)
-
-    migrated = opened(archive_url)
-
-    assert (await migrated.state()).watermark == 10
-    with pytest.raises(DBAPIError, match="watermark"):
-        await run(archive, of_earlier_version)
-    await run(archive, "UPDATE fanline_schema SET version_num = '0006'")
-    assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
 
 
 async def test_several_archives_migrate_in_one_process(tmp_path: Path, opened: Callable[..., Archive]) -> None:

@@ -1,0 +1,51 @@
+"""Upgrades of an archive of an earlier version, in SQLite, PostgreSQL and MariaDB."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from graph.archive.archive import Archive
+from graph.paging import Window
+from tests.graph.archive.events import append, deletion, post
+
+
+async def execute(archive: Archive, statement: str) -> None:
+    """Execute a statement in an archive's database."""
+    async with archive.database.engine.begin() as connection:
+        await connection.execute(text(statement))
+
+
+async def test_a_migration_lists_the_posts_of_earlier_versions(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """It can be repeated, because MySQL commits each of its steps by itself. Deleted posts stay unlisted."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1), post(11, 2), deletion(12, 10))
+    await execute(archive, "UPDATE events SET listed_by = NULL")
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0001'")
+
+    migrated = opened(archive_url)
+
+    assert [each.id for each in await migrated.merge([1, 2], Window(9, True))] == [11]
+
+
+async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
+    archive_url: str, opened: Callable[..., Archive]
+) -> None:
+    """Version 0.1.0 begins each transaction with a change of the watermark. Its posts would be in no list."""
+    archive = opened(archive_url)
+    await append(archive, post(10, 1))
+    await execute(archive, "ALTER TABLE archive_state RENAME COLUMN archived_upto TO watermark")
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
+    of_earlier_version = "UPDATE archive_state SET watermark = 10 WHERE watermark = 10"
+    await execute(archive, of_earlier_version)
+
+    migrated = opened(archive_url)
+
+    assert (await migrated.state()).watermark == 10
+    with pytest.raises(DBAPIError, match="watermark"):
+        await execute(archive, of_earlier_version)
+    await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
+    assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
