@@ -46,10 +46,10 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Meaning:
-    """The field and arguments of a response key."""
+    """The field and arguments of a response key. Fields of different types are the same if their signatures are."""
 
     field: str
-    type: str
+    signature: str
     arguments: Used
 
 
@@ -198,12 +198,13 @@ class DocumentWriter:
 
     def _key(self, name: str, field: GraphQLField) -> str:
         """Return the response key of a field and its arguments."""
-        known = [key for key, meaning in self._keys.items() if (meaning.field, meaning.type) == (name, str(field.type))]
+        wanted = name, signature_of(field)
+        known = [key for key, meaning in self._keys.items() if (meaning.field, meaning.signature) == wanted]
         if known and self._tape.chance(70):
             key = self._tape.pick(known)
         else:
             key = name if name not in self._keys else f"{name}_{len(self._keys)}"
-            self._keys[key] = Meaning(name, str(field.type), self._arguments(field))
+            self._keys[key] = Meaning(*wanted, self._arguments(field))
         return self._asked(key, self._keys[key])
 
     def _own_key(self, type_: GraphQLObjectType, name: str, field: GraphQLField) -> str | None:
@@ -212,7 +213,7 @@ class DocumentWriter:
         if self._shapes.setdefault(key, str(field.type)) != str(field.type):
             return None
         if (key, type_.name) not in self._mine:
-            self._mine[key, type_.name] = Meaning(name, str(field.type), self._arguments(field))
+            self._mine[key, type_.name] = Meaning(name, signature_of(field), self._arguments(field))
         return self._asked(key, self._mine[key, type_.name])
 
     def _asked(self, key: str, meaning: Meaning) -> str:
@@ -227,3 +228,8 @@ class DocumentWriter:
                 given.append((f"{name}: {used.text}", used.variables))
         text = f"({', '.join(each for each, _ in given)})" if given else ""
         return Used(text, set().union(*(variables for _, variables in given)))
+
+
+def signature_of(field: GraphQLField) -> str:
+    """Return the arguments of a field with their types, and its own type."""
+    return f"({', '.join(f'{name}: {argument.type}' for name, argument in field.args.items())}): {field.type}"

@@ -201,10 +201,10 @@ async def test_costs(graph: Graph) -> None:
         await mention(graph, bob, alice)
     async with counted(graph) as cost:
         assert await graph.notifications.unread_count(view(graph, alice)) == 31
-    assert (cost.round_trips, cost.commands) == (2, 1 + 31 + 1), "the last one reads the mutes and blocks"
+    assert (cost.round_trips, cost.commands) == (2, 1 + 31 + 2), "the last two read the mutes, blocks and suspensions"
     async with counted(graph) as cost:
         assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 31
-    assert (cost.round_trips, cost.commands) == (2, 2 + 30 + 2 + 1)
+    assert (cost.round_trips, cost.commands) == (2, 2 + 30 + 2 + 2)
 
 
 async def test_a_notice_takes_no_round_trip(graph: Graph) -> None:
