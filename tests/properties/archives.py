@@ -147,7 +147,8 @@ Backup = list[tuple[Any, list[dict[str, Any]]]]
 def back_up(engine: Engine) -> Backup:
     """Return all rows of the archive."""
     with engine.connect() as connection:
-        return [(table, [dict(row._mapping) for row in connection.execute(select(table))]) for table in TABLES]
+        found = [(table, list(connection.execute(select(table)))) for table in TABLES]
+    return [(table, [{each.key: row._mapping[each] for each in table.c} for row in rows]) for table, rows in found]
 
 
 def restore(engine: Engine, backup: Backup) -> None:
