@@ -66,6 +66,7 @@ async def test_the_number_of_actors_is_an_argument(world: World) -> None:
         assert refused.errors == [(("notifications", "entries", "nodes", 0, "actors"), "BAD_USER_INPUT")]
 
 
+@pytest.mark.single_server("on a cluster, what waits for replies of several nodes may take a round trip of its own")
 @pytest.mark.parametrize("first", [1, 5, 30, 100])
 @pytest.mark.parametrize("details", ["", "followersCount relationship { state }"], ids=["names", "relationships"])
 @pytest.mark.parametrize("reposts", [False, True], ids=["no reposts", "reposts"])
