@@ -19,7 +19,7 @@ from graph.store.store import Store
 ANSWER_SECONDS = 0.5
 """How long a request waits for the shard with the suspensions, if the process knows earlier ones."""
 SILENT_SECONDS = 1.0
-"""How long requests do not wait after one has waited in vain."""
+"""How long requests do not wait after one got no answer."""
 FEW = 1000
 """The most suspensions that each request reads by itself when they change. The requests of a process read more once."""
 UNKNOWN = "-"
