@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from graph.binding import Binding
 from graph.capacity import Capacity
 from graph.errors import StoreReplaced, StoreUnavailable
+from graph.log.account_events import UserDeleted
 from graph.log.events import Event, EventBody, PasswordChanged, PermissionGranted, PermissionRevoked, SessionsEnded
 from graph.log.log import IdempotencyKey, Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
@@ -24,6 +25,7 @@ IMMEDIATE = (
     PermissionRevoked,
     UserSuspended,
     UserUnsuspended,
+    UserDeleted,
 )
 """Events that must be projected when a change succeeds: a token, password, permission or account stops working at once.
 """
@@ -46,26 +48,34 @@ class Commit:
         self._quiet_until = 0.0
         self.left_to_worker = 0
 
-    async def __call__(self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None = None) -> list[Event]:
+    async def __call__(
+        self,
+        bodies: Sequence[EventBody],
+        idempotency_key: IdempotencyKey | None = None,
+        *,
+        erasing: bool = False,
+    ) -> list[Event]:
         """Append events to the log, and project what must be visible when a mutation returns.
 
         Return the events with their numbers. The append is the commit: whatever the projection leaves undone, because
         the process ends, a shard does not answer, or a second has passed, a worker projects. Raises Rejected
         (IDEMPOTENCY_MISMATCH), StoreUnavailable if the events may not be in the log, Overloaded if the log is full or
-        the store nearly full, and ClockAhead. For `IMMEDIATE` events it also raises StoreUnavailable if they are not
-        projected. One round trip for the append, plus those of `Projections.project`.
+        the store nearly full, and ClockAhead. Unless `erasing` is True, it raises AccountDeleted and FolloweesDeleted
+        for events of deleted users. For `IMMEDIATE` events it also raises StoreUnavailable if they are not projected.
+        One round trip for the append, plus those of `Projections.project`.
         """
-        events, _ = await self.once(bodies, idempotency_key)
+        events, _ = await self.once(bodies, idempotency_key, erasing=erasing)
         return events
 
     async def once(
-        self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None
+        self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, *, erasing: bool = False
     ) -> tuple[list[Event], bool]:
         """Commit like a call, and return also whether the events are new: False if the key was used before."""
         if not bodies:
             return [], False
         refusal = self._capacity.refusal_of_changes()
-        events, is_new = await self._append(bodies, idempotency_key, refusal)
+        append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal, erasing=erasing)
+        events, is_new = await self._append(append)
         if any(isinstance(body, IMMEDIATE) for body in bodies):
             await self._projections.project(events, Mode.REQUEST)
         else:
@@ -88,11 +98,8 @@ class Commit:
                 reason = outage.reason if isinstance(outage, StoreUnavailable) else "the time limit has passed"
                 logger.warning("A committed change is not projected yet; a worker will do it: %s", reason)
 
-    async def _append(
-        self, bodies: Sequence[EventBody], idempotency_key: IdempotencyKey | None, refusal: str
-    ) -> tuple[list[Event], bool]:
+    async def _append(self, append: Callable[..., Awaitable[tuple[list[Event], bool]]]) -> tuple[list[Event], bool]:
         """Append events; check the binding again if the store was rebuilt since it was read."""
-        append = partial(self._log.append_once, bodies, idempotency_key, refusal=refusal)
         try:
             return await append(binding=await self._binding.token())
         except StoreReplaced:

@@ -4,7 +4,7 @@
 or a limit prevented the operation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -182,6 +182,21 @@ class OutdatedWorker(GraphError):
         )
         self.kind = kind
         self.entry = entry
+
+
+class AccountDeleted(GraphError):
+    """The user who acts is deleted. Nothing was written. The message is safe to show to clients."""
+
+    def __init__(self) -> None:
+        super().__init__("This account is deleted.")
+
+
+class FolloweesDeleted(GraphError):
+    """`users` are deleted, and cannot be followed. Nothing was written."""
+
+    def __init__(self, users: Collection[int]) -> None:
+        super().__init__(f"Deleted users cannot be followed: {', '.join(map(str, users))}")
+        self.users = users
 
 
 class SessionOver(GraphError):

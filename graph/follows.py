@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from graph import keys
 from graph.commit import Commit
+from graph.errors import FolloweesDeleted
 from graph.log.events import Blocked, Event, Followed, Unblocked, Unfollowed
 from graph.log.log import Log
 from graph.model import Follow, FollowOutcome, Page
@@ -49,8 +50,19 @@ class Follows:
         outcomes, changed, count = await self._outcomes(viewer, users, follow=True)
         if count > self._max_following:
             return [FollowOutcome.LIMIT_REACHED if o is FollowOutcome.FOLLOWED else o for o in outcomes]
-        await self._commit([Followed(viewer, user) for user in changed])
-        return outcomes
+        deleted = await self._commit_follows(viewer, changed)
+        return [FollowOutcome.NOT_FOUND if user in deleted else o for user, o in zip(users, outcomes, strict=True)]
+
+    async def _commit_follows(self, viewer: int, users: Sequence[int]) -> set[int]:
+        """Commit follows, and return the users whom the log refuses because they were deleted meanwhile."""
+        deleted: set[int] = set()
+        while True:
+            try:
+                await self._commit([Followed(viewer, user) for user in users if user not in deleted])
+            except FolloweesDeleted as refused:
+                deleted.update(refused.users)
+            else:
+                return deleted
 
     async def unfollow(self, viewer: int, users: Sequence[int]) -> list[FollowOutcome]:
         """Unfollow users (distinct ids) and return the outcome for each, in order.

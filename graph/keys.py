@@ -30,10 +30,14 @@ key                            type            content
 `{log}:archiver`               string, TTL     the archiver that is active now
 `{log}:alarm`                  string, TTL     why the archiver has stopped
 `{log}:replicated`             string          time of the last write that replicas were waited for
+`{log}:deleted`                hash            user → number of the UserDeleted event, whose later events the log
+                                               refuses; negative: number of the UserErased event
+`{log}:erasing`                sorted set      deleted user who is not erased yet → number of the UserDeleted event
 `{<any>}:mark`                 string, TTL     written so that `WAIT` covers the earlier writes to the slot
 `login:{<login>}`              hash            secret (argon2id), nonce, user, winner: a claim, then an account;
                                                `secret:at` → number of the last PasswordChanged event
 `login:{<login>}:next:<nonce>` string, TTL     secret of a change of the password that is not projected yet
+`reserved:{<hash>}`            string          number of the UserDeleted event of the user whose login has this hash
 `rate:{<holder>}`              hash, TTL       rate → time at which its bucket is full, in microseconds
 `attempts:{<login>}:<network>` sorted set, TTL failed log-ins from a network (hashed) → time in seconds
 `attempts:{<login>}`           sorted set, TTL newest failed log-ins from all networks → time in seconds
@@ -42,8 +46,9 @@ key                            type            content
                                                `<field>:at` → number that set the field;
                                                `may:<permission>` → number that granted it; negative: revoked;
                                                `password` → number of the last PasswordChanged event;
-                                               `suspended` → number that suspended the user; negative: lifted
-`{suspended}`                  hash            user → number that suspended the user; negative: lifted
+                                               `suspended` → number that suspended the user; negative: lifted.
+                                               Of a deleted user only `deleted` → number of the UserDeleted event
+`{suspended}`                  hash            user → number that suspended or deleted the user; negative: lifted
 `{suspended}:version`          string          random text that changes with `{suspended}`
 `session:{u}`                  hash            session id → its expiry in seconds since 1970
 `session:{u}:details`          hash            `<session>:created`, `<session>:used` → seconds since 1970;
@@ -106,6 +111,8 @@ REBUILD = "{log}:rebuild"
 ARCHIVER = "{log}:archiver"
 ALARM = "{log}:alarm"
 REPLICATED = "{log}:replicated"
+DELETED = "{log}:deleted"
+ERASING = "{log}:erasing"
 SUSPENDED = "{suspended}"
 SUSPENDED_VERSION = "{suspended}:version"
 COUNT_FIELDS = ("replies", "reposts", "likes")
@@ -113,7 +120,10 @@ COUNT_FIELDS = ("replies", "reposts", "likes")
 HOMES = "home:{"
 """The prefix of all home caches."""
 CONTENT = (
+    DELETED,
+    ERASING,
     SUSPENDED,
+    "reserved:{",
     "user:{",
     "following:{",
     "followers:{",
@@ -156,6 +166,11 @@ def login(login: str) -> str:
 def next_secret(login: str, nonce: str) -> str:
     """Return the key of the password hash that a change sets."""
     return f"login:{{{login}}}:next:{nonce}"
+
+
+def reserved(login_hash: str) -> str:
+    """Return the key of the reservation of a deleted user's login, by its hash."""
+    return f"reserved:{{{login_hash}}}"
 
 
 def attempts(login: str) -> str:

@@ -4,6 +4,7 @@ Expected failures of mutations are `graph.errors.Rejected` and become `userError
 """
 
 from graph.errors import (
+    AccountDeleted,
     ArchiveUnavailable,
     BadFilter,
     BadPaging,
@@ -40,6 +41,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
     (BadFilter, "BAD_USER_INPUT"),
     (Unauthenticated, "UNAUTHENTICATED"),
     (SessionOver, "UNAUTHENTICATED"),
+    (AccountDeleted, "UNAUTHENTICATED"),
     (NotPermitted, "FORBIDDEN"),
     (NotDurable, "NOT_DURABLE"),
     (StoreUnavailable, "STORE_UNAVAILABLE"),

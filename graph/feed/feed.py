@@ -26,6 +26,7 @@ from graph.feed.subscription import Shared, Subscription
 from graph.feed.turns import Turn, Turns
 from graph.feed.updates import GapReason, HomeUpdate, NotificationUpdate, StreamChange, StreamUpdate
 from graph.follows import Follows
+from graph.log.account_events import UserDeleted
 from graph.log.events import Event, Publication
 from graph.log.log import Log
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
@@ -184,8 +185,9 @@ class Feed:
         """Add the updates of an event to the buffers of its subscriptions. Return the number of buffers."""
         self._session_watch.apply(event)
         self._views.apply(event)
-        if isinstance(event.body, UserSuspended | UserUnsuspended):
-            self._visibility.note_suspension(event.body.user, suspended=isinstance(event.body, UserSuspended))
+        if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
+            is_hidden = not isinstance(event.body, UserUnsuspended)
+            self._visibility.note_suspension(event.body.user, suspended=is_hidden)
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         notified = self._notified.receivers(event)
         if not (homes or filtered or notified) or event.number in self._deleted:

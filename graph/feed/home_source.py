@@ -20,6 +20,7 @@ from graph.feed.updates import (
     original_author_of,
 )
 from graph.follows import Follows
+from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
     Event,
@@ -44,7 +45,7 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
     """Return the updates that an event causes in home streams, each with the viewer whom it concerns.
 
     The viewer is None if the update concerns all viewers who have the author in their home timelines, or, for a
-    suspension, all viewers: they may have reposts of the user's posts.
+    suspension or the deletion of an account, all viewers: they may have reposts of the user's posts.
     Replies that are not listed concern none.
     """
     number = event.number
@@ -67,7 +68,7 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
             return [(blocker, AuthorHidden(number, blocked)), (blocked, AuthorHidden(number, blocker))]
         case Unblocked(blocker, blocked):
             return [(blocker, AuthorAdded(number, blocked)), (blocked, AuthorAdded(number, blocker))]
-        case UserSuspended(user):
+        case UserSuspended(user) | UserDeleted(user):
             return [(None, AuthorHidden(number, user))]
         case UserUnsuspended(user):
             return [(None, AuthorAdded(number, user))]
@@ -143,7 +144,7 @@ class HomeIndex:
             audiences = self._by_author[author] if updates else ()
             buffers = [buffer for audience in audiences for buffer in audience.buffers]
             return [(update, buffers) for _, update in updates] if buffers else []
-        if isinstance(event.body, UserSuspended | UserUnsuspended):
+        if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
             buffers = [buffer for audience in self._audiences.values() for buffer in audience.buffers]
             return [(update, buffers) for _, update in home_updates(event)] if buffers else []
         found = []

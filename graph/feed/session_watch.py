@@ -7,6 +7,7 @@ from contextvars import Context
 from typing import TypeAlias
 
 from graph.errors import StoreUnavailable
+from graph.log.account_events import UserDeleted
 from graph.log.events import Event, PermissionRevoked, SessionsEnded
 from graph.log.moderation_events import UserSuspended
 from graph.model import Permission
@@ -63,7 +64,7 @@ class SessionWatch:
                     self._end((user, session))
             case PermissionRevoked(user, permission):
                 self._end((user, permission))
-            case UserSuspended(user):
+            case UserSuspended(user) | UserDeleted(user):
                 for claim in [claim for claim in self._watched if claim[0] == user]:
                     self._end(claim)
             case _:

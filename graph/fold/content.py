@@ -55,6 +55,8 @@ class Account:
     `fields` has the value of each profile field with the number of the event that set it. `permissions` has the number
     of the last change of each permission, negative if it was revoked, and `password` that of the last change of the
     password. `suspended` is the number of the last suspension, negative if it was lifted since, 0 if there was none.
+    `deleted` is the number of the deletion of the account, and `erased` that of the end of the erasure, 0 without one.
+    Then `login_hash` is that of the login, and of the profile and the login nothing is left.
     Only a user whose sign-up is valid has a `login`.
     """
 
@@ -62,6 +64,9 @@ class Account:
     permissions: dict[str, int] = field(default_factory=dict)
     password: int = 0
     suspended: int = 0
+    deleted: int = 0
+    erased: int = 0
+    login_hash: str = ""
     login: str | None = None
     nonce: str = ""
     secret: str = ""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graph.fold.content import Account, Content, Lists, Notifications, Part, Posts, Under, VersionedSet
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
     Blocked,
     Event,
@@ -99,6 +100,21 @@ def user_unsuspended(content: Content, number: int, body: UserUnsuspended) -> No
     """Set the suspension to the event's negative number."""
     if content.owns(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).suspend(-number)
+
+
+def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
+    """Delete the account, which also hides the user."""
+    if content.owns(Part.ACCOUNT, body.user):
+        account = content.accounts.setdefault(body.user, Account())
+        account.suspend(number)
+        account.deleted, account.login_hash = number, body.login_hash
+
+
+def user_erased(content: Content, number: int, body: UserErased) -> None:
+    """Note that the erasure has ended."""
+    if content.owns(Part.ACCOUNT, body.user):
+        account = content.accounts.setdefault(body.user, Account())
+        account.erased = max(account.erased, number)
 
 
 def report_changed(content: Content, number: int, body: Reported | ReportsClosed) -> None:
@@ -260,6 +276,8 @@ FOLDS: dict[type[Any], Callable[[Content, int, Any], None]] = {
     PasswordChanged: password_changed,
     UserSuspended: user_suspended,
     UserUnsuspended: user_unsuspended,
+    UserDeleted: user_deleted,
+    UserErased: user_erased,
     Reported: report_changed,
     ReportsClosed: report_changed,
     SessionsEnded: sessions_ended,

@@ -13,6 +13,7 @@ from graph.fold.content import Content, Notifications, Part
 from graph.fold.fold import PARTS, fold
 from graph.fold.hot_window import HotLimits, floor
 from graph.fold.stored import Cut, Cuts
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.encoding import decode
 from graph.log.events import (
     Blocked,
@@ -62,6 +63,8 @@ ACCOUNT_KINDS = tuple(
         PermissionRevoked,
         UserSuspended,
         UserUnsuspended,
+        UserDeleted,
+        UserErased,
     )
 )
 FOLLOW_KINDS = (Followed.__name__, Unfollowed.__name__)

@@ -62,8 +62,7 @@ def stored(
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)
-    if suspended := {str(user): str(each.suspended) for user, each in content.accounts.items() if each.suspended}:
-        yield keys.SUSPENDED, Hash(suspended)
+    yield from collected(content.accounts)
     yield from versioned_sets(content, tombstones_after)
     for user, user_lists in content.lists.items():
         yield from lists_keys(user, user_lists, tombstones_after)
@@ -114,8 +113,23 @@ def versioned_sets(content: Content, tombstones_after: int) -> Stored:
                 yield from versioned_set_keys(key, user, register, tombstones_after)
 
 
+def collected(accounts: Mapping[int, Account]) -> Stored:
+    """Yield the keys that collect suspended and deleted users."""
+    if suspended := {str(user): str(each.suspended) for user, each in accounts.items() if each.suspended}:
+        yield keys.SUSPENDED, Hash(suspended)
+    deleted = {user: each for user, each in accounts.items() if each.deleted or each.erased}
+    if deleted:
+        yield keys.DELETED, Hash({str(user): str(-each.erased or each.deleted) for user, each in deleted.items()})
+    if erasing := {str(user): each.deleted for user, each in deleted.items() if not each.erased}:
+        yield keys.ERASING, SortedSet(erasing)
+
+
 def account_keys(user: int, account: Account) -> Stored:
-    """Yield the keys of a user's profile and login."""
+    """Yield the keys of a user's profile and login; of a deleted user, the tombstone and the reservation."""
+    if account.deleted:
+        yield keys.user(user), Hash(deleted=str(account.deleted))
+        yield keys.reserved(account.login_hash), str(account.deleted)
+        return
     fields = Hash()
     for name, (number, value) in account.fields.items():
         fields[name], fields[f"{name}:at"] = value, str(number)

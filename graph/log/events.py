@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias
 
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.body import Body
 from graph.log.moderation_events import Reported, ReportsClosed, UserSuspended, UserUnsuspended
 from graph.model import time_of
@@ -314,6 +315,8 @@ EventBody: TypeAlias = (
     | PasswordChanged
     | UserSuspended
     | UserUnsuspended
+    | UserDeleted
+    | UserErased
     | Reported
     | ReportsClosed
     | SessionsEnded

@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from graph import keys
-from graph.errors import FULL_SECONDS, ClockAhead, Overloaded, ProblemCode, Rejected, StoreFull, StoreReplaced
+from graph.errors import (
+    FULL_SECONDS,
+    AccountDeleted,
+    ClockAhead,
+    FolloweesDeleted,
+    Overloaded,
+    ProblemCode,
+    Rejected,
+    StoreFull,
+    StoreReplaced,
+)
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.encoding import Encoded, decode_entry, encode
 from graph.log.events import Blocked, Event, EventBody, PostDeleted, SessionsEnded, Unfollowed, Unliked, Unreposted
 from graph.log.moderation_events import UserSuspended
@@ -31,7 +42,10 @@ FIRST_ANSWER_SECONDS = 0.5
 RESERVE = 10
 """The divisor of the log's limit that gives the part reserved for `RESERVED` events."""
 MARKS = (keys.WATERMARK, keys.ARCHIVED)
-RESERVED = (PostDeleted, Unreposted, Unfollowed, Unliked, Blocked, SessionsEnded, UserSuspended)
+RESERVED = (
+    *(PostDeleted, Unreposted, Unfollowed, Unliked, Blocked),
+    *(SessionsEnded, UserSuspended, UserDeleted, UserErased),
+)
 """Events that withdraw something, and blocks: accepted while the log or the store is too full for others."""
 MAX_AHEAD = timedelta(hours=1)
 """How far the number of a new event may be ahead of the clock of the process that appends it."""
@@ -77,18 +91,21 @@ class Log:
         *,
         binding: str,
         refusal: str = "",
+        erasing: bool = False,
     ) -> list[Event]:
         """Append events and return them with their numbers. One round trip, safe to repeat.
 
         Without an idempotency key, a random one makes the repetitions of the store's client safe. With a `refusal`,
-        only events that withdraw something, and repetitions, are accepted.
+        only events that withdraw something, and repetitions, are accepted. With `erasing`, also events of deleted users
+        are.
 
         Nothing is written if this raises Rejected (IDEMPOTENCY_MISMATCH: the key was used for other events),
+        AccountDeleted (a user who acts is deleted), FolloweesDeleted (no user who acts, but one who is followed),
         StoreReplaced (the store has another binding or none), Overloaded (the log or the store is full, or with the
         refusal as its message) or ClockAhead (the store's clock, or the log, is more than an hour ahead of this
         process).
         """
-        events, _ = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal)
+        events, _ = await self.append_once(bodies, idempotency_key, binding=binding, refusal=refusal, erasing=erasing)
         return events
 
     async def append_once(
@@ -98,13 +115,16 @@ class Log:
         *,
         binding: str,
         refusal: str = "",
+        erasing: bool = False,
     ) -> tuple[list[Event], bool]:
         """Append like `append`, and return also whether the events are new: False if the key was used before."""
         if not bodies:
             return [], False
         reserved = all(isinstance(body, RESERVED) for body in bodies)
         limit = self.limit if reserved else 0 if refusal else self.limit - self.limit // RESERVE
-        outcome, *numbers = await self._run_append(bodies, idempotency_key, binding, limit, reserved=reserved)
+        outcome, *numbers = await self._run_append(
+            bodies, idempotency_key, binding, limit, reserved=reserved, erasing=erasing
+        )
         if outcome == "overloaded":
             raise Overloaded(refusal or LOG_FULL, FULL_SECONDS)
         raise_refusal(outcome, numbers)
@@ -117,6 +137,7 @@ class Log:
     async def append_each(self, appends: Sequence[tuple[EventBody, IdempotencyKey]], *, binding: str) -> list[Event]:
         """Append each event under a key of its own, however full the log and the store are, and return the events.
 
+        The users who act may be deleted.
         For events that a projection adds: were they refused, the watermark could not pass the event that they follow
         from, and the log could not be trimmed. One round trip for every 500 events. Nothing is written for the first
         event that raises StoreReplaced, ClockAhead or Rejected (IDEMPOTENCY_MISMATCH).
@@ -124,7 +145,7 @@ class Log:
         events = []
         for start in range(0, len(appends), APPENDS_PER_TRIP):
             some = appends[start : start + APPENDS_PER_TRIP]
-            words = [self._words([encode(body)], key, binding, MAX_NUMBER) for body, key in some]
+            words = [self._words([encode(body)], key, binding, MAX_NUMBER, erasing=True) for body, key in some]
             try:
                 replies = await self._store.send([script("append").call(names, *rest) for names, rest in words])
             except StoreFull:
@@ -158,29 +179,30 @@ class Log:
         limit: int,
         *,
         reserved: bool,
+        erasing: bool,
     ) -> list[str]:
         """Return the reply of the script. On a full store, a second round trip accepts withdrawals and repetitions."""
         key = key or IdempotencyKey("-", secrets.token_hex(12), NONCE_SECONDS)
         encoded = [encode(body) for body in bodies]
         try:
-            names, words = self._words(encoded, key, binding, limit)
+            names, words = self._words(encoded, key, binding, limit, erasing=erasing)
             [reply] = await self._store.send([script("append").call(names, *words)])
         except StoreFull as full:
-            names, words = self._words(encoded, key, binding, limit if reserved else 0)
+            names, words = self._words(encoded, key, binding, limit if reserved else 0, erasing=erasing)
             [reply] = await self._store.send([script("append").call_with_source(names, *words)])
             if reply[0] == "overloaded":
                 raise Overloaded(str(full), FULL_SECONDS) from full
         return list(reply)
 
     def _words(
-        self, encoded: Sequence[Encoded], key: IdempotencyKey, binding: str, limit: int
+        self, encoded: Sequence[Encoded], key: IdempotencyKey, binding: str, limit: int, *, erasing: bool
     ) -> tuple[list[str], list[Word]]:
         """Return the keys and arguments of the script that appends events."""
         digest = key.request or hashlib.sha256(repr(encoded).encode()).hexdigest()[:32]
-        names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING]
+        names = [keys.LOG, keys.idempotency(key.user, key.key), keys.BINDING, keys.DELETED]
         highest = min(number_at(self.clock() + MAX_AHEAD), MAX_NUMBER)
         words: list[Word] = ["" if word is None else word for fields in encoded for word in fields]
-        return names, [self.seen, digest, key.seconds, EPOCH_MS, binding, limit, highest, *words]
+        return names, [self.seen, digest, key.seconds, EPOCH_MS, binding, limit, highest, int(erasing), *words]
 
     async def replay(self, after: int, upto: int) -> AsyncGenerator[Event]:
         """Yield the events in (after, upto], oldest first. One round trip per 500 events.
@@ -302,6 +324,10 @@ def raise_refusal(outcome: str, numbers: Sequence[str]) -> None:
         raise mismatch()
     if outcome == "ahead":
         raise ClockAhead(ahead(int(numbers[0])))
+    if outcome == "deleted":
+        raise AccountDeleted
+    if outcome == "followed":
+        raise FolloweesDeleted(frozenset(map(int, numbers)))
 
 
 def _retrieve_exception(done: "asyncio.Future[int]") -> None:

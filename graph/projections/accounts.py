@@ -23,22 +23,35 @@ USERS_PER_SCRIPT = 1000
 
 
 async def create_users(store: Store, events: Sequence[tuple[int, UserCreated]]) -> None:
-    """Bind logins to new users and write the profiles of the users who won their login. Two round trips."""
+    """Bind logins to new users and write the profiles of the users who won their login. Two round trips.
+
+    One more if a user is deleted: the login is free again.
+    """
     groups = list(store.together(events, lambda event: keys.login(event[1].login), USERS_PER_SCRIPT))
     commands = []
     for group in groups:
         words = [word for number, body in group for word in (body.nonce, number)]
         commands.append(script("settle_login").call([keys.login(body.login) for _, body in group], "", *words))
     replies = await send_in_batches(store, commands)
-    await _set_profiles(
+    won = [
+        event
+        for group, outcomes in zip(groups, replies, strict=True)
+        for event, outcome in zip(group, outcomes, strict=True)
+        if outcome == "won"
+    ]
+    deleted = await _set_profiles(
         store,
         [
             (number, [str(number), "id", str(number), "login", body.login, "name", body.name, "bio", body.bio])
-            for group, outcomes in zip(groups, replies, strict=True)
-            for (number, body), outcome in zip(group, outcomes, strict=True)
-            if outcome == "won"
+            for number, body in won
         ],
     )
+    await send_in_batches(store, [free_login(body.login, number) for number, body in won if number in deleted])
+
+
+def free_login(login: str, user: int) -> Command:
+    """Return the command that deletes the login of a deleted user."""
+    return script("free_login").call([keys.login(login), keys.attempts(login), keys.networks(login)], user)
 
 
 async def change_profiles(store: Store, events: Sequence[tuple[int, ProfileChanged]]) -> None:
@@ -52,13 +65,18 @@ async def change_profiles(store: Store, events: Sequence[tuple[int, ProfileChang
     )
 
 
-async def _set_profiles(store: Store, changes: Sequence[tuple[int, list[str]]]) -> None:
-    """Set fields of profiles. A change is a user and a flat list: the event's number, then fields and values."""
+async def _set_profiles(store: Store, changes: Sequence[tuple[int, list[str]]]) -> set[int]:
+    """Set fields of profiles, and return the users who are deleted.
+
+    A change is a user and a flat list: the event's number, then fields and values.
+    """
+    groups = list(store.together(changes, lambda change: keys.user(change[0]), USERS_PER_SCRIPT))
     commands = []
-    for group in store.together(changes, lambda change: keys.user(change[0]), USERS_PER_SCRIPT):
+    for group in groups:
         names = [keys.user(user) for user, _ in group]
         commands.append(script("set_profile").call(names, orjson.dumps([words for _, words in group])))
-    await send_in_batches(store, commands)
+    replies = await send_in_batches(store, commands)
+    return {group[place - 1][0] for group, places in zip(groups, replies, strict=True) for place in places}
 
 
 async def change_permissions(store: Store, events: Sequence[tuple[int, PermissionGranted | PermissionRevoked]]) -> None:

@@ -15,6 +15,7 @@ from graph.binding import Binding
 from graph.home.delivery import DeliveryModes
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import UNPACED, Pace
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
     Blocked,
     Event,
@@ -52,6 +53,7 @@ from graph.projections.accounts import (
     end_sessions,
 )
 from graph.projections.blocks import change_blocks, change_mutes
+from graph.projections.deletions import delete_users, finish_users
 from graph.projections.follows import add_follows, remove_follows
 from graph.projections.likes import LikeProjection
 from graph.projections.lists import change_lists
@@ -94,9 +96,9 @@ class Projections:
         """Project events as far as the mode says. Idempotent. `pace` slows the fan-out of posts down.
 
         A publication costs three round trips and one for every 1,000 followers, a plain repost two and these; a block
-        three; a sign-up, follow, unfollow, deletion or end of a repost two; other events one. A like takes two and a
-        query if the user may be among the archived likes. A batch of events shares the round trips. A worker appends
-        the ends of the plain reposts of deleted posts, 500 in a round trip.
+        three; a deletion of a user four; a sign-up, follow, unfollow, deletion or end of a repost two; other events
+        one. A like takes two and a query if the user may be among the archived likes. A batch of events shares the
+        round trips. A worker appends the ends of the plain reposts of deleted posts, 500 in a round trip.
         """
         store = self._store
         await create_users(store, select(events, UserCreated))
@@ -105,6 +107,8 @@ class Projections:
         await change_passwords(store, select(events, PasswordChanged))
         await change_suspensions(store, [*select(events, UserSuspended), *select(events, UserUnsuspended)])
         await end_sessions(store, select(events, SessionsEnded))
+        await delete_users(store, select(events, UserDeleted))
+        await finish_users(store, select(events, UserErased))
         await add_follows(store, select(events, Followed), self._notices(events, Followed))
         trim_up_to = self._trim_up_to(events)
         await change_mutes(store, [*select(events, Muted), *select(events, Unmuted)], trim_up_to)

@@ -3,7 +3,8 @@
 -- KEYS: 1 session:{u}   2 session:{u}:details   3 user:{u}
 -- ARGV: 1 session   2 its expiry   3 now, both in seconds since 1970   4 limit of sessions   5 user agent, or ''
 --       6 number of the change of the password that was checked, 0 for the first password, '' if none was checked
--- Returns 1; 0 if the password was changed after it was checked; -1 if the user is suspended.
+-- Returns 1; 0 if the password was changed after it was checked, or the user is deleted; -1 if the user is suspended.
+if redis.call('HEXISTS', KEYS[3], 'deleted') == 1 then return 0 end
 if tonumber(redis.call('HGET', KEYS[3], 'suspended') or 0) > 0 then return -1 end
 local password = redis.call('HGET', KEYS[3], 'password') or '0'
 if ARGV[6] ~= '' then

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.lease import Lease
 from graph.errors import ProblemCode, Rejected
@@ -216,10 +216,10 @@ def codes(error: Rejected) -> list[ProblemCode]:
 async def state(
     raw: "Redis", but: Collection[str] = ("{log}", "{suspended}:version", "home:", "session:")
 ) -> dict[str, Any]:
-    """Return all that the store holds, except keys with these prefixes."""
+    """Return all that the store holds, except keys with these prefixes. Those of deleted users are not excepted."""
     found: dict[str, Any] = {}
     async for key in raw.scan_iter(count=1000):
-        if key.startswith(tuple(but)):
+        if key.startswith(tuple(but)) and key not in (keys.DELETED, keys.ERASING):
             continue
         kind = await raw.type(key)
         if kind == "zset":

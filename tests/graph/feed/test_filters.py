@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from graph.errors import BadFilter
 from graph.feed.filters import Box, EventFilter, EventKind, share_of
+from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import (
     Blocked,
     Event,
@@ -122,6 +123,8 @@ def test_the_firehose_matches_all_four_kinds_and_no_other_events() -> None:
         "new list": Event(12, ListCreated(ALICE, "list", (BOB,))),
         "change of a list": Event(13, ListChanged(ALICE, 12, removed=(BOB,))),
         "deletion of a list": Event(14, ListDeleted(ALICE, 12)),
+        "deletion of a user": Event(15, UserDeleted(ALICE, login_hash("alice"))),
+        "end of an erasure": Event(16, UserErased(ALICE)),
     }
 
     assert matching(events, firehose=True) == "post deletion follow unfollow"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import (
     Blocked,
     Event,
@@ -50,7 +51,8 @@ def user_id(place: int) -> int:
 def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
     """Return sign-ups of four users, then up to `most` events of theirs, in the order of their numbers.
 
-    A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed.
+    A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed. In the
+    end, some users may be deleted, and perhaps erased.
     """
     events = [
         Event(user_id(place), UserCreated(f"user{place}", draw(NAMES), f"nonce{place}", draw(NAMES)))
@@ -65,6 +67,10 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
             reposts.apply(events[-1])
             if isinstance(body, PostPublished):
                 posts.append(events[-1])
+    for place in draw(st.sets(st.integers(0, USERS - 1), max_size=2)):
+        events.append(Event(user_id(len(events)), UserDeleted(user_id(place), login_hash(f"user{place}"))))
+        if draw(st.booleans()):
+            events.append(Event(user_id(len(events)), UserErased(user_id(place))))
     return events
 
 

@@ -90,7 +90,7 @@ def test_chunks_of_users_and_parts_add_up_to_the_whole(events: list[Event], size
             for key, value in stored(content, deleted=deleted):
                 held = found.get(key)
                 if held is not None:
-                    assert key.startswith(("post:", "{suspended}"))
+                    assert key.startswith(("post:", "{suspended}", "{log}:"))
                     assert isinstance(value, dict)
                     assert (value == held and "deleted" in held) or not held.keys() & value
                 found[key] = value if held is None else held | value

@@ -3,6 +3,7 @@
 import pytest
 
 from graph import Graph
+from graph.log.account_events import UserDeleted, UserErased
 from graph.log.encoding import KINDS, Encoded, UnknownKind, decode, decode_entry, encode, encoded_entry, unknown_kind
 from graph.log.events import (
     Blocked,
@@ -53,6 +54,8 @@ ENCODINGS: list[tuple[EventBody, Encoded]] = [
     ),
     (UserSuspended(1), Encoded("UserSuspended", 1, None, "{}")),
     (UserUnsuspended(1), Encoded("UserUnsuspended", 1, None, "{}")),
+    (UserDeleted(1, "ab"), Encoded("UserDeleted", 1, None, '{"login_hash":"ab"}')),
+    (UserErased(1), Encoded("UserErased", 1, None, "{}")),
     (
         Reported(1, 2, "SPAM", "", 3),
         Encoded("Reported", 1, 2, '{"reason":"SPAM","comment":"","author":3}'),

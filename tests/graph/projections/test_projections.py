@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph
+from graph.log.account_events import UserDeleted, UserErased, login_hash
 from graph.log.events import (
     Blocked,
     Event,
@@ -45,7 +46,10 @@ BASE = 1000
 
 
 def random_events(seed: int, length: int = 120) -> list[Event]:
-    """Return random but consistent events of five users, with follows undone and posts deleted twice."""
+    """Return random but consistent events of five users, with follows undone and posts deleted twice.
+
+    In the end, erin's account is deleted, and also dave's, who is erased then.
+    """
     rng = random.Random(seed)  # noqa: S311 - reproducible
     logins = ["alice", "bob", "carol", "dave", "erin"]
     bodies: list[EventBody] = [UserCreated(login, login.title(), login) for login in logins]
@@ -83,6 +87,8 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
                 bodies.append(UserSuspended(user) if rng.random() < 0.5 else UserUnsuspended(user))
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
+    deleted = [UserDeleted(user, login_hash(login)) for user, login in zip(users[3:], logins[3:], strict=True)]
+    bodies += [*deleted, UserErased(users[3])]
     return [Event(BASE + n, body) for n, body in enumerate(bodies)]
 
 
@@ -121,7 +127,7 @@ def expected_home(events: Sequence[Event], viewer: int) -> list[int]:
     suspended: set[int] = set()
     for event in events:
         match event.body:
-            case UserSuspended(user):
+            case UserSuspended(user) | UserDeleted(user):
                 suspended.add(user)
             case UserUnsuspended(user):
                 suspended.discard(user)
@@ -170,7 +176,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     rng = random.Random(seed)  # noqa: S311 - reproducible
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
-    kinds |= {"muting", "blocking", "blockers", "notifications", "lists", "list", "{suspended}"}
+    kinds |= {"muting", "blocking", "blockers", "notifications", "lists", "list", "{suspended}", "{log}", "reserved"}
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):

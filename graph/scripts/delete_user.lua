@@ -1,0 +1,8 @@
+#!lua flags=allow-oom
+-- Replace the profile of a user by a tombstone, at which all later steps in this slot stop, and end all sessions.
+-- KEYS: 1 user:{u}   2 session:{u}   3 session:{u}:details   ARGV: 1 number of the UserDeleted event
+-- Returns 1, or 0 if the user is deleted.
+if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then return 0 end
+redis.call('DEL', unpack(KEYS))
+redis.call('HSET', KEYS[1], 'deleted', ARGV[1])
+return 1
