@@ -53,6 +53,7 @@ Read: TypeAlias = Callable[[Sequence[int], Sequence[str], int, int], Awaitable[l
 ROWS = 10_000
 AUTHORS = 200
 FEW_GROUPS = 20
+DELETED_USERS = 500
 ACCOUNT_KINDS = tuple(
     kind.__name__
     for kind in (
@@ -143,6 +144,20 @@ class Loading:
         async for _, rows, _ in self._pages(self._archive.by_actor, users, ACCOUNT_KINDS):
             batch.add(rows)
         yield batch
+
+    async def deleted_users(self) -> AsyncIterator[Batch]:
+        """Yield what is kept of deleted users, who may have no credentials. Those who have some are yielded again.
+
+        The events are not counted. Two queries for every 500 users.
+        """
+        after = 0
+        while rows := await self._archive.of_kind(UserDeleted.__name__, after, DELETED_USERS):
+            users = [row.actor for row in rows]
+            batch = folded(users, Part.ACCOUNT, rows, is_page=False)
+            batch.add(await self._archive.by_actor(users, [UserErased.__name__], 0, self._rows))
+            batch.events = 0
+            yield batch
+            after = rows[-1].number
 
     async def blocks(self, users: Sequence[int]) -> AsyncIterator[Batch]:
         """Yield the blocks and mutes of users, and who blocks them."""

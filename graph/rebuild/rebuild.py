@@ -106,6 +106,8 @@ class Rebuild:
         )
         report.events += report.likes
         await self._fill_lists(loading, tombstones_after)
+        async for batch in loading.deleted_users():
+            await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
         await self._store.send([("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))])
         await complete(self._store, self._archive, reservation)
         if on_progress:

@@ -1,16 +1,18 @@
-"""Comparison of accounts: profiles, permissions, logins, and sessions that have ended."""
+"""Comparison of accounts: profiles, permissions, logins, sessions that have ended, and deleted users."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Account, Content
 from graph.fold.loading import ACCOUNT_KINDS
 from graph.fold.stored import Hash, account_keys, login_fields
+from graph.log.account_events import UserDeleted
 from graph.log.events import PROFILE_FIELDS, SessionsEnded
+from graph.repair.deleted_users import DeletedUsers
 from graph.repair.report import Difference, Kind, Part
-from graph.repair.scope import Comparison, number, set_fields
+from graph.repair.scope import OWNERS_AT_ONCE, Comparison, number, set_fields
 
 PROFILE = ("id", "login", *PROFILE_FIELDS)
 LOGIN = ("secret", "nonce", "user", "secret:at")
@@ -21,11 +23,21 @@ Fields = Mapping[str, str]
 class Accounts(Comparison):
     """Compares the profile, the login and the sessions of each user.
 
-    Two queries and three round trips for 500 users. They are split if they have more than 10,000 events.
+    Two queries and four round trips for 500 users, and four more if some are deleted. The users are split if they have
+    more than 10,000 events.
     """
 
     part = Part.ACCOUNTS
     key = staticmethod(keys.user)
+
+    async def subjects(self) -> AsyncIterator[list[int]]:
+        """Yield all users, the owners of profiles who are no users, and deleted users. Some are yielded twice."""
+        async for some in super().subjects():
+            yield some
+        after = 0
+        while rows := await self.scope.archive.of_kind(UserDeleted.__name__, after, OWNERS_AT_ONCE):
+            after = rows[-1].number
+            yield [row.actor for row in rows if row.number <= self.scope.upto]
 
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the fields, logins and sessions that are not as the events say."""
@@ -37,14 +49,23 @@ class Accounts(Comparison):
             profiles = await self.scope.send([("HGETALL", keys.user(user)) for user in users])
             sessions = await self.scope.send([("HKEYS", keys.sessions(user)) for user in users])
             hidden = await self.scope.send([("HGET", keys.SUSPENDED, str(user)) for user in users])
+            accounts = {
+                user: events.accounts.get(user, Account())
+                for user, profile in zip(users, profiles, strict=True)
+                if number(profile.get("deleted")) <= self.scope.upto
+            }
             for user, profile, live, suspended in zip(users, profiles, sessions, hidden, strict=True):
-                found += self._profile(user, events.accounts.get(user, Account()), profile)
-                found += self._suspension(user, events.accounts.get(user, Account()).suspended, suspended)
+                if user not in accounts:  # deleted since
+                    continue
+                if not accounts[user].deleted:
+                    found += self._profile(user, accounts[user], profile)
+                found += self._suspension(user, accounts[user].suspended, suspended)
                 for session in self._ended(events, user, profile, live):
                     end = ("HDEL", keys.sessions(user), session)  # ids of sessions are never used again
                     details = ("HDEL", keys.session_details(user), *keys.session_fields(session))
                     found.append(Difference(Kind.SESSION_LIVE, user, session, f"user {user}", [end, details]))
-            found += await self._logins(events)
+            found += await self._logins({user: each for user, each in accounts.items() if not each.deleted})
+            found += await DeletedUsers(self.scope).compare(accounts, dict(zip(users, profiles, strict=True)))
         return found
 
     def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
@@ -66,9 +87,11 @@ class Accounts(Comparison):
                 yield Difference(Kind.PROFILE_WRONG, user, name, text, correction)
 
     def _ended(self, events: Content, user: int, profile: Fields, live: Sequence[str]) -> list[str]:
-        """Return the live sessions that must not exist: all of a suspended user."""
-        is_suspended = events.accounts.get(user, Account()).suspended > 0
-        if is_suspended and abs(number(profile.get("suspended"))) <= self.scope.upto:
+        """Return the live sessions that must not exist: all of a suspended or deleted user."""
+        account = events.accounts.get(user, Account())
+        if account.deleted:
+            return sorted(live)
+        if account.suspended > 0 and abs(number(profile.get("suspended"))) <= self.scope.upto:
             return sorted(live)
         return sorted(events.ended.get(user, set()).intersection(live))
 
@@ -82,10 +105,10 @@ class Accounts(Comparison):
                 Kind.PROFILE_WRONG, user, "suspension", text, [set_fields(keys.SUSPENDED, actual, expected), version]
             )
 
-    async def _logins(self, events: Content) -> list[Difference]:
+    async def _logins(self, all_: Mapping[int, Account]) -> list[Difference]:
         """Return the logins that differ, without their password hashes."""
         found = []
-        accounts = {user: account for user, account in events.accounts.items() if account.login is not None}
+        accounts = {user: account for user, account in all_.items() if account.login is not None}
         rows = await self.scope.send([("HMGET", keys.login(a.login or ""), *LOGIN) for a in accounts.values()])
         for (user, account), row in zip(accounts.items(), rows, strict=True):
             held = {name: text for name, text in zip(LOGIN, row, strict=True) if text is not None}

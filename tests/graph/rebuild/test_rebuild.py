@@ -7,9 +7,12 @@ from datetime import timedelta
 import pytest
 
 from graph import Graph, keys
+from graph.errors import AccountDeleted
+from graph.log.account_events import UserDeleted, UserErased, login_hash
+from graph.log.events import PostPublished
 from graph.rebuild.rebuild import Rebuild
 from tests.graph.rebuild.stores import SMALL, archive_all, content, empty_store, opened, populate
-from tests.support.graph_worlds import PASSWORD, home, own, posts
+from tests.support.graph_worlds import PASSWORD, home, own, people, posts
 
 
 @pytest.fixture
@@ -56,6 +59,29 @@ async def test_the_rebuilt_store_goes_on_where_the_archive_ends(lost: Graph, sto
         assert (await graph.archive.state()).watermark == new
     finally:
         await graph.close()
+
+
+async def test_deleted_users_stay_deleted(lost: Graph, store_url: str) -> None:
+    """Whether or not the archive has had their credentials. Their logins stay reserved."""
+    alice, *_, erin = await populate(lost)
+    [late] = await people(lost, "late")
+    logins = {alice: "alice", erin: "erin", late: "late"}
+    await lost.commit([UserDeleted(user, login_hash(login)) for user, login in logins.items()])
+    await lost.commit([UserErased(erin)], erasing=True)
+    await archive_all(lost)
+    before = await content(store_url)
+    await empty_store(store_url)
+
+    report = await Rebuild(lost.store, lost.archive, SMALL).run()
+
+    assert await content(store_url) == before
+    assert {key for key in before if key.startswith("reserved:")} == {
+        keys.reserved(login_hash(login)) for login in logins.values()
+    }
+    assert (set(before[keys.DELETED]), set(before[keys.ERASING])) == (set(map(str, logins)), {str(alice), str(late)})
+    assert report.users == 5
+    with pytest.raises(AccountDeleted):
+        await lost.commit([PostPublished(late, "hi")])
 
 
 async def test_few_rows_and_users_at_a_time_give_the_same_store(lost: Graph, store_url: str) -> None:
