@@ -18,6 +18,7 @@ from graph.log.log import IdempotencyKey, Log
 from graph.mentions import Mentions
 from graph.model import Counts, Location, Post
 from graph.notifications.recipients import recipients_of_post
+from graph.paging import Window
 from graph.projections.reposts import ending_key
 from graph.publication import Draft, publication
 from graph.records import POST_COLUMNS, as_post, published_post, read_post, split_posts, with_counts
@@ -110,6 +111,15 @@ class Posts:
         if absent:
             posts.update((await self._binding.look_up(absent)).posts)
         return {id_: post.author for id_, post in posts.items() if post.is_plain_repost}
+
+    async def archived_reposts(self, reads: Sequence[tuple[int, int]], most: int) -> list[list[int]]:
+        """Return the newest `most` plain reposts up to a number in the archive, for each (post, number).
+
+        One query for each. Raises ArchiveUnavailable.
+        """
+        archive = await self._binding.archive()
+        windows = [(post, Window(most, forward=True, high=number + 1)) for post, number in reads]
+        return await archive.plain_reposts(windows)
 
     async def are_deleted(self, ids: Sequence[int]) -> list[bool]:
         """Return for each post whether it was deleted. One round trip."""

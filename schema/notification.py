@@ -38,7 +38,7 @@ class Notification(Node):
     )
     actors_count: int = strawberry.field(
         description="The number of users who did it. It is exact up to 10; above, it may include users who are left "
-        "out of `actors`, and quotes count as reposts."
+        "out of `actors`, and quotes count as reposts if they are older than the newest ten reposts."
     )
     post: Post | None = strawberry.field(
         description="The viewer's post that was liked or reposted, or the new post that replies, mentions the viewer "

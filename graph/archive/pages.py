@@ -8,7 +8,7 @@ from sqlalchemy import Select, TextClause, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import postgresql, statements
-from graph.archive.rows import LIKE, POSTS, EventRow, LikeRow
+from graph.archive.rows import LIKE, POSTS, REPOST, EventRow, LikeRow
 from graph.archive.statements import Scan
 from graph.archive.tables import EVENTS
 from graph.paging import Window
@@ -210,6 +210,11 @@ async def live_likes(connection: AsyncConnection, owner: str, id_: int, window: 
     """Return the first live likes in a window, in the direction of paging, of a post (`subject`) or user (`actor`)."""
     rows = await _first_events(connection, owner, [id_], [LIKE], window)
     return [LikeRow(row.number, row.actor, row.subject, None) for row in rows if row.subject is not None]
+
+
+async def plain_reposts(connection: AsyncConnection, post: int, window: Window) -> list[int]:
+    """Return the first live plain reposts of a post in a window, in the direction of paging."""
+    return [row.number for row in await _first_events(connection, "subject", [post], [REPOST], window)]
 
 
 def _scan(owner: int, window: Window) -> Scan:

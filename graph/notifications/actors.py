@@ -5,7 +5,7 @@ list of notifications. Users who are hidden from or muted by the recipient are l
 may like the own post.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from graph import keys
@@ -25,19 +25,23 @@ CROWDS = frozenset({NotificationKind.FOLLOW, NotificationKind.LIKE, Notification
 class Crowd(NamedTuple):
     """The newest visible users who act in a group.
 
-    `left_out` is the number of entries that were read and show no such user, and `followers` that of the followers of a
-    day, if they were counted.
+    `left_out` is the number of entries that were read and show no such user. `counted` is, if it was asked for, the
+    number of the followers of a day, or that of the quotes that are newer than the newest repost. `is_whole` means that
+    no other users act.
     """
 
     users: tuple[int, ...] = ()
     left_out: int = 0
-    followers: int = 0
+    counted: int = 0
+    is_whole: bool = False
 
     def size(self, kind: NotificationKind, post: Post | None) -> int:
         """Return the number of users who act, without those that are known to be left out."""
-        entries = self.followers
+        if self.is_whole:
+            return len(self.users)
+        entries = self.counted
         if post is not None:
-            entries = post.likes if kind is NotificationKind.LIKE else post.reposts
+            entries = post.likes if kind is NotificationKind.LIKE else post.reposts - self.counted
         return max(len(self.users), entries - self.left_out)
 
 
@@ -51,27 +55,34 @@ class Actors:
         self._store = store
         self._posts = posts
 
-    async def of(self, view: View, groups: Sequence[Group], *, counted: bool) -> dict[Group, Crowd]:
-        """Return who acts in each group of the viewer. Followers of a day are `counted` or not.
+    async def of(self, view: View, groups: Mapping[Group, int], *, counted: bool) -> dict[Group, Crowd]:
+        """Return who acts in each group of the viewer; the groups have their numbers.
 
-        One round trip, and one for groups of reposts. As many again if none of the newest users of a group is visible.
-        One query of the archive for archived reposts. Raises ArchiveUnavailable.
+        Followers of a day and quotes that are newer than the newest repost are `counted` or not. One round trip, and
+        one for groups of reposts. As many again if none of the newest users of a group is visible; if they are
+        reposts, one or two more and, unless all of the post's reposts are in the store, a query of the archive for each
+        such group. One query of the archive for archived reposts. Raises ArchiveUnavailable.
         """
         crowds = await self._read(view, groups, MAX_ACTORS, counted=counted)
-        unsure = [group for group, crowd in crowds.items() if not crowd.users and crowd.left_out == MAX_ACTORS]
-        for group, crowd in (await self._read(view, unsure, MAX_SEARCHED, counted=False)).items():
-            crowds[group] = Crowd(crowd.users[:MAX_ACTORS], crowd.left_out, crowds[group].followers)
-        return crowds
+        unsure = {
+            group: groups[group] for group, crowd in crowds.items() if not crowd.users and crowd.left_out == MAX_ACTORS
+        }
+        further = await self._read(view, unsure, MAX_SEARCHED, counted=False)
+        crowds |= {group: crowd._replace(counted=crowds[group].counted) for group, crowd in further.items()}
+        nobody = {group: number for group, number in groups.items() if not crowds[group].users}
+        archived = {group: number for group, number in nobody.items() if group.kind is NotificationKind.REPOST}
+        return crowds | await self._archived(view, archived)
 
-    async def _read(self, view: View, groups: Sequence[Group], most: int, *, counted: bool) -> dict[Group, Crowd]:
+    async def _read(self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool) -> dict[Group, Crowd]:
         """Return who acts in each group, from the newest `most` entries of its set."""
         if not groups:
             return {}
         viewer = view.viewer or 0
-        commands = [newest_entries(viewer, group, most) for group in groups]
-        days = [group for group in groups if counted and group.kind is NotificationKind.FOLLOW]
-        replies = await self._store.read([*commands, *(count_of_day(viewer, day) for day in days)])
-        followers = dict(zip(days, replies[len(groups) :], strict=True))
+        commands = [newest_entries(viewer, group, number, most) for group, number in groups.items()]
+        counts = {group: count_of(viewer, group, number) for group, number in groups.items()} if counted else {}
+        asked = {group: command for group, command in counts.items() if command is not None}
+        replies = await self._store.read([*commands, *asked.values()])
+        found = dict(zip(asked, replies[len(groups) :], strict=True))
         entries = {
             group: [int(entry) for entry in reply if entry != "f"][:most]
             for group, reply in zip(groups, replies, strict=False)
@@ -81,7 +92,7 @@ class Actors:
         crowds = {}
         for group, some in users.items():
             visible = tuple(user for user in some if user not in left_out)
-            crowds[group] = Crowd(visible, len(entries[group]) - len(visible), followers.get(group, 0))
+            crowds[group] = Crowd(visible, len(entries[group]) - len(visible), found.get(group, 0))
         return crowds
 
     async def _users(self, entries: dict[Group, list[int]]) -> dict[Group, list[int]]:
@@ -100,17 +111,46 @@ class Actors:
             for group, some in entries.items()
         }
 
+    async def _archived(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
+        """Return who acts in groups of reposts from the newest reposts in the archive, for lists that it continues.
 
-def newest_entries(recipient: int, group: Group, most: int) -> Command:
-    """Return the command that reads the newest entries of a group's set. A floor can take the place of one of them."""
+        The newest entries of a list can all be quotes.
+        """
+        if not groups:
+            return {}
+        floors = await self._store.read([("ZSCORE", keys.reposts(group.subject), "f") for group in groups])
+        some = [group for group, floor in zip(groups, floors, strict=True) if floor is not None]
+        if not some:
+            return {}
+        reads = [(group.subject, groups[group]) for group in some]
+        entries = dict(zip(some, await self._posts.archived_reposts(reads, MAX_SEARCHED), strict=True))
+        users = await self._users(entries)
+        left_out = await view.silenced({user for each in users.values() for user in each}) | {view.viewer}
+        crowds = {}
+        for group in some:
+            visible = tuple(user for user in users[group] if user not in left_out)
+            crowds[group] = Crowd(visible, is_whole=len(entries[group]) < MAX_SEARCHED)
+        return crowds
+
+
+def newest_entries(recipient: int, group: Group, number: int, most: int) -> Command:
+    """Return the command that reads the newest entries of a group's set. A floor can take the place of one of them.
+
+    The number of a group of reposts is that of its newest repost, so newer entries are quotes.
+    """
     if group.kind is NotificationKind.FOLLOW:
         low, high = numbers_of_day(group.subject)
         return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
-    key = keys.likes if group.kind is NotificationKind.LIKE else keys.reposts
-    return ("ZRANGE", key(group.subject), 0, most, "REV")
+    if group.kind is NotificationKind.LIKE:
+        return ("ZRANGE", keys.likes(group.subject), 0, most, "REV")
+    return ("ZRANGE", keys.reposts(group.subject), number, "-inf", "BYSCORE", "REV", "LIMIT", 0, most + 1)
 
 
-def count_of_day(recipient: int, group: Group) -> Command:
-    """Return the command that counts the users who followed on one day."""
-    low, high = numbers_of_day(group.subject)
-    return ("ZCOUNT", keys.followers(recipient), low, f"({high}")
+def count_of(recipient: int, group: Group, number: int) -> Command | None:
+    """Return the command that counts the users who followed on one day, or the quotes newer than the newest repost."""
+    if group.kind is NotificationKind.FOLLOW:
+        low, high = numbers_of_day(group.subject)
+        return ("ZCOUNT", keys.followers(recipient), low, f"({high}")
+    if group.kind is NotificationKind.REPOST:
+        return ("ZCOUNT", keys.reposts(group.subject), f"({number}", "+inf")
+    return None

@@ -15,7 +15,7 @@ from graph.commit import Commit
 from graph.log.events import NotificationsRead
 from graph.model import MAX_NUMBER, Page, Post
 from graph.notifications.actors import CROWDS, NOBODY, Actors
-from graph.notifications.groups import Group, Notification, NotificationKind, parse_member
+from graph.notifications.groups import MAX_ACTORS, Group, Notification, NotificationKind, parse_member
 from graph.paging import Window
 from graph.posts import Posts
 from graph.store.commands import Command, script
@@ -116,11 +116,12 @@ class Notifications:
         """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
 
         One round trip of one command per group, or two if the posts and the users who act are `counted`, and one query
-        of the archive for archived posts. One more if there are groups of reposts, and if the newest users of a group
-        are all muted. Without counting, the post of a group of likes is not read: its likes are deleted with it.
+        of the archive for archived posts. One more if there are groups of reposts, and more if the newest users of a
+        group are all muted or have taken back what they did (`Actors.of`). Without counting, the post of a group of
+        likes is not read: its likes are deleted with it.
         """
         view.begin()
-        crowds = [group for group in groups if group.kind in CROWDS]
+        crowds = {group: number for group, number in groups.items() if group.kind in CROWDS}
         posts = [group.subject for group in groups if has_post(group) and (counted or group.kind is not LIKE)]
         found, actors = await asyncio.gather(
             self._visible_posts(view, posts), self._actors.of(view, crowds, counted=counted)
@@ -130,7 +131,7 @@ class Notifications:
         for group, number in groups.items():
             post = found.get(group.subject) if has_post(group) else None
             crowd = actors.get(group, NOBODY)
-            users, count = crowd.users, crowd.size(group.kind, post)
+            users, count = crowd.users[:MAX_ACTORS], crowd.size(group.kind, post)
             if group.kind not in CROWDS and post is not None and post.author not in silenced:
                 users, count = (post.author,), 1
             if users and (post is not None or not has_post(group) or (group.kind is LIKE and not counted)):

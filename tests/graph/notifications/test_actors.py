@@ -211,8 +211,8 @@ async def test_reposts_by_muted_and_blocked_users_are_left_out(graph: Graph) -> 
     assert await summary(graph, alice) == [("REPOST", (fans[5],), 3)]
 
 
-async def test_among_many_reposts_quotes_are_counted(graph: Graph) -> None:
-    """Up to ten reposts and quotes, the number is exact."""
+async def test_among_many_reposts_older_quotes_are_counted(graph: Graph) -> None:
+    """Up to ten reposts and older quotes, the number is exact."""
     alice, *fans = await crowd(graph, 12)
     [post] = await posts(graph, alice, "post")
     await graph.posts.publish(fans[0], "quote", quote_of=post)
@@ -222,6 +222,44 @@ async def test_among_many_reposts_quotes_are_counted(graph: Graph) -> None:
     await repost(graph, fans[9], post)
     await repost(graph, fans[10], post)
     assert ("REPOST", tuple(fans[10:0:-1]), 12) in await summary(graph, alice)
+
+
+async def test_newer_quotes_are_not_counted_and_hide_no_reposts(graph: Graph) -> None:
+    """However many there are."""
+    alice, *fans = await crowd(graph, 6)
+    [post] = await posts(graph, alice, "post")
+    for fan in fans[:4]:
+        await repost(graph, fan, post)
+    for n in range(12):
+        await graph.posts.publish(fans[4], f"quote {n}", quote_of=post)
+    assert (await summary(graph, alice))[-1] == ("REPOST", tuple(fans[3::-1]), 4)
+    await unrepost(graph, fans[3], post)
+    assert (await summary(graph, alice))[-1] == ("REPOST", tuple(fans[2::-1]), 3)
+    [shown] = await graph.notifications.get_many(view(graph, alice), [Group(NotificationKind.REPOST, post)])
+    assert shown is not None
+    assert shown.actors_count == 3
+    assert await graph.notifications.unread_count(view(graph, alice)) == 13
+
+
+async def test_reposts_behind_quotes_that_fill_the_hot_window_still_notify(another: Open) -> None:
+    """The list in the store has quotes only, and the reposts are in the archive."""
+    graph = await another(hot_posts=2, hot_slack=1, hot_newest=1)
+    alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
+    [post] = await posts(graph, alice, "post")
+    await repost(graph, bob, post)
+    await repost(graph, carol, post)
+    for n in range(4):
+        await graph.posts.publish(dave, f"quote {n}", quote_of=post)
+    await graph.worker().drain()
+    await archive_log(graph)
+    [listed] = await graph.store.read([("ZRANGE", keys.reposts(post), 0, -1)])
+    assert len(listed) == 1 + 2
+    assert (await summary(graph, alice))[-1] == ("REPOST", (carol, bob), 2)
+    assert await graph.notifications.unread_count(view(graph, alice)) == 5
+    await graph.blocks.mute(alice, carol)
+    assert (await summary(graph, alice))[-1] == ("REPOST", (bob,), 1)
+    await unrepost(graph, bob, post)
+    assert "REPOST" not in {kind for kind, *_ in await summary(graph, alice)}
 
 
 async def test_archived_reposts_still_notify(another: Open) -> None:
@@ -253,7 +291,7 @@ async def test_costs_of_reposts(graph: Graph) -> None:
     assert (cost.round_trips, cost.commands) == (3, 1 + 2 * 19 + 2 + 19)
     async with counted(graph) as cost:
         assert len((await graph.notifications.page(view(graph, alice), newest(100))).items) == 19
-    assert (cost.round_trips, cost.commands) == (3, 2 + 2 * 19 + 2 + 19)
+    assert (cost.round_trips, cost.commands) == (3, 2 + 3 * 19 + 2 + 19)
     [event] = await append_events(graph, [Reposted(bob, published[-1], alice)])
     async with counted(graph) as cost:
         await graph.projections.project([event], Mode.CATCH_UP)
