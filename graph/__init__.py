@@ -82,7 +82,7 @@ class Graph:
         hasher = PasswordHasher(tuning.argon2_time_cost, tuning.argon2_memory_kib, tuning.argon2_parallelism)
         self.users = Users(store, self.commit, hasher)
         self.sessions = Sessions(store, self.commit, tuning.session_ttl)
-        self.visibility = Visibility(store)
+        self.visibility = Visibility(store, lambda: self.log.known_watermark)
         mentions = Mentions(self.users.ids_of_logins)
         self.posts = Posts(
             store, self.log, self.commit, self.binding, self.visibility, mentions, media_hosts=tuning.media_hosts

@@ -8,7 +8,8 @@ round trip.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from graph import keys
@@ -29,10 +30,17 @@ Suspended: TypeAlias = frozenset[int]
 
 
 class Suspensions:
-    """Knows which users are suspended."""
+    """Knows which users are suspended. `projected` returns a number up to which every event is projected.
 
-    def __init__(self, store: Store) -> None:
+    The store decides, except about events of the log that may not be projected yet. Of what this process knows of a
+    user, the highest number counts; it is negative if the suspension was lifted.
+    """
+
+    def __init__(self, store: Store, projected: Callable[[], int]) -> None:
         self._store = store
+        self._projected = projected
+        self._stored: Mapping[int, int] = {}
+        self._noted: Mapping[int, int] = {}
         self._users: Suspended = frozenset()
         self._version = UNKNOWN
         self._silent_until = 0.0
@@ -43,14 +51,23 @@ class Suspensions:
         """The suspended users, as this process has read them last."""
         return self._users
 
-    def note(self, user: int, *, suspended: bool) -> None:
-        """Note the suspension of a user, or its end, before it is projected."""
-        self._users = self._users | {user} if suspended else self._users - {user}
+    def note(self, user: int, number: int, *, suspended: bool) -> None:
+        """Note the event with this number that suspends a user or ends the suspension, before it is projected.
+
+        It counts until a read of the store that begins after it was projected: a failover may lose it.
+        """
+        if number > max(abs(known.get(user, 0)) for known in (self._stored, self._noted)):
+            self._set(self._stored, {**self._noted, user: number if suspended else -number})
+
+    def forget_noted(self) -> None:
+        """Forget what was noted, because a failover has lost events."""
+        self._set(self._stored, {})
 
     def ask(self) -> "asyncio.Future[Suspended | None]":
         """Start to read the suspended users, in the round trip of other reads of the same ticks; see `users`."""
         names = [keys.SUSPENDED, keys.SUSPENDED_VERSION]
-        return self._store.ask([script("read_suspended").call(names, self._version, FEW)], self._note_change)
+        read = script("read_suspended").call(names, self._version, FEW)
+        return self._store.ask([read], partial(self._note_change, self._projected()))
 
     async def users(self, asked: "asyncio.Future[Suspended | None]") -> Suspended:
         """Return the suspended users that `ask` reads.
@@ -82,28 +99,40 @@ class Suspensions:
             await asyncio.wait([earlier])
         if self._loading is None or self._loading is earlier:
             reads: list[Command] = [("GET", keys.SUSPENDED_VERSION), ("HGETALL", keys.SUSPENDED)]
-            self._loading = self._store.ask(reads, self._note_all)
+            self._loading = self._store.ask(reads, partial(self._note_all, self._projected()))
         return await asyncio.shield(self._loading)
 
-    def _note_change(self, replies: Sequence[Any]) -> Suspended | None:
+    def _note_change(self, projected: int, replies: Sequence[Any]) -> Suspended | None:
         """Note the suspended users if they have changed; return None if they are too many."""
         match replies[0]:
             case [version, words]:
-                return self._note(version, zip(words[::2], words[1::2], strict=True))
+                return self._note(projected, version, zip(words[::2], words[1::2], strict=True))
             case [_]:
                 return None
             case _:
+                if self._noted:
+                    self._set(self._stored, self._unprojected(projected))
                 return self._users
 
-    def _note_all(self, replies: Sequence[Any]) -> Suspended:
+    def _note_all(self, projected: int, replies: Sequence[Any]) -> Suspended:
         """Note the suspended users. The version is read before them, so that it is never too new."""
         version, numbers = replies
-        return self._note(version or "", numbers.items())
+        return self._note(projected, version or "", numbers.items())
 
-    def _note(self, version: str, numbers: Iterable[tuple[str, str]]) -> Suspended:
-        self._users = frozenset(int(user) for user, number in numbers if not number.startswith("-"))
+    def _note(self, projected: int, version: str, numbers: Iterable[tuple[str, str]]) -> Suspended:
+        stored = {int(user): int(number) for user, number in numbers}
+        noted = self._unprojected(projected).items()
+        self._set(stored, {user: number for user, number in noted if abs(number) > abs(stored.get(user, 0))})
         self._version = version
         return self._users
+
+    def _unprojected(self, projected: int) -> dict[int, int]:
+        """Return what was noted of events after the number up to which they were projected when a read began."""
+        return {user: number for user, number in self._noted.items() if abs(number) > projected}
+
+    def _set(self, stored: Mapping[int, int], noted: Mapping[int, int]) -> None:
+        self._stored, self._noted = stored, noted
+        self._users = frozenset(user for user, number in {**stored, **noted}.items() if number > 0)
 
 
 def existence(user: int) -> Command:

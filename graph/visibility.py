@@ -21,7 +21,7 @@ How to use it:
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -173,19 +173,26 @@ class ViewerView(ClientView):
 
 
 class Visibility:
-    """Makes views. A process has one for a store, because it remembers the suspended users."""
+    """Makes views. A process has one for a store, because it remembers the suspended users.
 
-    def __init__(self, store: Store) -> None:
+    `projected` returns a number up to which every event is projected.
+    """
+
+    def __init__(self, store: Store, projected: Callable[[], int]) -> None:
         self._store = store
-        self._suspensions = Suspensions(store)
+        self._suspensions = Suspensions(store, projected)
 
     def suspended_now(self, users: Set[int]) -> Set[int]:
         """Return those of the users who are suspended, as far as this process knows. No round trip."""
         return self._suspensions.known & users
 
-    def note_suspension(self, user: int, *, suspended: bool) -> None:
-        """Note the suspension of a user, or its end, as the log tells it."""
-        self._suspensions.note(user, suspended=suspended)
+    def note_suspension(self, user: int, number: int, *, suspended: bool) -> None:
+        """Note the event that suspends a user or ends the suspension, as the log tells it."""
+        self._suspensions.note(user, number, suspended=suspended)
+
+    def forget_noted_suspensions(self) -> None:
+        """Go by the suspensions that were read from the store, because the log has lost events."""
+        self._suspensions.forget_noted()
 
     def of(self, viewer: int | None) -> View:
         """Return the view of a viewer, or of an anonymous client for None. No round trip until it is used."""

@@ -187,7 +187,7 @@ class Feed:
         self._views.apply(event)
         if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
             is_hidden = not isinstance(event.body, UserUnsuspended)
-            self._visibility.note_suspension(event.body.user, suspended=is_hidden)
+            self._visibility.note_suspension(event.body.user, event.number, suspended=is_hidden)
         homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
         notified = self._notified.receivers(event)
         if not (homes or filtered or notified) or event.number in self._deleted:
@@ -226,6 +226,7 @@ class Feed:
 
     def lose_events(self) -> None:
         """Cut off all live subscriptions after skipped events: each joins again and reports its gap."""
+        self._visibility.forget_noted_suspensions()
         self._homes.clear()
         for buffer in self._live:
             buffer.cut(GapReason.RETENTION)

@@ -16,12 +16,10 @@ from graph.paging import Window
 from graph.post_lists import REPLIED, REPLIES, REPOSTS
 from graph.projections.mode import Mode
 from graph.search import post_filter
-from graph.suspensions import FEW
 from graph.visibility import SYSTEM
 from tests.support.graph_worlds import (
     PASSWORD,
     Open,
-    append_events,
     archive_log,
     befriend,
     codes,
@@ -77,22 +75,6 @@ async def test_suspensions_take_no_round_trip(graph: Graph) -> None:
                 await graph.posts.get_many(graph.visibility.of(None), [post])
                 await graph.users.visible(graph.visibility.of(None), [alice, bob])
             assert (cost.round_trips, cost.commands) == (2, 5)
-
-
-async def test_very_many_suspensions_are_read_once(graph: Graph, raw: Redis) -> None:
-    """The requests of a process share the read."""
-    alice, bob = await people(graph, "alice", "bob")
-    await raw.hset(keys.SUSPENDED, mapping={str(user): "1" for user in range(1, FEW + 1)})
-    await graph.moderation.suspend(bob)
-
-    async with counted(graph) as cost:
-        found = await asyncio.gather(*(hidden(graph, None, alice, bob, 7) for _ in range(20)))
-
-    assert found == [{bob, 7}] * 20
-    assert cost.round_trips <= 3
-    async with counted(graph) as cost:
-        assert await hidden(graph, None, alice, bob) == {bob}
-    assert cost.round_trips == 1
 
 
 async def test_everything_of_a_suspended_user_is_hidden(graph: Graph) -> None:
@@ -370,14 +352,3 @@ async def test_invalid_reports_write_nothing(graph: Graph) -> None:
             await refused
         assert codes(rejected.value) == [code]
     assert await graph.log.last() == last
-
-
-async def test_a_process_that_never_reads_a_change_late_keeps_what_it_knows(graph: Graph) -> None:
-    """While the shard of the suspensions does not answer, a process goes by what it has read before."""
-    alice, bob = await people(graph, "alice", "bob")
-    await graph.moderation.suspend(bob)
-    assert await hidden(graph, alice, bob) == {bob}
-    await append_events(graph, [UserUnsuspended(bob)])
-    assert await hidden(graph, alice, bob) == {bob}
-    await graph.worker().drain()
-    assert not await hidden(graph, alice, bob)

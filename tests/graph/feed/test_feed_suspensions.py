@@ -1,14 +1,16 @@
 """Suspensions in live streams: what the user wrote is left out, and clients learn what to drop and to fetch again."""
 
 import pytest
+from redis.asyncio import Redis
 
-from graph import Graph
+from graph import Graph, keys
 from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
-from graph.feed.updates import AuthorAdded, AuthorHidden, PostAdded, PostPublished
+from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostPublished
+from graph.log.moderation_events import UserSuspended
 from tests.graph.feed.watching import feed_of, following, watching
-from tests.support.graph_worlds import Open, befriend, people, posts
+from tests.support.graph_worlds import Open, append_events, befriend, people, posts, reached
 
 
 async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> None:
@@ -60,3 +62,31 @@ async def test_a_suspension_ends_the_streams_of_the_user(graph: Graph, feed: Fee
         await graph.moderation.suspend(bob)
         with pytest.raises(SessionOver):
             await watcher.take(2)
+
+
+async def test_the_event_of_a_suspension_ends_streams(graph: Graph, feed: Feed) -> None:
+    """Before it is projected: the session is still in the store."""
+    [bob] = await people(graph, "bob")
+    session = await graph.sessions.start(bob)
+    async with watching(feed, bob, None, session.id) as watcher:
+        await append_events(graph, [UserSuspended(bob)])
+        with pytest.raises(SessionOver):
+            await watcher.take(2)
+        assert await graph.sessions.is_live(bob, session.id)
+
+
+async def test_a_suspension_that_the_log_has_lost_hides_nobody(graph: Graph, feed: Feed, raw: Redis) -> None:
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    await graph.worker().drain()
+    before = await raw.dump(keys.LOG)
+    assert before is not None
+    async with watching(feed, alice) as watcher:
+        [lost] = await append_events(graph, [UserSuspended(bob)])
+        assert isinstance((await watcher.take(1))[0], AuthorHidden)
+        assert graph.visibility.suspended_now({bob})
+        await raw.restore(keys.LOG, 0, before, replace=True)
+
+        await reached(graph.losses.highest, lost.number)
+        assert isinstance((await watcher.take(1))[0], Gap)
+        assert not graph.visibility.suspended_now({bob})
