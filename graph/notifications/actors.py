@@ -5,7 +5,9 @@ list of notifications. Users who are hidden from or muted by the recipient are l
 may like the own post.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from graph import keys
@@ -58,10 +60,10 @@ class Actors:
     async def of(self, view: View, groups: Mapping[Group, int], *, counted: bool) -> dict[Group, Crowd]:
         """Return who acts in each group of the viewer; the groups have their numbers.
 
-        Followers of a day and quotes that are newer than the newest repost are `counted` or not. One round trip, and
-        one for groups of reposts. As many again if none of the newest users of a group is visible; if they are
+        If they are not `counted`, one user of a group is enough. One round trip, and one if there are older reposts to
+        look at than the newest of a group. As many again if none of the newest users of a group is visible; if they are
         reposts, one or two more and, unless all of the post's reposts are in the store, a query of the archive for each
-        such group. One query of the archive for archived reposts. Raises ArchiveUnavailable.
+        such group. Up to two queries of the archive for archived reposts. Raises ArchiveUnavailable.
         """
         crowds = await self._read(view, groups, MAX_ACTORS, counted=counted)
         unsure = {
@@ -74,20 +76,28 @@ class Actors:
         return crowds | await self._archived(view, archived)
 
     async def _read(self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool) -> dict[Group, Crowd]:
-        """Return who acts in each group, from the newest `most` entries of its set."""
+        """Return who acts in each group, from the newest `most` entries of its set.
+
+        The number of a group of reposts is the id of its newest one, whose author is read at once.
+        """
         if not groups:
             return {}
         viewer = view.viewer or 0
         commands = [newest_entries(viewer, group, number, most) for group, number in groups.items()]
         counts = {group: count_of(viewer, group, number) for group, number in groups.items()} if counted else {}
         asked = {group: command for group, command in counts.items() if command is not None}
-        replies = await self._store.read([*commands, *asked.values()])
+        newest = {group: number for group, number in groups.items() if group.kind is NotificationKind.REPOST}
+        replies, authors = await asyncio.gather(
+            self._store.read([*commands, *asked.values()]), self._authors(newest.values(), {})
+        )
         found = dict(zip(asked, replies[len(groups) :], strict=True))
         entries = {
             group: [int(entry) for entry in reply if entry != "f"][:most]
             for group, reply in zip(groups, replies, strict=False)
         }
-        users = await self._users(entries)
+        if not counted:
+            entries |= await self._sufficient(view, newest, authors)
+        users = await self._users(entries, authors)
         left_out = await view.silenced({user for some in users.values() for user in some}) | {viewer}
         crowds = {}
         for group, some in users.items():
@@ -95,21 +105,34 @@ class Actors:
             crowds[group] = Crowd(visible, len(entries[group]) - len(visible), found.get(group, 0))
         return crowds
 
-    async def _users(self, entries: dict[Group, list[int]]) -> dict[Group, list[int]]:
+    async def _sufficient(
+        self, view: View, newest: Mapping[Group, int], authors: Mapping[int, int | None]
+    ) -> dict[Group, list[int]]:
+        """Return the newest repost of each group of which it shows a visible user. No round trip of its own."""
+        by = {group: author for group, repost in newest.items() if (author := authors[repost]) is not None}
+        left_out = await view.silenced(set(by.values())) | {view.viewer}
+        return {group: [newest[group]] for group, author in by.items() if author not in left_out}
+
+    async def _users(
+        self, entries: Mapping[Group, list[int]], authors: Mapping[int, int | None]
+    ) -> dict[Group, list[int]]:
         """Return the users of the entries of sets. Those of reposts are posts, and the quotes among them are no users.
 
-        No round trip without reposts, else one.
+        No round trip if the authors of all reposts are known, else one.
         """
-        reposts = [post for group, some in entries.items() if group.kind is NotificationKind.REPOST for post in some]
-        if not reposts:
-            return entries
-        authors = await self._posts.reposters(reposts)
-        return {
-            group: [authors[post] for post in some if post in authors]
-            if group.kind is NotificationKind.REPOST
-            else some
-            for group, some in entries.items()
+        reposts = {group: some for group, some in entries.items() if group.kind is NotificationKind.REPOST}
+        authors = await self._authors(chain.from_iterable(reposts.values()), authors)
+        found = {
+            group: [author for post in some if (author := authors[post]) is not None] for group, some in reposts.items()
         }
+        return {**entries, **found}
+
+    async def _authors(self, reposts: Iterable[int], known: Mapping[int, int | None]) -> Mapping[int, int | None]:
+        """Return the known authors and those of further plain reposts; None for other posts. One round trip if any."""
+        unknown = [post for post in reposts if post not in known]
+        if not unknown:
+            return known
+        return {**known, **dict.fromkeys(unknown), **await self._posts.reposters(unknown)}
 
     async def _archived(self, view: View, groups: Mapping[Group, int]) -> dict[Group, Crowd]:
         """Return who acts in groups of reposts from the newest reposts in the archive, for lists that it continues.
@@ -124,7 +147,7 @@ class Actors:
             return {}
         reads = [(group.subject, groups[group]) for group in some]
         entries = dict(zip(some, await self._posts.archived_reposts(reads, MAX_SEARCHED), strict=True))
-        users = await self._users(entries)
+        users = await self._users(entries, {})
         left_out = await view.silenced({user for each in users.values() for user in each}) | {view.viewer}
         crowds = {}
         for group in some:

@@ -40,8 +40,9 @@ class Notifications:
     async def page(self, view: View, window: Window) -> Page[Notification]:
         """Return a page of the viewer's notifications, newest first.
 
-        Two round trips, one more for groups of reposts, and as many for each time that groups are left out. One query
-        of the archive if the page has archived posts, and one for archived reposts. Raises ArchiveUnavailable.
+        Two round trips, one more for groups of several reposts, and as many for each time that groups are left out. One
+        query of the archive if the page has archived posts, and up to two for archived reposts. Raises
+        ArchiveUnavailable.
         """
         view.begin()
         found: list[Notification] = []
@@ -68,8 +69,8 @@ class Notifications:
     async def get_many(self, view: View, groups: Sequence[Group]) -> list[Notification | None]:
         """Return notifications of the viewer by group; None for those that are not in the list or left out.
 
-        Two round trips, one more for groups of reposts, and queries of the archive for archived posts and reposts.
-        Raises ArchiveUnavailable.
+        Two round trips, one more for groups of several reposts, and queries of the archive for archived posts and
+        reposts. Raises ArchiveUnavailable.
         """
         viewer, members = viewer_of(view), [group.member for group in groups]
         if not members:
@@ -85,8 +86,9 @@ class Notifications:
     async def unread_count(self, view: View) -> int:
         """Return the number of the viewer's unread notifications, at most `MAX_UNREAD`.
 
-        One round trip if there are none, else two of one command per group, one more for groups of reposts, and as many
-        again if groups are left out. Queries of the archive for archived posts and reposts. Raises ArchiveUnavailable.
+        One round trip if there are none, else two of one command per group, and as many again if groups are left out.
+        One more if the newest repost of a group shows nobody. Queries of the archive for archived posts and reposts.
+        Raises ArchiveUnavailable.
         """
         viewer = viewer_of(view)
         count, most, below = 0, MAX_UNREAD, f"({MAX_NUMBER + 1}"
@@ -116,7 +118,7 @@ class Notifications:
         """Return the notifications of groups, in order, without those that nobody visible acts in or without a post.
 
         One round trip of one command per group, or two if the posts and the users who act are `counted`, and one query
-        of the archive for archived posts. One more if there are groups of reposts, and more if the newest users of a
+        of the archive for archived posts. One more for groups of several reposts, and more if the newest users of a
         group are all muted or have taken back what they did (`Actors.of`). Without counting, the post of a group of
         likes is not read: its likes are deleted with it.
         """

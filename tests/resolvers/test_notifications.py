@@ -66,14 +66,13 @@ async def test_the_number_of_actors_is_an_argument(world: World) -> None:
         assert refused.errors == [(("notifications", "entries", "nodes", 0, "actors"), "BAD_USER_INPUT")]
 
 
-@pytest.mark.single_server("on a cluster, what waits for replies of several nodes may take a round trip of its own")
 @pytest.mark.parametrize("first", [1, 5, 30, 100])
 @pytest.mark.parametrize("details", ["", "followersCount relationship { state }"], ids=["names", "relationships"])
 @pytest.mark.parametrize("reposts", [False, True], ids=["no reposts", "reposts"])
 async def test_a_page_breadth_first_takes_four_trips(world: World, first: int, details: str, reposts: bool) -> None:
     """With users, posts and their authors, the number of unread ones, and the session check.
 
-    Also with the counts and relationships of the users who act, unless some reposted: these take one more.
+    Also with the counts and relationships of the users who act.
     """
     alice, *others = await world.users("alice", *(f"user_{n}" for n in range(10)))
     for other in others:
@@ -94,7 +93,7 @@ async def test_a_page_breadth_first_takes_four_trips(world: World, first: int, d
     assert answer.data == expected.data
     assert len(answer.data["notifications"]["entries"]["edges"]) == first
     assert answer.data["notifications"]["unreadCount"] == 100
-    assert answer.round_trips <= (5 if reposts and details else 4)
+    assert answer.round_trips <= 4
     assert executor.fallen_back == 0
 
 
