@@ -168,6 +168,11 @@ const actions = {
         }),
       [url, query],
     ),
+  /** Return the names of the files of scripts and styles that the page has loaded. */
+  assets: (page) =>
+    page.evaluate(() => performance.getEntriesByType("resource").flatMap(({ name }) => name.match(/assets\/.*/) ?? [])),
+  /** Fail the requests for files whose names begin so. */
+  withhold: (page, { name }) => page.route(`**/assets/${name}*`, (route) => route.abort()),
   free: (page) => page.unrouteAll({ behavior: "ignoreErrors" }),
 
   /** Return the posts of the home timeline: show the new ones, and scroll until there are enough or no more come. */

@@ -1,6 +1,7 @@
 """Every screen of the web app keeps the rules of accessibility. PICTURES=folder takes pictures, in both themes."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -8,7 +9,7 @@ from server.demo.people import PASSWORD as DEMO_PASSWORD
 from server.seeding.load import demo_source, load
 from tests.support.graph_worlds import PASSWORD, befriend, people, posts
 from tests.support.worlds import TODAY
-from tests.web.stage import Stage
+from tests.web.stage import DIST, Stage
 from tests.web.tour import DESKTOP, PHONE, Tour
 
 pytestmark = pytest.mark.slow
@@ -90,7 +91,14 @@ async def loading(tour: Tour) -> None:
 
 
 async def failures(tour: Tour) -> None:
-    """Queries that fail are sent again at the press of a button, and when their screen is opened again."""
+    """What fails is loaded again at the press of a button: queries also when their screen is opened again."""
+    await tour.do("withhold", name="SearchScreen")
+    await tour.go("search/tea", "heading", "The search could not be loaded")
+    await tour.do("errors")  # the component without its code has reported its failure
+    await tour.do("free")
+    await tour.do("click", role="button", name="Try again")
+    await tour.do("read", text="No posts yet. New ones appear here.")
+    await tour.go("", "heading", "Your timeline is empty")
     await tour.do("delay", operation="ProfileScreenQuery", status=502)
     await tour.go("@carol", "heading", "The profile could not be loaded")
     await tour.shoot("profile-error")
@@ -144,9 +152,10 @@ async def test_a_user_of_the_demo(stage: Stage, tour: Tour) -> None:
 
 
 async def home(tour: Tour, alice: int, bob: int, dora: int) -> None:
-    """The home timeline with new posts, notices, a text that is too long, and one that is almost."""
+    """The home timeline needs only what the page names. New posts, notices, a text too long, and one almost so."""
     await tour.do("see", role="list", name="posts")
     await tour.stage.hears(1)
+    assert set(await tour.do("assets")) == set(re.findall(r"assets/[\w.-]+", (DIST / "index.html").read_text()))
     await tour.shoot("home")
     await posts(tour.stage.graph, bob, "A post that has just arrived")
     await befriend(tour.stage.graph, dora, alice)

@@ -1,5 +1,6 @@
 import { Component, createContext, Fragment, useContext } from "react";
 import type { ReactNode } from "react";
+import { MissingCode, reloadPage } from "./lazily";
 
 interface Props {
   /** What is loaded, as the beginning of a sentence. */
@@ -47,7 +48,9 @@ export class ErrorBoundary extends Component<Props, State> {
   }
 
   readonly retry = (): void => {
-    if (this.state.problem) this.setState({ problem: undefined, attempt: failures });
+    const { problem } = this.state;
+    if (problem instanceof MissingCode) void reloadPage();
+    else if (problem) this.setState({ problem: undefined, attempt: failures });
   };
 
   override render(): ReactNode {

@@ -1,19 +1,11 @@
-import { Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { graphql, useFragment } from "react-relay";
-import { BlockedUsers } from "../account/BlockedUsers";
-import { MutedUsers } from "../account/MutedUsers";
-import { SessionsScreen } from "../account/SessionsScreen";
 import { HomeScreen } from "../home/HomeScreen";
 import { useNewFollowers } from "../live/useNewFollowers";
-import { NotificationsScreen } from "../notifications/NotificationsScreen";
-import { PostScreen } from "../post/PostScreen";
 import { Quoting } from "../post/Quoting";
-import { ProfileScreen } from "../profile/ProfileScreen";
-import { SearchScreen } from "../search/SearchScreen";
-import { ErrorBoundary } from "./ErrorBoundary";
-import { Loading } from "./Loading";
 import { NavigationBar } from "./NavigationBar";
-import { homePath, parse, useHash } from "./router";
+import { parse, useHash } from "./router";
+import { Part, Screen } from "./Screen";
 import type { Shell_viewer$key } from "./__generated__/Shell_viewer.graphql";
 
 /** The frame of all screens. The home timeline stays live, and where the user has scrolled to, behind the others. */
@@ -46,69 +38,12 @@ export function Shell({ viewer }: { viewer: Shell_viewer$key }) {
       <main id="main" ref={main} tabIndex={-1}>
         {wasHome && (
           <div hidden={!isHome}>
-            <ErrorBoundary name="Your timeline" extent="screen">
-              <Suspense fallback={<Loading name="posts" />}>
-                <HomeScreen isShown={isHome} />
-              </Suspense>
-            </ErrorBoundary>
+            <Part name="Your timeline" loads="posts">
+              <HomeScreen isShown={isHome} />
+            </Part>
           </div>
         )}
-        {route.name === "profile" && (
-          <ErrorBoundary name="The profile" extent="screen" key={route.login}>
-            <Suspense fallback={<Loading name="profile" />}>
-              <ProfileScreen login={route.login} tab={route.tab} />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "post" && (
-          <ErrorBoundary name="The post" extent="screen" key={route.id}>
-            <Suspense fallback={<Loading name="post" />}>
-              <PostScreen id={route.id} />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "search" && (
-          <ErrorBoundary name="The search" extent="screen" key={route.text}>
-            <Suspense fallback={<Loading name="posts" />}>
-              <SearchScreen text={route.text} />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "notifications" && (
-          <ErrorBoundary name="Your notifications" extent="screen">
-            <Suspense fallback={<Loading name="notifications" />}>
-              <NotificationsScreen />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "sessions" && (
-          <ErrorBoundary name="Your sessions" extent="screen">
-            <Suspense fallback={<Loading name="sessions" />}>
-              <SessionsScreen />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "muted" && (
-          <ErrorBoundary name="Your muted users" extent="screen">
-            <Suspense fallback={<Loading name="muted users" />}>
-              <MutedUsers />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "blocked" && (
-          <ErrorBoundary name="Your blocked users" extent="screen">
-            <Suspense fallback={<Loading name="blocked users" />}>
-              <BlockedUsers />
-            </Suspense>
-          </ErrorBoundary>
-        )}
-        {route.name === "unknown" && (
-          <div className="message">
-            <title>Page not found · Fanline</title>
-            <h1>This page does not exist</h1>
-            <a href={homePath}>Go to your home timeline</a>
-          </div>
-        )}
+        <Screen route={route} />
       </main>
     </Quoting>
   );
