@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from argon2 import PasswordHasher
 
 from graph import keys
+from graph.account_deletion import AccountDeletion
 from graph.archiver.archiver import Archiver
 from graph.archiver.hot_window import HotWindow
 from graph.archiver.indexing import Indexing
@@ -89,6 +90,7 @@ class Graph:
         )
         self.likes = Likes(store, self.log, self.commit, self.binding, self.posts, self.visibility)
         self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
+        self.account_deletion = AccountDeletion(store, self.commit, self.users)
         self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.blocks = Blocks(store, self.log, self.commit, self.visibility)

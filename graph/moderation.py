@@ -13,7 +13,7 @@ from graph import keys
 from graph.archive.rows import CLOSED_REPORT, REPORT, EventRow
 from graph.binding import Binding
 from graph.commit import Commit
-from graph.errors import ProblemCode, Rejected
+from graph.errors import AccountDeleted, ProblemCode, Rejected
 from graph.log.encoding import decode
 from graph.log.events import Event
 from graph.log.log import IdempotencyKey, Log
@@ -70,7 +70,10 @@ class Moderation:
         [[id_, number]] = await self._store.read([("HMGET", keys.user(body.user), "id", "suspended")])
         if id_ is None:
             raise no_account()
-        await self._commit([body])
+        try:
+            await self._commit([body])
+        except AccountDeleted:
+            raise no_account() from None
         return (int(number or 0) > 0) is not isinstance(body, UserSuspended)
 
     async def remove(self, post: int) -> Post | None:

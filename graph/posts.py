@@ -269,7 +269,7 @@ class Posts:
         key = ending_key(post.id) if post.is_plain_repost else IdempotencyKey("-", f"deletion:{post.id}")
         body = replace(deletion_of(post, digest_of(post.text)), by_operator=by_operator)
         try:
-            await self._commit([body], key)
+            await self._commit([body], key, erasing=by_operator)
         except Rejected as rejected:
             if any(problem.code is not ProblemCode.IDEMPOTENCY_MISMATCH for problem in rejected.problems):
                 raise

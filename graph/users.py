@@ -12,13 +12,15 @@ from cachetools import LRUCache
 
 from graph import keys
 from graph.commit import Commit
-from graph.errors import ProblemCode, Rejected, StoreUnavailable
+from graph.errors import AccountDeleted, ProblemCode, Rejected, StoreUnavailable
+from graph.log.account_events import login_hash
 from graph.log.events import PermissionGranted, PermissionRevoked, ProfileChanged, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Permission, User
 from graph.passwords.attempts import Attempts, wrong_credentials
 from graph.passwords.common_passwords import MAX_PASSWORD
 from graph.passwords.hashing import Hashing
+from graph.projections.accounts import free_login
 from graph.records import USER_COLUMNS, as_users
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -85,6 +87,11 @@ class Users:
         known |= found
         return [known.get(login or "") for login in folded]
 
+    async def is_reserved(self, login: str) -> bool:
+        """Return True if a deleted user had this login, ignoring case. One round trip."""
+        folded = folded_login(login)
+        return folded is not None and bool(await self._store.run("EXISTS", keys.reserved(login_hash(folded))))
+
     def followers_counts(self, ids: Sequence[int]) -> "asyncio.Future[list[int]]":
         """Return the numbers of followers. One round trip, O(1) per user."""
         return self._store.ask_each("ZCARD", [keys.followers(user) for user in ids], (), list)
@@ -104,7 +111,7 @@ class Users:
         """Create and return a user. One of several concurrent sign-ups with a login succeeds; a retry is safe.
 
         Raises Rejected (LOGIN_INVALID, PASSWORD_TOO_WEAK, INVALID, LOGIN_TAKEN) and Overloaded; nothing is written
-        then. Three to four round trips and one hash.
+        then. Four to five round trips and one hash.
         """
         check = Check()
         folded = check.login(login)
@@ -115,6 +122,7 @@ class Users:
             raise login_taken()
         self._commit.check_capacity()
         nonce = await self._claim(folded, password, network)
+        await self._refuse_reserved(folded, nonce)
         user = await self._commit_sign_up(folded, UserCreated(folded, display, nonce))
         if user is None:
             raise login_taken()
@@ -149,6 +157,15 @@ class Users:
             return str(reply[2])
         raise login_taken()
 
+    async def _refuse_reserved(self, login: str, nonce: str) -> None:
+        """Raise Rejected (LOGIN_TAKEN) and release the claim if a deleted user had the login. One round trip.
+
+        The deletion reserves the login before it frees it, so a reservation is found once the login is claimed.
+        """
+        if await self.is_reserved(login):
+            await self._store.send([script("release_login").call([keys.login(login)], nonce)])
+            raise login_taken()
+
     async def _commit_sign_up(self, login: str, body: UserCreated) -> User | None:
         """Commit a claimed sign-up and return the user, or None if another sign-up won the login."""
         try:
@@ -179,8 +196,18 @@ class Users:
         user, version = await self.verify(login, password, network)
         [found] = await self.get_many([user])
         if found is None:
+            await self._refuse_deleted(login, user)
             raise StoreUnavailable("the profile of a new user is not written yet")
         return found, version
+
+    async def _refuse_deleted(self, login: str, user: int) -> None:
+        """Raise Rejected (WRONG_CREDENTIALS) and free the login of a user who is deleted.
+
+        A failover can bring such a login back. Two round trips.
+        """
+        if await self._store.run("HEXISTS", keys.user(user), "deleted"):
+            await self._store.send([free_login(folded_login(login) or "", user)])
+            raise wrong_credentials()
 
     async def verify(self, login: str, password: str, network: str) -> tuple[int, int]:
         """Return the id of the user with this login and password, and the number of the last change of the password.
@@ -268,7 +295,10 @@ class Users:
         )
         if id_ is None:
             raise no_account()
-        await self._commit([body])
+        try:
+            await self._commit([body])
+        except AccountDeleted:
+            raise no_account() from None
         return is_granted(number) != isinstance(body, PermissionGranted)
 
     async def hash_password(self, password: str, network: str = "") -> str:

@@ -94,8 +94,10 @@ def run(
 
 
 async def user_with_login(graph: Graph, settings: Settings, login: str) -> int:
-    """Return the id of a user. Raises SettingsError if there is none with this login."""
+    """Return the id of a user. Raises SettingsError if there is none with this login, or if the user was deleted."""
     [user] = await graph.users.ids_of_logins([login])
+    if user is None and await graph.users.is_reserved(login):
+        raise SettingsError(f"The user with the login {login!r} has deleted their account in {describe(settings)}.")
     if user is None:
         raise SettingsError(f"There is no user with the login {login!r} in {describe(settings)}.")
     return user

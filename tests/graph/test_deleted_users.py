@@ -8,10 +8,19 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import AccountDeleted, FolloweesDeleted, Rejected
 from graph.log.account_events import UserDeleted, UserErased, login_hash
-from graph.log.events import Event, EventBody, Followed, Liked, PasswordChanged, PostPublished, ProfileChanged
+from graph.log.events import (
+    Event,
+    EventBody,
+    Followed,
+    Liked,
+    PasswordChanged,
+    PermissionGranted,
+    PostPublished,
+    ProfileChanged,
+)
 from graph.log.log import IdempotencyKey
 from graph.log.moderation_events import UserSuspended, UserUnsuspended
-from graph.model import FollowOutcome
+from graph.model import FollowOutcome, Permission
 from graph.projections.mode import Mode
 from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, codes, counted, people
 from tests.support.stores import Crashed, Death, Stop, runs
@@ -134,7 +143,8 @@ async def test_earlier_events_change_nothing_after_a_deletion(graph: Graph, raw:
     [bob] = await people(graph, "bob")
     events = [event async for event in graph.log.replay(0, bob)]
     bodies: list[EventBody] = [ProfileChanged(bob, "Bob"), UserSuspended(bob), UserUnsuspended(bob)]
-    events += await append_events(graph, [*bodies, PasswordChanged(bob, "bob", "nonce")])
+    bodies += [PermissionGranted(bob, Permission.FIREHOSE.value), PasswordChanged(bob, "bob", "nonce")]
+    events += await append_events(graph, bodies)
     [event] = await graph.commit([deletion(bob, "bob")])
 
     for late in events:

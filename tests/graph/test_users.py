@@ -119,7 +119,7 @@ async def test_concurrent_sign_ups_with_different_names_make_one_account(graph: 
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", range(6))
+@pytest.mark.parametrize("step", range(7))
 async def test_a_crashed_sign_up_can_be_repeated_with_the_same_password(
     graph: Graph, another: Open, raw: Redis, step: int, after: bool
 ) -> None:

@@ -1,0 +1,44 @@
+"""The deletion of accounts.
+
+The event decides: the log holds no later event of the user, and nobody follows the user any more. When the mutation
+returns, the sessions have ended, the login is reserved, and the user and everything of the user are hidden from
+everybody (`graph.projections.deletions`). What is hidden is erased afterwards.
+"""
+
+from dataclasses import replace
+
+from graph import keys
+from graph.commit import Commit
+from graph.errors import AccountDeleted, Rejected
+from graph.log.account_events import UserDeleted, login_hash
+from graph.store.store import Store
+from graph.users import Users, no_account
+
+
+class AccountDeletion:
+    """Deletes the accounts of users."""
+
+    def __init__(self, store: Store, commit: Commit, users: Users) -> None:
+        self._store = store
+        self._commit = commit
+        self._users = users
+
+    async def delete(self, user: int, password: str, *, network: str = "") -> None:
+        """Delete the account of a user. Eight round trips and one hash.
+
+        Raises Rejected (WRONG_CREDENTIALS and TOO_MANY_ATTEMPTS like a log-in, NOT_FOUND), AccountDeleted if the
+        account is deleted, and Overloaded; nothing is written then. After StoreUnavailable, the account may be deleted;
+        a worker completes the deletion.
+        """
+        login, is_deleted = await self._store.read(
+            [("HGET", keys.user(user), "login"), ("HEXISTS", keys.DELETED, str(user))]
+        )
+        if is_deleted:
+            raise AccountDeleted
+        if login is None:
+            raise no_account()
+        try:
+            await self._users.verify(login, password, network)
+        except Rejected as rejected:
+            raise Rejected(*(replace(problem, field=("password",)) for problem in rejected.problems)) from None
+        await self._commit([UserDeleted(user, login_hash(login))])
