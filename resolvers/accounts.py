@@ -1,4 +1,4 @@
-"""The resolvers of mutations of accounts: sign-up, log-in, log-out and the profile."""
+"""The resolvers of mutations of accounts: sign-up, log-in, log-out, password, profile and deletion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 
 from graph.model import Session, User
-from resolvers import inputs
+from resolvers import ids, inputs
 from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, mutation, redact_errors
 
@@ -24,6 +24,13 @@ class UpdateProfilePayload(Payload):
     """The record of `UpdateProfilePayload`."""
 
     user: User | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteAccountPayload(Payload):
+    """The record of `DeleteAccountPayload`."""
+
+    deleted_user_id: str | None = None
 
 
 @mutation(SessionPayload)
@@ -97,6 +104,21 @@ async def change_password(
     context.viewer = Viewer(viewer.user, session.id, session.expires_at)
     client.note_session(session)
     return SessionPayload(session=session)
+
+
+@mutation(DeleteAccountPayload)
+@redact_errors
+async def delete_account(
+    context: Context,
+    *,
+    input: Annotated[inputs.DeleteAccountInput, strawberry.argument(description="The viewer's password.")],
+) -> DeleteAccountPayload:
+    """Delete the viewer's account. Later fields of the document have no viewer."""
+    viewer, client = context.require_viewer(), context.client
+    await context.graph.account_deletion.delete(viewer.user, input.password, network=client.network)
+    context.end_session()
+    client.note_session(None)
+    return DeleteAccountPayload(deleted_user_id=ids.encode(ids.Kind.USER, viewer.user))
 
 
 @mutation(UpdateProfilePayload)

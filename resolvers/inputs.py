@@ -62,6 +62,13 @@ class ChangePasswordInput:
     )
 
 
+@strawberry.input(description="The input of `deleteAccount`.")
+class DeleteAccountInput:
+    """The value is not validated yet."""
+
+    password: str = strawberry.field(description="The viewer's password.")
+
+
 @strawberry.input(description="The input of `endSession`.")
 class EndSessionInput:
     """The id is not decoded yet."""

@@ -97,6 +97,18 @@ class ChangePasswordPayload:
     user_errors: list[UserError] = strawberry.field(description=ERRORS)
 
 
+@strawberry.type(description="The result of `deleteAccount`.")
+class DeleteAccountPayload:
+    """Values are `resolvers.accounts.DeleteAccountPayload`."""
+
+    record: ClassVar[type] = accounts.DeleteAccountPayload
+
+    deleted_user_id: strawberry.ID | None = strawberry.field(
+        description="The global id of the deleted user, to remove it from caches. Null on failure."
+    )
+    user_errors: list[UserError] = strawberry.field(description=ERRORS)
+
+
 @strawberry.type(description="The result of `updateProfile`.")
 class UpdateProfilePayload:
     """Values are `resolvers.accounts.UpdateProfilePayload`."""

@@ -9,6 +9,7 @@ from resolvers import accounts, blocks, likes, lists, mutations, notifications, 
 from resolvers.enums import FollowOutcome
 from schema.account import (
     ChangePasswordPayload,
+    DeleteAccountPayload,
     EndSessionPayload,
     LogInPayload,
     LogOutPayload,
@@ -136,6 +137,11 @@ class Mutation:
         accounts.change_password,
         description="Change the viewer's password. All sessions of the viewer end immediately, that of the request "
         "too: continue with the new one.",
+    )
+    delete_account: DeleteAccountPayload | None = single(
+        accounts.delete_account,
+        description="Permanently delete the viewer's account. All sessions of the viewer end, and the viewer and "
+        "everything of the viewer is hidden from everybody immediately. Nobody can sign up with the login again.",
     )
     update_profile: UpdateProfilePayload | None = single(
         accounts.update_profile, description="Update the viewer's name, bio, picture or website."

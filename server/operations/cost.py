@@ -27,7 +27,7 @@ from graphql.language import ValueNode
 
 from graph.paging import MAX_PAGE
 from server.errors import COST_LIMIT
-from server.operations.weights import HASHES, HOME_PAGE, IDS, LIST_PAGE, Merged, Weights
+from server.operations.weights import HASHES, HOME_PAGE, IDS, LIST_PAGE, LOG_INS, Merged, Weights
 
 COUNTED_TO = 10**9  # larger costs are all the same
 SIZES = ("first", "last", "ids")
@@ -93,7 +93,7 @@ class CostAnalysis:
             writes=sum(map(self._writes, fields)),
             hashes=sum(f"{root}.{name}" in HASHES for name in names),
             sign_ups=names.count("signUp"),
-            log_ins=names.count("logIn") + names.count("changePassword"),
+            log_ins=sum(names.count(name) for name in LOG_INS),
         )
 
     def _selections(self, selection_set: SelectionSetNode, type_: str, page: int, merged: Merged) -> tuple[float, int]:

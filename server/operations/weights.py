@@ -198,8 +198,10 @@ USUAL: dict[str, float] = {
 }
 """How many values of such a list points count, if it is much shorter than its maximum in nearly all objects."""
 
-HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword"})
+HASHES = frozenset({"Mutation.signUp", "Mutation.logIn", "Mutation.changePassword", "Mutation.deleteAccount"})
 """Fields that hash a password."""
+LOG_INS = ("logIn", "changePassword", "deleteAccount")
+"""Mutations that check a password, which count as log-ins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,15 @@ GROUPS = {
     ),
     "Mute and block": ("mute", "unmute", "muted-users", "block", "unblock", "blocked-users"),
     "Lists": ("lists", "list-timeline", "create-list", "update-list", "delete-list"),
-    "Accounts and sessions": ("sign-up", "log-in", "log-out", "sessions", "end-session", "change-password"),
+    "Accounts and sessions": (
+        "sign-up",
+        "log-in",
+        "log-out",
+        "sessions",
+        "end-session",
+        "change-password",
+        "delete-account",
+    ),
     "Any object, limits": ("node", "nodes", "rate-limit"),
 }
 OPENED = ("home", "followers-with-relations", "publish", "live")

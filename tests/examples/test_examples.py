@@ -24,6 +24,7 @@ EXAMPLES = {path.stem: path for path in (Path(__file__).parents[2] / "examples")
 USER, POST, LIST = (ids.encode(kind, 1) for kind in (ids.Kind.USER, ids.Kind.POST, ids.Kind.LIST))
 REQUIRED: dict[str, dict[str, Any]] = {
     "change-password": {"currentPassword": "a long password", "newPassword": "a new password"},
+    "delete-account": {"password": "a long password"},
     "delete-post": {"id": POST},
     "end-session": {"sessionId": USER},
     "follow": {"userIds": [USER]},
@@ -293,6 +294,12 @@ async def test_change_password(alice: Alice) -> None:
     """With the password of the sign-up; users of the demo have none."""
     refused = await alice.run("change-password", currentPassword="a guess", newPassword="a new password")
     assert [error["code"] for error in refused["changePassword"]["userErrors"]] == ["WRONG_CREDENTIALS"]
+
+
+async def test_delete_account(alice: Alice) -> None:
+    """With the password of the sign-up; users of the demo have none."""
+    refused = await alice.run("delete-account", password="a guess")
+    assert [error["code"] for error in refused["deleteAccount"]["userErrors"]] == ["WRONG_CREDENTIALS"]
 
 
 async def test_sessions(alice: Alice) -> None:

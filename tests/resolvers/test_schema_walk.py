@@ -24,7 +24,7 @@ from executor import Executor
 from graph.model import Post, User
 from resolvers.context import Context
 from schema import schema
-from tests.resolvers.conftest import World, errors_of, issue_token, post_id, user_id
+from tests.resolvers.conftest import PASSWORD, World, errors_of, issue_token, post_id, user_id
 from tests.support.graph_worlds import archive_log
 
 SCHEMA = build_schema(schema.as_str())
@@ -245,6 +245,17 @@ async def test_a_suspension_hides_the_user_at_every_field(stage: Stage) -> None:
     hidden = {*stage.of("bob"), stage.id("bob")}
     assert hidden <= everything
     await stage.world.graph.moderation.suspend(stage.users["bob"].id)
+    for viewer in ("alice", "dave", None):
+        found = await stage.seen_by(viewer)
+        assert [sight for sight in found if not hidden.isdisjoint({sight.id, *sight.above})] == []
+        assert everything - {sight.id for sight in found} == hidden
+
+
+async def test_a_deletion_hides_the_user_at_every_field(stage: Stage) -> None:
+    """From viewers and anonymous clients: the profile, all posts, and plain reposts of them. Others stay visible."""
+    everything = {sight.id for sight in await stage.seen_by("dave")}
+    hidden = {*stage.of("bob"), stage.id("bob")}
+    await stage.world.graph.account_deletion.delete(stage.users["bob"].id, PASSWORD)
     for viewer in ("alice", "dave", None):
         found = await stage.seen_by(viewer)
         assert [sight for sight in found if not hidden.isdisjoint({sight.id, *sight.above})] == []
