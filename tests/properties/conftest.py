@@ -3,5 +3,10 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    "tests.properties.rest", "tests.properties.model", "tests.properties.journal", "tests.properties.notifications"
+    "tests.properties.rest",
+    "tests.properties.model",
+    "tests.properties.journal",
+    "tests.properties.lists",
+    "tests.properties.notifications",
+    "tests.properties.suspensions",
 )

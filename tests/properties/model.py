@@ -1,7 +1,7 @@
 """The reference model: the content of the log, and what a read may and must show while operations overlap."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph.errors import ArchiveUnavailable, Overloaded, Rejected
@@ -10,6 +10,9 @@ from graph.log.events import (
     Event,
     Followed,
     Liked,
+    ListChanged,
+    ListCreated,
+    ListDeleted,
     Muted,
     PostDeleted,
     PostPublished,
@@ -21,7 +24,24 @@ from graph.log.events import (
     Unreposted,
     publication_of,
 )
-from graph.model import Post
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.model import FollowOutcome, Post
+
+REFUSED = {FollowOutcome.BLOCKED, FollowOutcome.NOT_FOUND}
+
+
+@dataclass(frozen=True)
+class ListOfUsers:
+    """A list of users: its owner, its name and its members."""
+
+    owner: int
+    name: str
+    members: frozenset[int]
+
+    def after(self, change: ListChanged) -> "ListOfUsers":
+        """Return the list after a change."""
+        members = (self.members | {*change.added}) - {*change.removed}
+        return replace(self, name=change.name or self.name, members=members)
 
 
 @dataclass
@@ -29,7 +49,7 @@ class World:
     """Follows, mutes, blocks, posts that are not deleted, and likes with their numbers, as plain sets.
 
     The posts include plain reposts. `reposted` has the plain repost of each user and original: a user has one of an
-    original, which ends with it.
+    original, which ends with it. `lists` has the lists of users by id.
     """
 
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -38,6 +58,8 @@ class World:
     posts: dict[int, PostPublished] = field(default_factory=dict)
     likes: dict[tuple[int, int], int] = field(default_factory=dict)
     reposted: dict[tuple[int, int], int] = field(default_factory=dict)
+    lists: dict[int, ListOfUsers] = field(default_factory=dict)
+    suspended: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, events: list[Event]) -> "World":
@@ -70,6 +92,8 @@ class World:
                     repost = publication_of(event.body)
                     if repost is not None:
                         world.posts[event.number], world.reposted[user, original] = repost, event.number
+                case _:
+                    world.change_account(event)
         world.follows = {
             (user, other)
             for (user, other), number in follows.items()
@@ -80,11 +104,34 @@ class World:
                 del world.posts[number]
         return world
 
+    def change_account(self, event: Event) -> None:
+        """Apply an event of a list or of an account."""
+        match event.body:
+            case ListCreated(owner, name, members):
+                self.lists[event.number] = ListOfUsers(owner, name, frozenset(members))
+            case ListChanged(list_id=list_id) as change if list_id in self.lists:
+                self.lists[list_id] = self.lists[list_id].after(change)
+            case ListDeleted(list_id=list_id):
+                self.lists.pop(list_id, None)
+            case UserSuspended(user):
+                self.suspended.add(user)
+            case UserUnsuspended(user):
+                self.suspended.discard(user)
+            case _:
+                pass
+
     def home(self, viewer: int) -> list[int]:
         """Return the posts of a home timeline, newest first."""
-        shown = {viewer} | {followee for follower, followee in self.follows if follower == viewer}
-        silenced = {other for user, other in self.mutes | self.blocks if user == viewer}
-        silenced |= {user for user, other in self.blocks if other == viewer}
+        return self.merged(viewer, {viewer} | {other for user, other in self.follows if user == viewer})
+
+    def hidden(self, viewer: int | None) -> set[int]:
+        """Return the users who are hidden from a viewer, or from an anonymous client for None."""
+        blocks = {user for pair in self.blocks if viewer in pair for user in pair} - {viewer}
+        return self.suspended | {user for user in blocks if user is not None}
+
+    def merged(self, viewer: int, shown: Collection[int]) -> list[int]:
+        """Return the posts of some authors as a viewer sees them in a timeline, newest first."""
+        silenced = self.hidden(viewer) | {other for user, other in self.mutes if user == viewer}
 
         def is_shown(body: PostPublished) -> bool:
             original = None if body.text or body.attachments else body.repost_of_author
@@ -136,6 +183,12 @@ class Operation:
     returned: int | None = None
     died: bool = False
     result: Any = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it returned that it has changed nothing."""
+        outcomes = self.result if self.kind in ("follow", "unfollow") and isinstance(self.result, list) else ()
+        return isinstance(self.result, Rejected | Overloaded) or not REFUSED.isdisjoint(outcomes)
 
     @property
     def done(self) -> bool:
@@ -208,36 +261,28 @@ class History:
         changes = [op for kind in ("block", "unblock") for op in self.of(kind, follower, followee)]
         changes += [op for kind in ("block", "unblock") for op in self.of(kind, followee, follower)]
         if any(op.started < end for op in changes):
-            return False if self.certainly_silenced(follower, followee, start, end, mutes=False) else None
+            return False if self.certainly_apart(follower, followee, start, end) else None
         return self.certainly(("follow", "unfollow"), (follower, followee), start, end)
 
     def certainly_silenced(self, viewer: int, user: int, start: int, end: int, *, mutes: bool = True) -> bool | None:
-        """Return whether a user was muted or blocked throughout a period, or neither; None if that is uncertain."""
-        found = [self.certainly(("block", "unblock"), pair, start, end) for pair in ((viewer, user), (user, viewer))]
+        """Return whether a user was hidden or muted throughout a period, or neither; None if that is uncertain."""
+        found = [self.certainly_apart(viewer, user, start, end), self.certainly_suspended(user, start, end)]
         found += [self.certainly(("mute", "unmute"), (viewer, user), start, end)] if mutes else []
         return True if True in found else None if None in found else False
 
-    def certainly(self, kinds: tuple[str, str], pair: tuple[int, int], start: int, end: int) -> bool | None:
-        """Return whether the first of two opposite kinds held for a pair throughout a period; None if uncertain.
+    def certainly_apart(self, user: int, other: int, start: int, end: int) -> bool | None:
+        """Return whether a block stood between two users throughout a period, or none; None if that is uncertain."""
+        found = [self.certainly(("block", "unblock"), pair, start, end) for pair in ((user, other), (other, user))]
+        return True if True in found else None if None in found else False
 
-        An operation that met an outage of the archive may have taken effect.
-        """
-        touching = [
-            op
-            for kind in kinds
-            for op in self.of(kind, *pair)
-            if op.started < end and not isinstance(op.result, Rejected | Overloaded)
-        ]
-        if not touching:
-            return False
-        if any(isinstance(op.result, ArchiveUnavailable) for op in touching):
-            return None
-        last = max(touching, key=lambda op: op.started)
-        others = [op for op in touching if op is not last]
-        finished = last.returned is not None and last.returned < start and not last.died
-        if not finished or any(op.returned is None or op.returned > last.started for op in others):
-            return None
-        return last.kind == kinds[0]
+    def certainly_suspended(self, user: int, start: int, end: int) -> bool | None:
+        """Return whether a user was suspended throughout a period, or was not; None if that is uncertain."""
+        return self.certainly(("suspend", "unsuspend"), (user,), start, end)
+
+    def certainly(self, kinds: tuple[str, str], subject: tuple[int, ...], start: int, end: int) -> bool | None:
+        """Return whether the first of two opposite kinds held throughout a period; None if that is uncertain."""
+        touching = [op for kind in kinds for op in self.of(kind, *subject)]
+        return decided(touching, lambda last: last.kind == kinds[0], start, end)
 
     def deletions(self, post: Post) -> list[Operation]:
         """Return the deletions that end a post: its own, and of a plain repost those of its original. Quotes stay."""
@@ -250,25 +295,33 @@ class History:
         published = (op.result for op in self.operations if op.kind == "publish" and op.done)
         return {post.author, *(each.author for each in published if each.id == original)}
 
-    def check_read(self, read: Operation, *, complete_fan_out: bool) -> None:
-        """Check the posts that a read returned against what was certain throughout the read."""
+    def check_home(self, read: Operation, *, complete_fan_out: bool) -> None:
+        """Check the home timeline that a read returned."""
+        [viewer] = read.subject
+
+        def includes(author: int, start: int, end: int) -> bool | None:
+            return author == viewer or self.certainly_follows(viewer, author, start, end)
+
+        self.check_timeline(read, includes, is_complete=complete_fan_out)
+
+    def check_timeline(
+        self, read: Operation, includes: Callable[[int, int, int], bool | None], *, is_complete: bool
+    ) -> None:
+        """Check the posts that a viewer's read returned against what was certain throughout the read.
+
+        `includes` returns whether the timeline included an author throughout a period, None if that is uncertain.
+        """
         if self.after_disaster or not read.done:
             return
-        [viewer], seen, start, end = read.subject, read.result, read.started, read.returned or self.now
+        viewer, seen, start, end = read.subject[0], read.result, read.started, read.returned or self.now
         ids = [post.id for post in seen]
         assert ids == sorted(set(ids), reverse=True), f"not strictly descending: {ids}"
         for post in seen:
-            for deletion in self.deletions(post):
-                assert not deletion.done_before(start), f"deleted post {post.id} was shown"
-            for undo in self.of("unrepost", post.author, post.repost_of):
-                is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
-                assert not is_undone, f"repost {post.id} was shown after it was taken back"
-            for author in self.authors(post) - {viewer}:
+            self.check_existed(post, start)
+            for author in self.authors(post):
                 silenced = self.certainly_silenced(viewer, author, start, end)
-                assert not silenced, f"post {post.id} of {author} was shown, who is muted or blocked"
-            if post.author != viewer:
-                followed = self.certainly_follows(viewer, post.author, start, end)
-                assert followed is not False, f"post {post.id} of unfollowed {post.author} was shown"
+                assert not silenced, f"post {post.id} of {author} was shown, who is muted or hidden"
+            assert includes(post.author, start, end) is not False, f"post {post.id} of {post.author} was shown"
         for publication in self.operations:
             if publication.kind not in ("publish", "repost") or not publication.done_before(start):
                 continue
@@ -276,10 +329,35 @@ class History:
             ends = [*self.deletions(post), *self.of("unrepost", post.author, post.repost_of)]
             if any(end_of_post.started < end for end_of_post in ends):
                 continue
-            follows = post.author == viewer or self.certainly_follows(viewer, post.author, start, end)
             if not post.listed:
                 assert post.id not in ids, f"reply {post.id} of {post.author} was shown to {viewer}"
             elif any(self.certainly_silenced(viewer, author, start, end) is not False for author in self.authors(post)):
                 continue
-            elif follows and complete_fan_out:
+            elif includes(post.author, start, end) and is_complete:
                 assert post.id in ids, f"post {post.id} of {post.author} was missing for {viewer}"
+
+    def check_existed(self, post: Post, start: int) -> None:
+        """Check that a post that was shown after a time was not deleted, or taken back, before that time."""
+        for deletion in self.deletions(post):
+            assert not deletion.done_before(start), f"deleted post {post.id} was shown"
+        for undo in self.of("unrepost", post.author, post.repost_of):
+            is_undone = undo.done and undo.result[1] == post.id and undo.done_before(start)
+            assert not is_undone, f"repost {post.id} was shown after it was taken back"
+
+
+def decided(operations: Collection[Operation], holds: Callable[[Operation], bool], start: int, end: int) -> bool | None:
+    """Return what the last of some operations made of a fact throughout a period; None if that is uncertain.
+
+    The fact does not hold at first. An operation that met an outage of the archive may have taken effect.
+    """
+    touching = [op for op in operations if op.started < end and not op.is_refused]
+    if not touching:
+        return False
+    if any(isinstance(op.result, ArchiveUnavailable) for op in touching):
+        return None
+    last = max(touching, key=lambda op: op.started)
+    others = [op for op in touching if op is not last]
+    finished = last.returned is not None and last.returned < start and not last.died
+    if not finished or any(op.returned is None or op.returned > last.started for op in others):
+        return None
+    return holds(last)

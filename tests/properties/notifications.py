@@ -45,8 +45,9 @@ async def check_notifications(graph: Graph, raw: redis.Redis, model: Notified, p
     """Check the pages of all users in both directions, and the numbers of unread notifications.
 
     Only users whose likes and reposts are in the store are found: groups that have archived ones are not checked.
+    Suspended users see nothing of their own, and have no sessions: nobody reads theirs.
     """
-    for user in people:
+    for user in {*people} - model.suspended:
         entries = model.entries(user)
         archived = {(each.kind, each.subject) for each in entries if has_floor(raw, each)}
         expected = [each for each in entries if (each.kind, each.subject) not in archived]

@@ -20,6 +20,7 @@ from graph.log.events import (
     Unmuted,
     Unreposted,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.model import EPOCH_MS, SEQUENCE_BITS
 
 DAY_MS = 86_400_000
@@ -60,6 +61,7 @@ class Notified:
     posts: dict[int, Written] = field(default_factory=dict)
     mutes: set[tuple[int, int]] = field(default_factory=set)
     blocks: set[tuple[int, int]] = field(default_factory=set)
+    suspended: set[int] = field(default_factory=set)
     groups: dict[int, dict[tuple[str, int], int]] = field(default_factory=dict)
     marks: dict[int, int] = field(default_factory=dict)
 
@@ -105,6 +107,10 @@ class Notified:
                 self.block(user, other)
             case Unblocked(user, other):
                 self.blocks.discard((user, other))
+            case UserSuspended(user):
+                self.suspended.add(user)
+            case UserUnsuspended(user):
+                self.suspended.discard(user)
             case NotificationsRead(user, upto):
                 self.read(user, min(upto, number))
             case _:
@@ -174,7 +180,7 @@ class Notified:
             return
         read = number <= self.marks.get(viewer, 0)
         silenced = {other for user, other in self.mutes if user == viewer} | {viewer}
-        silenced |= {user for pair in self.blocks for user in pair if viewer in pair}
+        silenced |= {user for pair in self.blocks for user in pair if viewer in pair} | self.suspended
         users = [user for user in self._actors(viewer, kind, subject) if user not in silenced]
         if users:
             quotes = sum(post.repost_of == subject for post in self.posts.values())

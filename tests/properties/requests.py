@@ -45,10 +45,14 @@ class Requests(Disasters):
     def _launch(self, operation: Operation, work: Coroutine[Any, Any, Any], calls: int) -> None:
         async def perform() -> None:
             await self.processes.perform(operation, work)
-            if operation.kind == "read":
-                self.history.check_read(operation, complete_fan_out=self.sync == 100)
+            self.check_result(operation)
 
         self.run(self.processes.launch(operation, perform(), calls))
+
+    def check_result(self, operation: Operation) -> None:
+        """Check what an operation returned against what was certain while it ran."""
+        if operation.kind == "read":
+            self.history.check_home(operation, complete_fan_out=self.sync == 100)
 
     @rule(process=apis, author=authors, key=st.sampled_from((None, None, "k1", "k2")), calls=calls)
     def publish(self, process: str, author: int, key: str | None, calls: int) -> None:

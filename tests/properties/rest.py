@@ -24,15 +24,18 @@ from graph.visibility import SYSTEM
 from tests.properties.archives import rows_of
 from tests.properties.journal import Journal, Row
 from tests.properties.likes import check_likes
+from tests.properties.lists import check_lists
 from tests.properties.model import World
 from tests.properties.notifications import check_notifications
 from tests.properties.notified import Notified
 from tests.properties.reading import whole_timeline
+from tests.properties.suspensions import check_exits
 from tests.support.graph_worlds import counts_of
 
 FOLDED = (
     *("following:{", "followers:{", "posts:{", "cold:{", "post:{", "user:{", "login:{"),
     *("replied:{", "replies:{", "reposts:{", "reposted:{", "blocking:{", "blockers:{", "muting:{"),
+    *("lists:{", "list:{", keys.SUSPENDED),
 )
 """The prefixes of the keys that the fold determines."""
 
@@ -99,6 +102,9 @@ class Rest:
         await asyncio.gather(*map(self._check_home, self.users))
         await self._check_lists()
         await check_likes(self.graph, self.raw, self.world, self.users)
+        if not self.journal.rolled_back:
+            await check_lists(self.graph, self.world, self.users)
+            await check_exits(self.graph, self.world, self.users)
         if not self.journal.rolled_back and not self.journal.lost:
             notified = Notified.of(self.journal.events(), self.graph.tuning.notifications_kept)
             await check_notifications(self.graph, self.raw, notified, self.users)
@@ -205,13 +211,13 @@ class Rest:
         """Return the keys that the fold determines, except empty ones and the winner of a login."""
         found: dict[str, Any] = {}
         for key in self.raw.scan_iter(count=1000):
-            if not key.startswith(FOLDED) or key.endswith(":gone"):
+            if not key.startswith(FOLDED) or key.endswith(":gone") or key == keys.SUSPENDED_VERSION:
                 continue
             if key.startswith("cold:{") or key.endswith(":cold"):
                 found[key] = self.raw.get(key)
             elif key.startswith("post:{") and self.is_deleted(int(key[len("post:{") : -1])):
                 continue  # a list under it has changed after its tombstone was dropped
-            elif key.startswith(("post:{", "user:{", "login:{")):
+            elif key.startswith(("post:{", "user:{", "login:{", keys.SUSPENDED)) or key.endswith(":names"):
                 found[key] = {field: value for field, value in self.raw.hgetall(key).items() if field != "winner"}
             else:
                 members: Any = self.raw.zrange(key, 0, -1, withscores=True)

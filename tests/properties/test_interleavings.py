@@ -35,8 +35,8 @@ from graph.visibility import SYSTEM
 from tests.properties.archives import empty, open_database, rows_of
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
+from tests.properties.lists import MOST_LISTS, MOST_MEMBERS
 from tests.properties.model import World
-from tests.properties.notifications import NotificationRules
 from tests.properties.processes import (
     AGELESS,
     ARCHIVERS,
@@ -49,6 +49,7 @@ from tests.properties.processes import (
 )
 from tests.properties.requests import calls, users
 from tests.properties.rest import Rest
+from tests.properties.suspensions import SuspensionRules
 from tests.support.graphs import STORE_ID
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ archivers = st.sampled_from(ARCHIVERS)
 processes = st.sampled_from(PROCESSES)
 
 
-class Interleavings(NotificationRules):
+class Interleavings(SuspensionRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
     def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
@@ -328,6 +329,9 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
     monkeypatch.setattr("graph.archiver.lost_events.ROWS_AT_ONCE", 2)
     monkeypatch.setattr("graph.archiver.scan.KEYS_AT_ONCE", 3)
     monkeypatch.setattr("graph.commit.PROJECTION_SECONDS", 3600)
+    monkeypatch.setattr("graph.lists.MAX_LISTS", MOST_LISTS)
+    monkeypatch.setattr("graph.lists.MAX_MEMBERS", MOST_MEMBERS)
+    monkeypatch.setattr("graph.suspensions.ANSWER_SECONDS", 3600)
     monkeypatch.setattr("graph.worker.consumer.RELEASE_SECONDS", 0)  # killed processes release nothing
     monkeypatch.setattr("graph.home.pacing.Pacer.wait", Pace.before)  # the pace depends on the time
     loop = asyncio.new_event_loop()

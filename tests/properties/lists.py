@@ -1,0 +1,157 @@
+"""Lists of users in the machine: the rules that change and read them, and the check of all lists."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis.stateful import precondition, rule
+
+from graph import Graph
+from graph.errors import ProblemCode, Rejected
+from graph.lists import Lists
+from graph.model import UserList
+from graph.paging import Window
+from tests.properties.disasters import Disaster
+from tests.properties.model import History, Operation, World, decided
+from tests.properties.notifications import NotificationRules
+from tests.properties.reading import whole_list
+from tests.properties.requests import apis, calls, users
+from tests.support.graph_worlds import codes
+
+MOST_LISTS, MOST_MEMBERS = 2, 2
+"""The limits in the machine, which users reach often."""
+
+some_users = st.lists(users, max_size=2)
+
+
+class ListRules(NotificationRules):
+    """The part of the machine with lists of users. After a disaster, changes of lists may be among the lost events."""
+
+    @precondition(lambda self: self.disaster is Disaster.NONE)
+    @rule(process=apis, owner=users, members=some_users, calls=calls)
+    def create_list(self, process: str, owner: int, members: list[int], calls: int) -> None:
+        """A user creates a list of users."""
+        self.texts += 1
+        user, chosen = self.user_at(owner), tuple(self.user_at(member) for member in members)
+        work = self.graph_of(process).lists.create(user, f"list {self.texts}", chosen)
+        self._launch(self.history.start(process, "create list", user, chosen), work, calls)
+
+    @precondition(lambda self: self.disaster is Disaster.NONE)
+    @rule(
+        process=apis,
+        which=st.integers(0, 5),
+        kind=st.sampled_from(("rename", "change", "change", "change", "delete")),
+        added=some_users,
+        removed=some_users,
+        calls=calls,
+    )
+    def change_list(
+        self, process: str, which: int, kind: str, added: list[int], removed: list[int], calls: int
+    ) -> None:
+        """A user renames or deletes a list, or adds and removes members."""
+        if not (made := self._lists()):
+            return
+        self.texts += 1
+        found, lists = made[which % len(made)], self.graph_of(process).lists
+        if kind == "delete":
+            operation = self.history.start(process, "delete list", found.id)
+            self._launch(operation, lists.delete(found.owner, found.id), calls)
+            return
+        more = tuple(self.user_at(member) for member in added)
+        less = tuple(user for user in map(self.user_at, removed) if user not in more)
+        name = f"list {self.texts}" if kind == "rename" else None
+        work = lists.update(found.owner, found.id, name=name, added=more, removed=less)
+        self._launch(self.history.start(process, "change list", found.id, more, less), work, calls)
+
+    @precondition(lambda self: self.disaster is Disaster.NONE)
+    @rule(process=apis, which=st.integers(0, 5), size=st.sampled_from((1, 2, 7)), forward=st.booleans(), calls=calls)
+    def read_list(self, process: str, which: int, size: int, forward: bool, calls: int) -> None:
+        """A user reads the timeline of a list to its end, page by page, in one direction."""
+        if made := self._lists():
+            found = made[which % len(made)]
+            operation = self.history.start(process, "read list", found.owner, found.id)
+            work = whole_list(self.graph_of(process), found.owner, found.id, size, forward=forward)
+            self._launch(operation, work, calls)
+
+    def _lists(self) -> list[UserList]:
+        """Return the lists that were created, deleted ones included."""
+        return [op.result for op in self.history.operations if op.kind == "create list" and op.done]
+
+    def check_result(self, operation: Operation) -> None:
+        super().check_result(operation)
+        if operation.kind == "read list":
+            list_id = operation.subject[1]
+
+            def includes(author: int, start: int, end: int) -> bool | None:
+                return certainly_contains(self.history, list_id, author, start, end)
+
+            self.history.check_timeline(operation, includes, is_complete=True)
+        if operation.kind == "create list":
+            check_limit(self.history, operation)
+
+
+def certainly_contains(history: History, list_id: int, user: int, start: int, end: int) -> bool | None:
+    """Return whether a list existed with a member, or without, throughout a period; None if that is uncertain."""
+    if any(op.started < end for op in history.of("delete list", list_id)):
+        return None
+    changes = [op for op in history.operations if op.kind == "change list" and op.subject[0] == list_id]
+    changes = [op for op in changes if user in op.subject[1] + op.subject[2]]
+    made = [op for op in history.operations if op.kind == "create list" and op.done and op.result.id == list_id]
+    return decided([*made, *changes], lambda last: user in last.subject[1], start, end)
+
+
+def check_limit(history: History, created: Operation) -> None:
+    """Check that a user who certainly had the most lists got no other, and that one who had fewer was not refused."""
+    if history.after_disaster or created.returned is None:
+        return
+    others = [op for op in history.operations if op.kind == "create list" and op is not created]
+    others = [op for op in others if op.subject[0] == created.subject[0] and op.started < created.returned]
+    deletions = {op.result.id: history.of("delete list", op.result.id) for op in others if op.done}
+    certain = [op for op in others if op.done_before(created.started)]
+    certain = [op for op in certain if all(end.started > created.returned for end in deletions[op.result.id])]
+    assert not created.done or len(certain) < MOST_LISTS, "a user got more lists than the limit allows"
+    if isinstance(created.result, Rejected) and ProblemCode.TOO_MANY in codes(created.result):
+        possible = [op for op in others if not op.is_refused]
+        gone = [
+            op for op in possible if op.done and any(e.done_before(created.started) for e in deletions[op.result.id])
+        ]
+        assert len(possible) - len(gone) >= MOST_LISTS, "a user was refused a list below the limit"
+
+
+async def check_lists(graph: Graph, world: World, owners: Sequence[int]) -> None:
+    """Check the lists of all users, their members, counts and timelines in both directions, and the limits."""
+    for owner in owners:
+        view, expected = graph.visibility.of(owner), {i: each for i, each in world.lists.items() if each.owner == owner}
+        ids = sorted(expected, reverse=True)
+        assert await graph.lists.of_user(owner) == [UserList(id_, owner, expected[id_].name) for id_ in ids]
+        if not ids:
+            continue
+        hidden = world.hidden(owner)
+        assert await graph.lists.counts(owner, ids) == [len(expected[id_].members) for id_ in ids]
+        for window in (Window(9, forward=True), Window(9, forward=False)):
+            pages = await graph.lists.members(view, owner, ids, window)
+            found = [[each.user for each in page.items] for page in pages]
+            assert found == [sorted(expected[id_].members - hidden, reverse=True) for id_ in ids]
+        for id_ in ids:
+            timeline = world.merged(owner, expected[id_].members)
+            for size, forward in ((2, True), (5, False)):
+                posts = await whole_list(graph, owner, id_, size, forward=forward)
+                assert [post.id for post in posts] == timeline
+            await check_full(graph.lists, world, owner, id_, sorted({*owners} - expected[id_].members - hidden))
+        if len(ids) >= MOST_LISTS:
+            await refuses(graph.lists.create(owner, "one more"))
+
+
+async def check_full(lists: Lists, world: World, owner: int, list_id: int, others: Sequence[int]) -> None:
+    """Check that a full list takes no other member."""
+    found = world.lists[list_id]
+    if len(found.members) >= MOST_MEMBERS and others:
+        await refuses(lists.update(owner, list_id, added=others[:1]))
+
+
+async def refuses(work: Any) -> None:
+    """Check that there are too many."""
+    with pytest.raises(Rejected) as refusal:
+        await work
+    assert codes(refusal.value) == [ProblemCode.TOO_MANY]
