@@ -75,7 +75,7 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
         rows = [stored(row) for row in rows]
     held: dict[int, EventRow] = {}
     for chunk in chunks([row.number for row in rows if row.number <= watermark], IDS_PER_QUERY):
-        found = await event_rows(connection, statements.events().where(EVENTS.c.number.in_(chunk)))
+        found = await event_rows(connection, statements.events_by_number(), {"numbers": chunk})
         held |= {row.number: row for row in found}
     for row in rows:
         if row.number in held and not same_event(held[row.number], row):
@@ -88,7 +88,7 @@ async def lock(connection: AsyncConnection, store: str) -> int:
     bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
     if bound.rowcount != 1:
         raise Overtaken
-    return int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+    return int((await connection.execute(statements.watermark())).scalar_one())
 
 
 async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> int:

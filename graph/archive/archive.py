@@ -59,8 +59,7 @@ class Archive(SearchIndexes):
         """Return the identities of the archive and its store, the archive watermark, and the note. One query."""
 
         async def work(connection: AsyncConnection) -> ArchiveState:
-            query = select(STATE.c.id, STATE.c.store, STATE.c.watermark, STATE.c.note)
-            return ArchiveState(*(await connection.execute(query)).one())
+            return ArchiveState(*(await connection.execute(statements.state())).one())
 
         return await self._transaction(work)
 
@@ -149,7 +148,7 @@ class Archive(SearchIndexes):
         """Return the live posts among these ids, and the archive watermark that was read before them."""
 
         async def work(connection: AsyncConnection) -> Found:
-            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            watermark = int((await connection.execute(statements.watermark())).scalar_one())
             rows = await pages.posts_by_id(connection, ids)
             return Found({row.number: post_of(row) for row in rows}, watermark)
 
@@ -203,7 +202,7 @@ class Archive(SearchIndexes):
         async def work(connection: AsyncConnection) -> tuple[list[int], int]:
             if connection.dialect.name == "postgresql":  # the other databases read a snapshot by default
                 await connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            watermark = int((await connection.execute(statements.watermark())).scalar_one())
             return await count(connection, reads), watermark
 
         return await self._transaction(work)
@@ -237,7 +236,7 @@ class Archive(SearchIndexes):
         """
 
         async def work(connection: AsyncConnection) -> list[set[int]]:
-            watermark = int((await connection.execute(select(STATE.c.watermark))).scalar_one())
+            watermark = int((await connection.execute(statements.watermark())).scalar_one())
             if watermark < max((upto for _, upto, _ in reads), default=0):
                 raise ArchiveUnavailable(f"the archive ends at event {watermark}")
             return [

@@ -14,10 +14,11 @@ on rows of it that should not be there either, because each post that is found i
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from struct import pack, unpack
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Select, delete, insert, select, union_all, update
+from sqlalchemy import CompoundSelect, Select, delete, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import statements
@@ -107,8 +108,14 @@ async def add_gap(connection: AsyncConnection, end: int, watermark: int) -> bool
 
 async def end_of(connection: AsyncConnection) -> int:
     """Return the end of the index: segments and gaps divide all numbers up to it. One statement."""
+    return max(await connection.scalars(newest_ends()), default=0)
+
+
+@cache
+def newest_ends() -> CompoundSelect[Any]:
+    """Return the statement for the ends of the newest segment and of the newest gap."""
     newest = [select(table.c.last).order_by(table.c.first.desc()).limit(1).subquery() for table in (SEGMENTS, GAPS)]
-    return max(await connection.scalars(union_all(*map(select, newest))), default=0)
+    return union_all(*map(select, newest))
 
 
 async def _add_late(connection: AsyncConnection, posts: Sequence[IndexedPost]) -> None:

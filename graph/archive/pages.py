@@ -47,7 +47,7 @@ async def rows(connection: AsyncConnection, ids: Collection[int]) -> list[EventR
     """Return the rows of those of these events that exist. One query per 2,000 ids."""
     found: list[EventRow] = []
     for chunk in chunks(list(dict.fromkeys(ids)), IDS_PER_QUERY):
-        found += await event_rows(connection, statements.events().where(EVENTS.c.number.in_(chunk)))
+        found += await event_rows(connection, statements.events_by_number(), {"numbers": chunk})
     return found
 
 
@@ -73,8 +73,8 @@ async def merge(connection: AsyncConnection, authors: Collection[int], window: W
     if connection.dialect.name == "postgresql":
         return await event_rows(connection, postgresql.merged(window.forward), parameters | {"owners": among})
     if connection.dialect.name != "mysql":
-        query = statements.first_events(connection.dialect.name, TIMELINE.column, among, None, window.forward)
-        return await event_rows(connection, query, parameters)
+        query = statements.first_events(connection.dialect.name, TIMELINE.column, None, window.forward)
+        return await event_rows(connection, query, parameters | {"owners": among})
     if len(among) > statements.MAX_UNION_TERMS:
         among = list(await connection.scalars(statements.leading_authors(among, window.forward), parameters))
     terms = statements.terms_for(len(among))
@@ -98,10 +98,11 @@ async def _first_events(
     connection: AsyncConnection, owner: str, owners: Sequence[int], kinds: Sequence[str], window: Window
 ) -> list[EventRow]:
     parameters: dict[str, Any] = {"low": window.low, "high": window.high, "count": window.count}
+    parameters["owners"] = owners
     if connection.dialect.name == "postgresql":
-        parameters |= {"owners": owners, "kinds": kinds}
+        parameters["kinds"] = kinds
         return await event_rows(connection, postgresql.first_events(owner, window.forward), parameters)
-    query = statements.first_events(connection.dialect.name, owner, owners, kinds, window.forward)
+    query = statements.first_events(connection.dialect.name, owner, tuple(kinds), window.forward)
     return await event_rows(connection, query, parameters)
 
 

@@ -5,7 +5,7 @@ optimizers choose a full table scan even for a few owners, because `number` is t
 """
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import Subquery
 
 from graph.archive.rows import CLOSED_REPORT, ENDED_LIKE, FOLLOW, LIKE, POST, REDACTED, REPORT, REPOST
-from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER, TERMS
+from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, NUMBER, STATE, TERMS
 from graph.post_lists import TIMELINE
 
 MAX_UNION_TERMS = 256  # SQLite allows 500
@@ -51,9 +51,28 @@ class Scan(NamedTuple):
     limit: int
 
 
+@cache
+def state() -> Select[Any]:
+    """Return the selection of the columns of `ArchiveState`."""
+    return select(STATE.c.id, STATE.c.store, STATE.c.watermark, STATE.c.note)
+
+
+@cache
+def watermark() -> Select[Any]:
+    """Return the selection of the archive watermark."""
+    return select(STATE.c.watermark)
+
+
+@cache
 def events() -> Select[Any]:
     """Return the selection of the columns of `EventRow`."""
     return select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.actor, EVENTS.c.subject, EVENTS.c.body)
+
+
+@cache
+def events_by_number() -> Select[Any]:
+    """Return the statement for the events whose numbers are in the parameter `numbers`."""
+    return events().where(EVENTS.c.number.in_(bindparam("numbers", expanding=True)))
 
 
 def events_of_kind(kind: str) -> Select[Any]:
@@ -62,10 +81,9 @@ def events_of_kind(kind: str) -> Select[Any]:
     return of_kind.with_hint(EVENTS, BY_KIND, "mysql").with_hint(EVENTS, SQLITE_BY_KIND, "sqlite")
 
 
-def first_events(
-    dialect: str, owner: str, owners: Collection[int], kinds: Sequence[str] | None, forward: bool
-) -> Select[Any]:
-    """Return the statement for the first `count` events of these owners and kinds between `low` and `high`.
+@lru_cache(maxsize=64)
+def first_events(dialect: str, owner: str, kinds: tuple[str, ...] | None, forward: bool) -> Select[Any]:
+    """Return the statement for the first `count` events of `owners` and these kinds between `low` and `high`.
 
     `owner` is `actor` or `subject`; or the column of a kind of list, without kinds. The statement names the index, so
     it is for SQLite, MySQL and MariaDB only. SQLite stops each scan early; MySQL and MariaDB read all index entries of
@@ -73,7 +91,7 @@ def first_events(
     """
     number, of, kind = column("number", NUMBER), column(owner, NUMBER), column("kind", String())
     source = text(f"events {FORCED_INDEX[dialect].format(f'events_by_{owner}')}")
-    within = select(number).select_from(source).where(of.in_(owners), _between(number))
+    within = select(number).select_from(source).where(of.in_(bindparam("owners", expanding=True)), _between(number))
     if kinds is not None:
         within = within.where(kind == kinds[0] if len(kinds) == 1 else kind.in_(kinds))
     return _rows(within.order_by(page_order(number, forward)).limit(bindparam("count")), forward)
@@ -233,6 +251,7 @@ def redact_posts(ids: Sequence[int]) -> Update:
     return update(EVENTS).where(posts).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
+@cache
 def end_follows() -> Update:
     """Return the statement that sets `ended` of a pair's earlier follows, to the lowest unfollow above each of them.
 
@@ -244,6 +263,7 @@ def end_follows() -> Update:
     return update(EVENTS).where(of_pair, earlier, unended).values(ended=bindparam("unfollow"))
 
 
+@cache
 def end_likes() -> Update:
     """Return the statement that sets `ended` of a pair's earlier likes, to the lowest event of the pair above each.
 
@@ -278,12 +298,14 @@ def liked_posts(after: int, limit: int) -> Select[Any]:
     return query.with_hint(EVENTS, BY_SUBJECT, "mysql").with_hint(EVENTS, SQLITE_BY_SUBJECT, "sqlite")
 
 
+@cache
 def change_credentials() -> Update:
     """Return the statement that sets a user's password hash and the number of the event that set it."""
     of_user = update(CREDENTIALS).where(CREDENTIALS.c.user == bindparam("owner"))
     return of_user.values(hash=bindparam("secret"), number=bindparam("at"))
 
 
+@cache
 def end_reposts() -> Update:
     """Return the statement that removes the reposts of a user and an original before a later change, and unlists them.
 
@@ -294,6 +316,7 @@ def end_reposts() -> Update:
     return update(EVENTS).where(of_pair, earlier).values(kind=REDACTED, body=None, **dict.fromkeys(LIST_COLUMNS))
 
 
+@cache
 def close_reports() -> Update:
     """Return the statement that closes the reports of a subject before an event, so that no list walks over them.
 
