@@ -1,16 +1,30 @@
 """Archives on one SQLite database that all processes of a test share. Every statement is a step of the gate.
 
 The statements are those of the archive. They run on SQLite's own driver, without threads, so that a test decides when
-each of them runs. Each process has its own connections: a transaction sees its snapshot, and one at a time can write.
+each of them runs. Each transaction has its own connection: it sees its snapshot, and one at a time can write.
 """
 
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Connection, CursorResult, Engine, create_engine, delete, event, insert, select, update
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Delete,
+    Insert,
+    Select,
+    Table,
+    create_engine,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive.archive import Archive
@@ -55,11 +69,106 @@ class Statements:
         return (await self.execute(statement, parameters)).scalars()
 
 
+class Database:
+    """One SQLite database, and the id of the archive in it.
+
+    Its connections stay open, each for one transaction at a time. They begin and end transactions without SQLAlchemy,
+    which takes longer for that than for the statements between.
+    """
+
+    def __init__(self, file: Path) -> None:
+        template, self.archive_id = bound_archive()
+        shutil.copy(template, file)
+        self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 0, "isolation_level": None})
+        self._engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._idle: list[Connection] = []
+        self._own = self._connect()
+
+    def _connect(self) -> Connection:
+        connection = self._engine.connect()
+        driver = driver_of(connection)
+        for pragma in ("journal_mode=WAL", "synchronous=OFF"):
+            driver.execute(f"PRAGMA {pragma}").close()
+        return connection
+
+    def begin(self) -> Connection:
+        """Begin a transaction, and return its connection."""
+        connection = self._idle.pop() if self._idle else self._connect()
+        driver_of(connection).execute("BEGIN").close()
+        return connection
+
+    def commit(self, connection: Connection) -> None:
+        """Commit a transaction."""
+        driver_of(connection).execute("COMMIT").close()
+
+    def end(self, connection: Connection) -> None:
+        """Undo what a transaction has not committed, and keep its connection for another one."""
+        driver = driver_of(connection)
+        if driver.in_transaction:
+            driver.execute("ROLLBACK").close()
+        self._idle.append(connection)
+
+    def rows(self, table: Table) -> list[tuple[Any, ...]]:
+        """Return all rows of a table."""
+        found: list[tuple[Any, ...]] = driver_of(self._own).execute(query_of(table)).fetchall()
+        return found
+
+    @property
+    def watermark(self) -> int:
+        """The archive watermark."""
+        return watermark_of(self.rows(STATE))
+
+    def empty(self) -> None:
+        """Make the archive unused."""
+        driver = driver_of(self._own)
+        driver.execute("BEGIN").close()
+        for table in TABLES:
+            if table is not STATE:
+                driver.execute(text_of(delete(table))).close()
+        self._own.execute(update(STATE).values(watermark=0, note=None, store=STORE_ID))
+        driver.execute("COMMIT").close()
+
+    def back_up(self) -> "Backup":
+        """Return all rows of the archive."""
+        return [(table, self.rows(table)) for table in TABLES]
+
+    def restore(self, backup: "Backup") -> None:
+        """Replace all rows of the archive by those of a backup."""
+        driver = driver_of(self._own)
+        driver.execute("BEGIN").close()
+        for table, rows in backup:
+            driver.execute(text_of(delete(table))).close()
+            driver.executemany(text_of(insert(table)), rows).close()
+        driver.execute("COMMIT").close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in (self._own, *self._idle):
+            connection.close()
+        self._engine.dispose()
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return SQLite's connection below a connection."""
+    return connection.connection.dbapi_connection
+
+
+@cache
+def query_of(table: Table) -> str:
+    """Return the query of all rows of a table."""
+    return text_of(select(table))
+
+
+def text_of(statement: Select[Any] | Insert | Delete) -> str:
+    """Return a statement on all columns of a table, in their order, as text."""
+    return str(statement.compile(dialect=sqlite.dialect()))
+
+
 class DirectArchive(Archive):
     """An archive whose statements run at once."""
 
-    def __init__(self, engine: Engine, journal: Journal) -> None:
-        self._engine = engine
+    def __init__(self, database: Database, journal: Journal) -> None:
+        self._database = database
         self._journal = journal
 
     async def insert(self, rows: Sequence[EventRow], *, store: str) -> None:
@@ -67,20 +176,17 @@ class DirectArchive(Archive):
         await super().insert(rows, store=store)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        connection = self._engine.connect()
-        transaction = connection.begin()
+        connection = self._database.begin()
         try:
             statements = Statements(connection, self._step)
             result = await work(cast(AsyncConnection, statements))
             if statements.wrote:
                 async with self._step(connection, writes=True):
-                    transaction.commit()
+                    self._database.commit(connection)
             return result
         finally:
-            if transaction.is_active:
-                transaction.rollback()
+            self._database.end(connection)
             self._end(connection)
-            connection.close()
 
     @asynccontextmanager
     async def _step(self, connection: Connection, *, writes: bool) -> AsyncIterator[None]:
@@ -96,8 +202,8 @@ class DirectArchive(Archive):
 class GatedArchive(DirectArchive):
     """The archive of one process, behind the gate."""
 
-    def __init__(self, engine: Engine, journal: Journal, gate: Gate, process: str) -> None:
-        super().__init__(engine, journal)
+    def __init__(self, database: Database, journal: Journal, gate: Gate, process: str) -> None:
+        super().__init__(database, journal)
         self._gate = gate
         self._process = process
 
@@ -118,54 +224,15 @@ class GatedArchive(DirectArchive):
             self._gate.writer = None
 
 
-def open_database(file: Path) -> tuple[Engine, str]:
-    """Return an engine on a new archive bound to `STORE_ID`, and the id of the archive."""
-    template, archive_id = bound_archive()
-    shutil.copy(template, file)
-    engine = create_engine(
-        f"sqlite:///{file}", connect_args={"timeout": 0, "isolation_level": None}, pool_size=20, max_overflow=-1
-    )
-    event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA journal_mode=WAL").close())
-    event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous=OFF").close())
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
-    return engine, archive_id
-
-
-def empty(engine: Engine) -> None:
-    """Make the archive unused."""
-    with engine.begin() as connection:
-        for table in TABLES:
-            if table is not STATE:
-                connection.execute(delete(table))
-        connection.execute(update(STATE).values(watermark=0, note=None, store=STORE_ID))
-
-
-Backup = list[tuple[Any, list[dict[str, Any]]]]
+Backup = list[tuple[Table, list[tuple[Any, ...]]]]
 """The rows of each table."""
 
 
-def back_up(engine: Engine) -> Backup:
-    """Return all rows of the archive."""
-    with engine.connect() as connection:
-        found = [(table, list(connection.execute(select(table)))) for table in TABLES]
-    return [(table, [{each.key: row._mapping[each] for each in table.c} for row in rows]) for table, rows in found]
-
-
-def restore(engine: Engine, backup: Backup) -> None:
-    """Replace all rows of the archive by those of a backup."""
-    with engine.begin() as connection:
-        for table, rows in backup:
-            connection.execute(delete(table))
-            if rows:
-                connection.execute(insert(table), rows)
-
-
-def watermark_of(backup: Backup) -> int:
+def watermark_in(backup: Backup) -> int:
     """Return the archive watermark in a backup."""
-    return int(next(rows[0]["watermark"] for table, rows in backup if table is STATE))
+    return next(watermark_of(rows) for table, rows in backup if table is STATE)
 
 
-def rows_of(engine: Engine, table: Any) -> list[Any]:
-    """Return all rows of a table."""
-    with engine.connect() as connection:
-        return list(connection.execute(select(table)))
+def watermark_of(rows: Sequence[tuple[Any, ...]]) -> int:
+    """Return the archive watermark in the rows of the table `STATE`."""
+    return int(rows[0][STATE.c.keys().index("watermark")])

@@ -8,16 +8,15 @@ from enum import Enum
 from typing import Any
 
 import hypothesis.strategies as st
-import redis
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from sqlalchemy import Engine
 
 from graph import keys
 from graph.errors import Overloaded
-from tests.properties.archives import Backup, back_up, restore, watermark_of
+from tests.properties.archives import Backup, Database, watermark_in
 from tests.properties.model import History
 from tests.properties.processes import ARCHIVERS, PROCESSES, Processes, archive_all, publish_many
 from tests.properties.snapshots import Snapshot, Snapshots
+from tests.properties.stores import DirectClient
 
 MAX_SNAPSHOTS = 3
 
@@ -43,12 +42,12 @@ class Disasters(RuleBasedStateMachine):
     disaster: Disaster
     users: list[int]
 
-    def __init__(self, url: str, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, url: str, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.url = url
-        self.engine = engine
+        self.database = database
         self.loop = loop
-        self.raw = redis.Redis.from_url(url, decode_responses=True)
+        self.raw = DirectClient(url)
         self.history = History()
         self.snapshots = Snapshots(url)
         self.taken: list[Snapshot] = []
@@ -72,7 +71,7 @@ class Disasters(RuleBasedStateMachine):
         if self.disaster is not Disaster.BACKUP_IS_RESTORED:
             self.taken.append(self.snapshots.take(self.disaster.value))
         else:
-            self.backups.append(back_up(self.engine))
+            self.backups.append(self.database.back_up())
 
     @precondition(lambda self: self.taken)
     @rule(which=st.integers(0, MAX_SNAPSHOTS - 1))
@@ -111,8 +110,8 @@ class Disasters(RuleBasedStateMachine):
         """Somebody stops everything and restores a backup of the archive, if the log goes back that far."""
         backup = self.backups[which % len(self.backups)]
         self._begin_disaster(everything_dies=True)
-        if int(self.raw.get(keys.TRIMMED) or 0) <= watermark_of(backup):
-            restore(self.engine, backup)
+        if int(self.raw.get(keys.TRIMMED) or 0) <= watermark_in(backup):
+            self.database.restore(backup)
 
     def _begin_disaster(self, *, everything_dies: bool) -> None:
         self.disasters += 1

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from graph.log.encoding import Encoded, decode, encode
 from graph.log.events import (
     Event,
+    EventBody,
     Followed,
     Liked,
     PostDeleted,
@@ -61,6 +62,10 @@ class Journal:
     def events(self, but: Collection[int] = ()) -> list[Event]:
         """Return all events in the order of their numbers, except some."""
         return [self.event(number) for number in sorted(self.encoded) if number not in but]
+
+    def has(self, kind: type[EventBody]) -> bool:
+        """Return whether there was an event of a kind."""
+        return any(each.kind == kind.__name__ for each in self.encoded.values())
 
     def rows(self) -> dict[int, Row]:
         """Return the rows that the archive must hold, by number."""

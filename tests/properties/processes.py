@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Coroutine
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Engine
-
 from graph import Graph, Tuning, keys
 from graph.archiver.archiver import Archiver
 from graph.errors import ArchiveUnavailable, Overloaded, Rejected
@@ -17,11 +15,11 @@ from graph.projections.likes import LikesUnknown
 from graph.projections.mode import Mode
 from graph.tasks import end
 from graph.visibility import SYSTEM
-from tests.properties.archives import DirectArchive, GatedArchive
+from tests.properties.archives import Database, DirectArchive, GatedArchive
 from tests.properties.gate import Gate
 from tests.properties.journal import Journal
 from tests.properties.model import History, Operation
-from tests.properties.stores import DirectStore, GatedStore
+from tests.properties.stores import DirectStore, Exchange, GatedStore
 from tests.support.graph_worlds import PATIENCE
 
 APIS = ("api-0", "api-1")
@@ -37,9 +35,10 @@ EXPECTED = (Rejected, ArchiveUnavailable, LikesUnknown, Overloaded)
 class Processes:
     """Starts, kills and finishes processes. `limits` are their push limits, and `tuning` everything else."""
 
-    def __init__(self, url: str, engine: Engine, history: History, tuning: dict[str, Any]) -> None:
+    def __init__(self, url: str, database: Database, history: History, tuning: dict[str, Any]) -> None:
         self.url = url
-        self.engine = engine
+        self.database = database
+        self.watch = Exchange(url)
         self.gate = Gate()
         self.journal = Journal()
         self.history = history
@@ -66,7 +65,7 @@ class Processes:
     def boot(self, process: str, limit: float) -> None:
         """Start a process."""
         store = GatedStore(self.url, self.journal, self.gate, process, single_slot=process != "api-1")
-        archive = GatedArchive(self.engine, self.journal, self.gate, process)
+        archive = GatedArchive(self.database, self.journal, self.gate, process)
         self.limits[process] = limit
         self.graphs[process] = with_small_batches(Graph(store, archive, self.tuning(limit)))
         self.tasks[process] = []
@@ -78,9 +77,12 @@ class Processes:
         self.history.died(process)
         await self.graphs[process].close()
 
+    def close(self) -> None:
+        self.watch.close()
+
     def observer(self, limit: float) -> Graph:
         """Return a graph that does not wait for turns."""
-        archive = DirectArchive(self.engine, self.journal)
+        archive = DirectArchive(self.database, self.journal)
         return with_small_batches(Graph(DirectStore(self.url, self.journal), archive, self.tuning(limit)))
 
     async def perform(self, operation: Operation, work: Coroutine[Any, Any, Any]) -> None:
@@ -124,7 +126,10 @@ class Processes:
     async def scan(self, graph: Graph) -> None:
         """Scan the store until nothing is left to correct."""
         for _ in range(SCANS):
+            before = self.watch.changes()
             await graph.scan.run_pass()
+            if self.watch.changes() == before:
+                return
             await self.settle(graph)
 
     async def settle_failover(self, graph: Graph, *, projects_lost: bool) -> None:

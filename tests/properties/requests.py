@@ -6,9 +6,9 @@ from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis.stateful import rule
-from sqlalchemy import Engine
 
 from graph import Graph, keys
+from tests.properties.archives import Database
 from tests.properties.disasters import Disasters
 from tests.properties.model import Operation
 from tests.properties.processes import APIS, sign_up
@@ -29,8 +29,8 @@ class Requests(Disasters):
     population: int
     sync: int
 
-    def __init__(self, url: str, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(url, engine, loop)
+    def __init__(self, url: str, database: Database, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url, database, loop)
         self.texts = 0
         self.users: list[int] = []
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import hiredis
-from redis import exceptions
+from redis import Redis, exceptions
 
 from graph.store.commands import Command, load_scripts, script
 from tests.properties.gate import Gate
@@ -18,24 +18,17 @@ LOADED: set[str] = set()
 """The servers that have the scripts. They keep them while the tests run."""
 
 
-class DirectStore(InterceptedStore):
-    """A store over one blocking socket, much faster than the client library.
+class Exchange:
+    """Sends commands over one blocking socket. Only for a program that does nothing else until it has the replies."""
 
-    Only for tests whose processes take turns. Every appended event is noted in the journal.
-    """
-
-    def __init__(self, url: str, journal: Journal, *, single_slot: bool = False) -> None:
-        super().__init__(url, single_slot=single_slot)
-        self._journal = journal
+    def __init__(self, url: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(url.removeprefix("unix://"))
         self._parser = hiredis.Reader(encoding="utf-8")
-        self._exchange_now([("HELLO", 3)])
-        if url not in LOADED:
-            self._exchange_now(load_scripts())
-            LOADED.add(url)
+        self([("HELLO", 3)])
 
-    def _exchange_now(self, commands: Sequence[Command]) -> list[Any]:
+    def __call__(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the replies to commands, which may be errors."""
         packed: list[Any] = list(commands)
         self._socket.sendall(b"".join(map(hiredis.pack_command, packed)))
         replies: list[Any] = []
@@ -47,8 +40,52 @@ class DirectStore(InterceptedStore):
                 replies.append(as_error(reply) if isinstance(reply, hiredis.ReplyError) else reply)
         return replies
 
+    def changes(self) -> int:
+        """Return how often the content of the server has changed."""
+        [found] = self([("INFO", "persistence")])
+        return int(found.partition("rdb_changes_since_last_save:")[2].partition("\r")[0])
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class DirectClient(Redis):
+    """The client library's client over one blocking socket, much faster than its pool of connections."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(protocol=3, decode_responses=True)
+        self.exchange = Exchange(url)
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Return the reply to a command as the client library does."""
+        [reply] = self.exchange([args])
+        if isinstance(reply, Exception):
+            raise reply
+        callbacks: Any = self.response_callbacks
+        callback = callbacks.get(args[0])
+        return reply if callback is None else callback(reply, **options)
+
+    def close(self) -> None:
+        self.exchange.close()
+        super().close()
+
+
+class DirectStore(InterceptedStore):
+    """A store over one blocking socket, much faster than the client library.
+
+    Only for tests whose processes take turns. Every appended event is noted in the journal.
+    """
+
+    def __init__(self, url: str, journal: Journal, *, single_slot: bool = False) -> None:
+        super().__init__(url, single_slot=single_slot)
+        self._journal = journal
+        self.exchange = Exchange(url)
+        if url not in LOADED:
+            self.exchange(load_scripts())
+            LOADED.add(url)
+
     async def _pipeline(self, commands: Sequence[Command]) -> list[Any]:
-        replies = self._exchange_now(commands)
+        replies = self.exchange(commands)
         append = script("append").sha
         for command, reply in zip(commands, replies, strict=True):
             if command[:2] == ("EVALSHA", append) and isinstance(reply, list) and reply[0] == "appended":
@@ -74,7 +111,7 @@ class DirectStore(InterceptedStore):
 
     async def close(self) -> None:
         await super().close()
-        self._socket.close()
+        self.exchange.close()
 
 
 def as_error(reply: hiredis.ReplyError) -> Exception:

@@ -23,16 +23,15 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Engine
 
 from graph import Graph, keys
-from graph.archive.tables import STATE
 from graph.home.pacing import Pace
 from graph.log.events import PostPublished, ProfileChanged, Reposted, Unreposted
 from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.mode import Mode
+from graph.store.commands import Command
 from graph.visibility import SYSTEM
-from tests.properties.archives import empty, open_database, rows_of
+from tests.properties.archives import Database
 from tests.properties.disasters import Disaster
 from tests.properties.gate import Outage
 from tests.properties.lists import MOST_LISTS, MOST_MEMBERS
@@ -68,11 +67,10 @@ processes = st.sampled_from(PROCESSES)
 class Interleavings(SuspensionRules):
     """Starts operations on any process, and runs their calls one by one in any order."""
 
-    def __init__(self, url: str, database: tuple[Engine, str], loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(url, database[0], loop)
-        self.archive_id = database[1]
+    def __init__(self, url: str, database: Database, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url, database, loop)
         self.raw.flushall()
-        empty(self.engine)
+        self.database.empty()
         self.deaths = self.at_rest = 0
 
     @initialize(
@@ -110,7 +108,7 @@ class Interleavings(SuspensionRules):
             "hot_newest": hot[1],
             "log_limit": log_limit,
         }
-        self.processes = Processes(self.url, self.engine, self.history, tuning)
+        self.processes = Processes(self.url, self.database, self.history, tuning)
         self.gate, self.journal = self.processes.gate, self.processes.journal
         self.run(self._begin(before))
         for process in PROCESSES:
@@ -118,7 +116,7 @@ class Interleavings(SuspensionRules):
 
     async def _begin(self, before: int) -> None:
         graph = self.processes.observer(math.inf)
-        await bind(graph, f"{STORE_ID}:{self.archive_id}")
+        await bind(graph, f"{STORE_ID}:{self.database.archive_id}")
         for name in [f"user{i}" for i in range(self.population)]:
             user = await sign_up(graph, name, f"nonce of {name}", f"hash of {name}")
             assert user is not None
@@ -240,7 +238,7 @@ class Interleavings(SuspensionRules):
     def _checks(self, graph: Graph) -> Rest:
         restored = self.disasters > 0 and self.disaster is Disaster.BACKUP_IS_RESTORED
         forgets_lost = self.disaster is Disaster.ALL_CRASH
-        return Rest(graph, self.raw, self.engine, self.journal, self.users, restored, forgets_lost)
+        return Rest(graph, self.raw, self.database, self.journal, self.users, restored, forgets_lost)
 
     async def _check_history(self, graph: Graph, world: World) -> None:
         """Check that operations that returned are among the events once, and that certain follows exist."""
@@ -282,21 +280,19 @@ class Interleavings(SuspensionRules):
             return
         names = (keys.TRIMMED, keys.ARCHIVED, keys.WATERMARK)
         trimmed, archived, watermark = (int(number or 0) for number in self.raw.mget(names))
-        [state] = rows_of(self.engine, STATE)
-        assert trimmed <= archived <= state.watermark <= watermark
+        assert trimmed <= archived <= self.database.watermark <= watermark
 
     @invariant()
     def followees_have_their_followers(self) -> None:
         """At every moment: if v follows a, v is among the followers of a, unless there was a block between the two."""
         if self.disasters and self.disaster is Disaster.STORE_FAILS_OVER:
             return  # a projection that continues after the failover may have lost its first half
-        with self.raw.pipeline(transaction=False) as pipeline:
-            for user in self.users:
-                pipeline.zrange(keys.following(user), 0, -1)
-                pipeline.zrange(keys.followers(user), 0, -1)
-                for name in (keys.blocking(user), keys.blockers(user)):
-                    pipeline.zunion([name, keys.gone(name)])
-            found = pipeline.execute()
+        commands: list[Command] = []
+        for user in self.users:
+            commands += [("ZRANGE", key(user), 0, -1) for key in (keys.following, keys.followers)]
+            for name in (keys.blocking(user), keys.blockers(user)):
+                commands.append(("ZUNION", 2, name, keys.gone(name)))
+        found = self.raw.exchange(commands)
         followers = dict(zip(self.users, found[1::4], strict=True))
         blocks = dict(zip(self.users, map(set.union, map(set, found[2::4]), map(set, found[3::4])), strict=True))
         for viewer, following in zip(self.users, found[::4], strict=True):
@@ -313,6 +309,7 @@ class Interleavings(SuspensionRules):
         finally:
             for process in self.processes.tasks:
                 self.run(self.processes.end(process))
+            self.processes.close()
             self.raw.close()
             self.snapshots.close()
             self.run(self.gate.run_until_blocked())
@@ -335,7 +332,7 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
     monkeypatch.setattr("graph.worker.consumer.RELEASE_SECONDS", 0)  # killed processes release nothing
     monkeypatch.setattr("graph.home.pacing.Pacer.wait", Pace.before)  # the pace depends on the time
     loop = asyncio.new_event_loop()
-    database = open_database(tmp_path / "archive.sqlite")
+    database = Database(tmp_path / "archive.sqlite")
     try:
         run_state_machine_as_test(
             cast(type[RuleBasedStateMachine], lambda: Interleavings(store_url, database, loop)),
@@ -347,6 +344,6 @@ def test_any_interleaving_of_apis_worker_and_archivers_keeps_the_invariants(
             ),
         )
     finally:
-        database[0].dispose()
+        database.close()
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
