@@ -1,7 +1,9 @@
-"""Two processes follow and unfollow the same user concurrently."""
+"""Two processes change how the same two users stand to each other, concurrently."""
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,13 @@ from graph.log.events import Followed, Unfollowed
 from graph.model import MAX_NUMBER
 from graph.visibility import SYSTEM
 from tests.faults.small_world import EVERYTHING, PASSWORD
+from tests.support.graph_worlds import PATIENCE
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 TIMES = 1000
+EVERY_CHANGE, WITHOUT_UNBLOCK = 4, 3
 
 
 async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Graph) -> None:
@@ -34,3 +38,68 @@ async def test_two_processes_that_follow_and_unfollow_agree_in_the_end(graph: Gr
         assert [follow.number for follow in following.items] == expected
         assert [follow.number for follow in followers.items] == expected
         await graph.worker().drain()
+
+
+async def test_follows_and_blocks_of_two_processes_agree_and_the_block_wins(
+    graph: Graph, *, long_profile: bool
+) -> None:
+    """Whatever both users do in two processes at once. In the last round nobody unblocks; the long one has 1,000."""
+    alice, bob = [(await graph.users.sign_up(login, PASSWORD)).id for login in ("alice", "bob")]
+    async with AsyncExitStack() as stack:
+        rivals = [await stack.enter_async_context(rival(graph, alice, bob, seed)) for seed in range(2)]
+        for process in rivals:
+            await answered(process, "ready")
+        for kinds in (EVERY_CHANGE, EVERY_CHANGE, WITHOUT_UNBLOCK):
+            for process in rivals:
+                assert process.stdin is not None
+                process.stdin.write(f"{kinds} {500 if long_profile else 20}\n".encode())
+            if kinds == WITHOUT_UNBLOCK:
+                await graph.blocks.block(alice, bob)
+            for process in rivals:
+                await answered(process, "done")
+            for _ in range(2):
+                await check_agreement(graph, alice, bob)
+                await graph.worker().drain()
+
+    [relationship] = await graph.relationships.between(alice, [bob])
+    assert (relationship.blocking, relationship.state.value) == (True, "NONE")
+    await graph.blocks.unblock(alice, bob)
+    await graph.blocks.unblock(bob, alice)
+    [relationship] = await graph.relationships.between(alice, [bob])
+    assert (relationship.blocking, relationship.blocked_by, relationship.state.value) == (False, False, "NONE")
+
+
+@asynccontextmanager
+async def rival(graph: Graph, alice: int, bob: int, seed: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a process that changes how two users stand to each other, round by round."""
+    command = ["-m", "tests.faults.rival", graph.store.url, str(alice), str(bob), str(seed)]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT, stdin=pipe, stdout=pipe)
+    try:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+        assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def answered(process: asyncio.subprocess.Process, answer: str) -> None:
+    """Wait for a line of a process."""
+    assert process.stdout is not None
+    assert (await asyncio.wait_for(process.stdout.readline(), 10 * PATIENCE)).decode().strip() == answer
+
+
+async def check_agreement(graph: Graph, alice: int, bob: int) -> None:
+    """Check that both users see the same follows and blocks, and no follow across a block."""
+    for user, other in ((alice, bob), (bob, alice)):
+        [mine] = await graph.relationships.between(user, [other])
+        [theirs] = await graph.relationships.between(other, [user])
+        assert mine.following_number == theirs.followed_by_number
+        assert (mine.blocking, mine.blocked_by) == (theirs.blocked_by, theirs.blocking)
+        assert mine.state.value == "NONE" or not (mine.blocking or mine.blocked_by)
+        [following] = await graph.follows.following(SYSTEM, [user], EVERYTHING)
+        [followers] = await graph.follows.followers(SYSTEM, [other], EVERYTHING)
+        assert [each.number for each in following.items] == [each.number for each in followers.items]
