@@ -93,7 +93,7 @@ class Graph:
         self.account_deletion = AccountDeletion(store, self.commit, self.users)
         self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
-        self.blocks = Blocks(store, self.log, self.commit, self.visibility)
+        self.blocks = Blocks(store, self.log, self.commit, self.visibility, tuning.max_blocked)
         self.relationships = Relationships(store, self.visibility)
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)

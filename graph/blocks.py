@@ -14,6 +14,7 @@ from graph.log.events import Blocked, EventBody, Muted, Unblocked, Unmuted
 from graph.log.log import Log
 from graph.model import Follow, Page
 from graph.paging import Window
+from graph.store.commands import Command
 from graph.store.store import Store
 from graph.suspensions import existence, exists
 from graph.user_lists import user_pages
@@ -21,16 +22,20 @@ from graph.visibility import Visibility
 
 
 class Blocks:
-    """The mutes and blocks of users."""
+    """The mutes and blocks of users. A user mutes at most `max_blocked` others, and blocks as many."""
 
-    def __init__(self, store: Store, log: Log, commit: Commit, visibility: Visibility) -> None:
+    def __init__(self, store: Store, log: Log, commit: Commit, visibility: Visibility, max_blocked: int) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._visibility = visibility
+        self._max_blocked = max_blocked
 
     async def mute(self, viewer: int, user: int) -> None:
-        """Mute a user. Raises Rejected (NOT_FOUND, INVALID). Three round trips, more for a repetition."""
+        """Mute a user. Raises Rejected (NOT_FOUND, INVALID, TOO_MANY). Three round trips, more for a repetition.
+
+        Concurrent calls may exceed the limit together.
+        """
         await self._change(viewer, user, keys.muting, Muted, Unmuted, set_=True)
 
     async def unmute(self, viewer: int, user: int) -> None:
@@ -58,8 +63,9 @@ class Blocks:
         """Commit an event, unless the last event of this pair has said the same."""
         if user == viewer:
             raise Rejected.because(ProblemCode.INVALID, "Users cannot mute or block themselves.", "userId")
-        read = ("ZSCORE", key(viewer), str(user))
-        watermark, score, row = await self._store.read([("GET", keys.WATERMARK), read, existence(user)])
+        read: Command = ("ZSCORE", key(viewer), str(user))
+        reads = [("GET", keys.WATERMARK), read, existence(user), ("ZCARD", key(viewer))]
+        watermark, score, row, count = await self._store.read(reads)
         if not exists(row):
             raise Rejected.because(ProblemCode.NOT_FOUND, "This user does not exist.", "userId")
         wanted, opposite = (sets, unsets) if set_ else (unsets, sets)
@@ -72,7 +78,14 @@ class Blocks:
             last = next((each.body for each in reversed(events or ()) if each.body in (event, undone)), None)
             if events is not None and (is_set is set_ if last is None else last == event):
                 return
+        elif set_ and count >= self._max_blocked:
+            raise self._too_many()
         await self._commit([event])
+
+    def _too_many(self) -> Rejected:
+        most = self._max_blocked
+        message = f"You may mute up to {most:,} users, and block as many. Take one back first."
+        return Rejected.because(ProblemCode.TOO_MANY, message, "userId", max=most, length=most + 1)
 
     async def muted(self, viewer: int, window: Window) -> Page[Follow]:
         """Return a page of the users whom the viewer mutes, newest mute first. One round trip."""

@@ -17,7 +17,7 @@ class Tuning:
     `tombstones_live`. The log holds at most `log_limit` events; the last tenth is reserved for deletions, unfollows and
     log-outs. So is the memory of the store from the part `store_full_at` on. Attachments may be on `media_hosts`,
     domain names in lower case, some with a port. A user's list of notifications keeps the newest `notifications_kept`
-    groups.
+    groups. A user follows at most `max_following` others, and mutes and blocks at most `max_blocked` each.
     """
 
     home_size: int = 800
@@ -34,6 +34,7 @@ class Tuning:
     store_full_at: float = 0.9
     tombstones_live: timedelta = timedelta(days=30)
     max_following: int = 5000
+    max_blocked: int = 10_000
     media_hosts: frozenset[str] = frozenset()
     notifications_kept: int = 1000
     session_ttl: timedelta = timedelta(days=30)

@@ -114,6 +114,7 @@ class Settings(ObservabilitySettings):
         default=False, description="Whether `/health/ready` answers 200 while pages are served but changes are refused."
     )
     max_following: Count = Field(default=5000, description="Maximum users that one user can follow.")
+    max_blocked: Count = Field(default=10_000, description="Maximum users that one user can mute, and can block.")
     media_hosts: Hosts = Field(default=(), description="Hosts of the pictures and videos that posts may show.")
     durability: Durability = Field(
         default=Durability.SAFE,
@@ -358,14 +359,14 @@ class Settings(ObservabilitySettings):
             log_limit=self.log_limit,
             store_full_at=self.store_full_at,
             max_following=self.max_following,
+            max_blocked=self.max_blocked,
             session_ttl=self.session_ttl,
             media_hosts=frozenset(self.media_hosts),
         )
 
     @property
     def _push_limit(self) -> float:
-        limits = {TimelineMode.PUSH: math.inf, TimelineMode.PULL: 0, TimelineMode.HYBRID: self.push_limit}
-        return limits[self.timeline_mode]
+        return {TimelineMode.PUSH: math.inf, TimelineMode.PULL: 0}.get(self.timeline_mode, self.push_limit)
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys of access tokens: from the setting, the secret file, or a file in the data folder.
@@ -392,8 +393,7 @@ class Settings(ObservabilitySettings):
 def _refuse_unknown(names: Iterable[str]) -> None:
     """Raise SettingsError if one of these names is not a setting."""
     known = [name.upper() for name in Settings.model_fields]
-    for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
-            raise SettingsError(f"{PREFIX}{name} is not a setting.{hint}")
+    for name in sorted(set(names).difference(known)):
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
+        raise SettingsError(f"{PREFIX}{name} is not a setting.{hint}")

@@ -115,8 +115,8 @@ USER = {
     ),
     "TOO_MANY": (
         "the input has too many ids or attachments, or a text too many mentions, hashtags and links; or there would be "
-        "too many lists, or too many members in one",
-        "split the request; shorten the text",
+        "too many lists, too many members in one, or too many muted or blocked users",
+        "split the request; shorten the text; take something back",
     ),
     "TOO_MANY_ATTEMPTS": (
         "ten log-ins to this account from the same network have failed",

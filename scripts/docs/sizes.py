@@ -52,6 +52,7 @@ def table() -> str:
         ),
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
+        ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
         ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),
         ("users of `createList` and `updateList`", f"{MAX_IDS} in each field"),
         ("sessions of a user", f"{MAX_SESSIONS}; further log-ins end the oldest"),

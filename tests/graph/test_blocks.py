@@ -165,6 +165,28 @@ async def test_a_follow_across_an_unprojected_block_ends_up_held(graph: Graph) -
     assert await graph.follows.followed_by(alice) == {bob: again.number}
 
 
+@pytest.mark.parametrize(("change", "undo"), [("mute", "unmute"), ("block", "unblock")])
+async def test_over_the_limit_nothing_is_written(another: Open, change: str, undo: str) -> None:
+    """Repetitions are accepted, and undoing a change makes room. Mutes and blocks are counted apart."""
+    graph = await another(max_blocked=2)
+    alice, bob, carol, dave = await people(graph, "alice", "bob", "carol", "dave")
+    await graph.blocks.mute(alice, dave)
+    await graph.blocks.block(alice, dave)
+    await getattr(graph.blocks, change)(alice, bob)
+    last = await graph.log.last()
+
+    with pytest.raises(Rejected) as refusal:
+        await getattr(graph.blocks, change)(alice, carol)
+
+    [problem] = refusal.value.problems
+    assert (problem.code, problem.field) == (ProblemCode.TOO_MANY, ("userId",))
+    assert {param.name: param.value for param in problem.params} == {"max": "2", "length": "3"}
+    await getattr(graph.blocks, change)(alice, bob)
+    assert await graph.log.last() == last
+    await getattr(graph.blocks, undo)(alice, dave)
+    await getattr(graph.blocks, change)(alice, carol)
+
+
 async def test_changes_cost_few_round_trips(graph: Graph) -> None:
     alice, bob = await people(graph, "alice", "bob")
     for change, most in (("mute", 3), ("unmute", 3), ("block", 5), ("unblock", 5)):

@@ -1,10 +1,13 @@
 """Actions across a block: refused in both directions with `BLOCKED`, and nothing is written."""
 
+from dataclasses import replace
+
 import pytest
 
 from graph.model import Post, User
 from graph.visibility import SYSTEM
 from tests.resolvers.conftest import World, post_id, user_id
+from tests.support.graphs import CHEAP, open_graph
 
 ERRORS = "userErrors { code field }"
 FOLLOW = f"mutation ($id: ID!) {{ payload: follow(input: {{ userIds: [$id] }}) {{ results {{ outcome }} {ERRORS} }} }}"
@@ -98,3 +101,20 @@ async def test_likes_and_reposts_across_a_block_can_be_taken_back(world: World, 
     [found] = await world.graph.posts.get_many(SYSTEM, [post.id])
     assert found is not None
     assert (found.likes, found.reposts) == (0, 0)
+
+
+@pytest.mark.parametrize("change", ["mute", "block"])
+async def test_over_the_limit_of_mutes_and_blocks(store_url: str, change: str) -> None:
+    graph = await open_graph(store_url, replace(CHEAP, max_blocked=1))
+    try:
+        world = World(graph)
+        alice, bob, carol = await world.users("alice", "bob", "carol")
+        document = (
+            f"mutation ($id: ID!) {{ payload: {change}(input: {{ userId: $id }}) {{ user {{ login }} {ERRORS} }} }}"
+        )
+        answer = await world.ask(document, alice, id=user_id(bob))
+        assert answer.data["payload"] == {"user": {"login": "bob"}, "userErrors": []}
+        answer = await world.ask(document, alice, id=user_id(carol))
+        assert answer.data["payload"] == {"user": None, "userErrors": [{"code": "TOO_MANY", "field": ["userId"]}]}
+    finally:
+        await graph.close()
