@@ -91,8 +91,8 @@ class AuthorRemoved(TimelineEvent):
 
 
 @strawberry.type(
-    description="The viewer muted a user, or one of the two blocked the other. Remove this user's posts, and "
-    "reposts of them, from the home timeline."
+    description="The viewer muted a user, one of the two blocked the other, or the user was suspended or deleted. "
+    "Remove this user's posts, and reposts of them, from the home timeline."
 )
 class AuthorHidden(TimelineEvent):
     """The values are `graph.feed.updates.AuthorHidden`."""

@@ -28,7 +28,8 @@ GRAPHQL = {
         "request smaller pages or fewer fields, or split the query",
     ),
     "UNAUTHENTICATED": (
-        "the token or cookie is malformed, expired or revoked, or its key was removed; or the field requires a viewer",
+        "the token or cookie is malformed, expired or revoked, or its key was removed; or the account was deleted; or "
+        "the field requires a viewer",
         "log in again. A stream ends: log in, then subscribe again with the cursor",
     ),
     "FORBIDDEN": (
@@ -93,7 +94,10 @@ NOTED = {code: "503, or 200 with the rest of the data" for code, status in STATU
 
 USER = {
     "INVALID": ("the value breaks a rule, which the message states", "show the message next to the `field`"),
-    "LOGIN_TAKEN": ("the login belongs to another user", "show the message next to the `field`"),
+    "LOGIN_TAKEN": (
+        "the login belongs to another user, or belonged to a deleted one",
+        "show the message next to the `field`",
+    ),
     "LOGIN_INVALID": (
         "the login does not have 2 to 30 characters from `a-z`, `0-9` and `_`",
         "show the message next to the `field`",
