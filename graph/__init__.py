@@ -89,14 +89,13 @@ class Graph:
             store, self.log, self.commit, self.binding, self.visibility, mentions, media_hosts=tuning.media_hosts
         )
         self.likes = Likes(store, self.log, self.commit, self.binding, self.posts, self.visibility)
-        self.passwords = PasswordChanges(store, self.commit, self.users, self.sessions)
-        self.account_deletion = AccountDeletion(store, self.commit, self.users)
         self.reposts = Reposts(store, self.log, self.commit, self.posts)
         self.follows = Follows(store, self.log, self.commit, tuning.max_following)
         self.blocks = Blocks(store, self.log, self.commit, self.visibility, tuning.max_blocked)
         self.relationships = Relationships(store, self.visibility)
         self.notifications = Notifications(store, self.commit, self.posts)
         self.rates = Rates(store)
+        self._prepare_accounts()
         self._prepare_pages(cache)
         self.feed = Feed(
             store,
@@ -120,6 +119,11 @@ class Graph:
         self.public_timeline = PublicTimeline(self.binding, self.posts)
         self.searches = Searches(self.binding, self.posts)
         self.user_searches = UserSearches(self.binding, self.users)
+
+    def _prepare_accounts(self) -> None:
+        """Prepare what users do with their accounts."""
+        self.passwords = PasswordChanges(self.store, self.commit, self.users, self.sessions)
+        self.account_deletion = AccountDeletion(self.store, self.commit, self.users)
 
     def _prepare_background(self, tuning: Tuning) -> None:
         """Prepare the work of workers and archivers."""
