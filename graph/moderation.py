@@ -6,7 +6,7 @@ mark `by_operator`: all other events of a user's data are written for that user 
 The store holds nothing of reports. Operators read them from the archive, and the newest ones from the log.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from graph import keys
@@ -118,13 +118,17 @@ class Moderation:
     async def reports(self) -> AsyncIterator[Report]:
         """Yield the open reports, the oldest first.
 
-        One query for every 1,000, and one round trip for every 500 events that are not archived. Raises
-        ArchiveUnavailable and StoreUnavailable.
+        One query for every 1,000, and two round trips for every 500 events that are not archived: they are read twice,
+        because a later one can close a report, and only what they close is kept. Raises ArchiveUnavailable and
+        StoreUnavailable.
         """
         archive: Archive = await self._binding.archive()
-        upto = (await archive.state()).watermark
-        newer = [event async for event in self._log.replay(upto, await self._log.last())]
-        closed = closings(newer)
+        upto, head = (await archive.state()).watermark, await self._log.last()
+        closed = {
+            event.body.subject: event.number
+            async for event in self._log.replay(upto, head)
+            if isinstance(event.body, ReportsClosed)
+        }
         last = 0
         while rows := await archive.of_kind(REPORT, last, PAGE):
             for report in map(report_in, rows):
@@ -133,7 +137,7 @@ class Moderation:
             last = rows[-1].number
             if len(rows) < PAGE or last > upto:
                 break
-        for event in newer:
+        async for event in self._log.replay(upto, head):
             if isinstance(event.body, Reported) and event.number > closed.get(event.body.subject, 0):
                 yield report_of(event)
 
@@ -157,11 +161,6 @@ class Moderation:
                 missing.append(number)
         await self._commit([ReportsClosed(subject) for subject in subjects])
         return missing
-
-
-def closings(events: Iterable[Event]) -> dict[int, int]:
-    """Return the number of the last event that closes the reports of each subject."""
-    return {event.body.subject: event.number for event in events if isinstance(event.body, ReportsClosed)}
 
 
 def report_in(row: EventRow) -> Report:

@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 from graph import Graph, keys
 from graph.errors import ProblemCode, Rejected
 from graph.known_followers import known_followers
-from graph.log.events import Event, EventBody, PostDeleted, Unreposted
-from graph.log.moderation_events import UserSuspended, UserUnsuspended
+from graph.log.events import Event, EventBody, Muted, PostDeleted, Unreposted
+from graph.log.moderation_events import Reported, UserSuspended, UserUnsuspended
 from graph.model import FollowOutcome, ReportReason
 from graph.moderation import Report
 from graph.paging import Window
@@ -20,6 +20,7 @@ from graph.visibility import SYSTEM
 from tests.support.graph_worlds import (
     PASSWORD,
     Open,
+    append_events,
     archive_log,
     befriend,
     codes,
@@ -314,6 +315,19 @@ async def test_reports_are_open_until_an_operator_closes_them(graph: Graph) -> N
     assert [report.number for report in await open_reports(graph)] == [in_log[1].number, last]
     assert await graph.moderation.close([last, in_log[1].number]) == []
     assert await open_reports(graph) == []
+
+
+async def test_reports_are_read_piece_by_piece(graph: Graph) -> None:
+    """However many events are not archived."""
+    alice, bob, carol = await people(graph, "alice", "bob", "carol")
+    first, last = Reported(alice, bob, SPAM.value, ""), Reported(alice, carol, SPAM.value, "")
+    await append_events(graph, [first, *[Muted(alice, bob)] * 600, last, Reported(carol, bob, SPAM.value, "")])
+    reports = graph.moderation.reports()
+
+    assert (await anext(reports)).subject == bob
+    async with counted(graph) as cost:
+        assert [report.subject async for report in reports] == [carol, bob]
+    assert cost.round_trips >= 1
 
 
 async def test_a_repeated_report_appends_nothing(graph: Graph) -> None:
