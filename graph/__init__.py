@@ -176,7 +176,8 @@ class Graph:
 
     def redelivery(self) -> Redelivery:
         """Return the redelivery of dead letters."""
-        return Redelivery(self.dead_letters, self.projections, self.fan_outs)
+        live = self.tuning.tombstones_live
+        return Redelivery(self.dead_letters, self.log, self.projections, self.fan_outs, live)
 
     async def backlog(self) -> Backlog:
         """Return the unfinished work of workers and of the archiver, and the size of the log. One round trip."""

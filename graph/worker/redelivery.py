@@ -1,25 +1,42 @@
-"""Redelivery: project dead letters again, when the cause of their failure is removed."""
+"""Redelivery: project dead letters again, when the cause of their failure is removed.
+
+Projections are idempotent as long as tombstones tell what later events have done. The tombstones of older events may be
+gone: a deletion of an archived post would be counted a second time. `fanline repair` does what such an event lacks.
+"""
 
 from collections.abc import AsyncIterator, Collection
+from datetime import timedelta
 
 from graph.errors import StoreUnavailable
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import UNPACED
 from graph.log.dead_letters import DeadLetter, DeadLetters
 from graph.log.encoding import decode, encoded_entry
-from graph.log.numbers import number_of
+from graph.log.log import Log
+from graph.log.numbers import before, number_of
+from graph.model import number_at
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 from graph.worker.consumer import GROUP
 
 NOT_ARCHIVED = "It is projected, but the archive lacks its content. Correct the database by hand, and drop it."
+TOO_OLD = "It is as old as tombstones get, so later events may be unknown. Drop it, and run `fanline repair`."
 
 
 class Redelivery:
-    """Projects dead letters again. Repeating it is safe: projections are idempotent."""
+    """Projects dead letters again. Repeating it is safe. Tombstones live for at least `tombstones_live`."""
 
-    def __init__(self, dead_letters: DeadLetters, projections: Projections, fan_outs: FanOuts) -> None:
+    def __init__(
+        self,
+        dead_letters: DeadLetters,
+        log: Log,
+        projections: Projections,
+        fan_outs: FanOuts,
+        tombstones_live: timedelta,
+    ) -> None:
         self._dead_letters = dead_letters
+        self._log = log
+        self._tombstones_live = tombstones_live
         self._projections = projections
         self._fan_outs = fan_outs
 
@@ -36,6 +53,8 @@ class Redelivery:
         if not letter.is_archived:
             return NOT_ARCHIVED
         try:
+            if not letter.is_task and await self._is_old(letter):
+                return TOO_OLD
             await self._project(letter)
         except StoreUnavailable:
             raise
@@ -43,6 +62,12 @@ class Redelivery:
             return f"{type(error).__name__}: {error}"
         await self._dead_letters.drop([letter.id])
         return ""
+
+    async def _is_old(self, letter: DeadLetter) -> bool:
+        """Return True if tombstones as new as the event may be trimmed. One round trip."""
+        await self._log.watermark()
+        oldest = before(number_at(self._log.clock()), self._tombstones_live)
+        return number_of(letter.entry) <= min(oldest, self._log.discardable)
 
     async def _project(self, letter: DeadLetter) -> None:
         words = [word for field in letter.fields.items() for word in field]

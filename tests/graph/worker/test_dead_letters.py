@@ -23,6 +23,7 @@ from tests.support.graph_worlds import (
     dead_letters,
     home,
     people,
+    posts,
     reached,
 )
 from tests.support.stores import Fault, Killed, Stop, runs
@@ -162,6 +163,33 @@ async def test_a_dead_letter_is_projected_again(graph: Graph, raw: Redis) -> Non
     assert [(each.entry, problem) for each, problem in outcomes] == [(entry_id(first), ""), (entry_id(second), "")]
     assert await home(graph, alice) == [second, first]
     assert await dead_letters(graph) == []
+
+
+async def test_an_old_dead_letter_is_not_projected_again(another: Open, raw: Redis) -> None:
+    """A second deletion of an archived post, whose tombstones are gone, would be counted again."""
+    graph = await another(tombstones_live=timedelta(0), hot_posts=1, hot_slack=1, hot_newest=1)
+    [alice] = await people(graph, "alice")
+    first, second, *_ = await posts(graph, alice, *"12345678")
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.posts.delete(alice, first)
+    number = await graph.log.last() + 1
+    words = ("kind", "PostDeleted", "actor", str(alice), "subject", str(first), "body", "{}")
+    await graph.store.run("XADD", keys.DEAD, "*", "entry", entry_id(number), "reason", "odd", *words)
+    await posts(graph, alice, "later")
+    await graph.worker().drain()
+    await archive_log(graph)
+    await graph.scan.run_pass()
+    await graph.posts.delete(alice, second)
+    await graph.worker().drain()
+    await archive_log(graph)
+    assert await graph.users.posts_counts([alice]) == [7]
+
+    [(_, problem)] = [each async for each in graph.redelivery().retry(None)]
+
+    assert "fanline repair" in problem
+    assert await graph.users.posts_counts([alice]) == [7]
+    assert len(await dead_letters(graph)) == 1
 
 
 async def test_a_dead_task_is_run_again(another: Open, raw: Redis) -> None:
