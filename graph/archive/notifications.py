@@ -19,7 +19,7 @@ from graph.archive.rows import FOLLOW, LIKE, POST, READ, REPOST, EventRow
 from graph.archive.tables import NOTIFICATIONS
 from graph.log.encoding import decode
 from graph.log.events import NotificationsRead
-from graph.notifications.groups import Group, NotificationKind
+from graph.notifications.groups import Group, NotificationKind, group_of
 from graph.notifications.recipients import recipients
 
 READ_MARK = 0
@@ -97,7 +97,8 @@ async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
 async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
     """Return the newest `most` groups of each user who has some, with their numbers, newest first.
 
-    One query per 256 users, which reads at most `most` rows and one more per user.
+    Groups of unknown kinds are left out: a later version has archived them. One query per 256 users, which reads at
+    most `most` rows and one more per user.
     """
     found: dict[int, dict[Group, int]] = {}
     for some in chunks(users, statements.MAX_UNION_TERMS):
@@ -105,8 +106,8 @@ async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -
         padded = [*some, *[NOBODY] * (terms - len(some))]
         parameters = {"most": most + 1} | {f"user{place}": user for place, user in enumerate(padded)}
         for row in await connection.execute(newest_of(terms), parameters):
-            if row.kind != READ_MARK:
-                group = Group(NotificationKind(row.kind), row.subject)
+            group = group_of(row.kind, row.subject)
+            if group is not None:
                 found.setdefault(row.recipient, {})[group] = row.number
     return {
         user: dict(sorted(groups.items(), key=lambda item: item[1], reverse=True)[:most])

@@ -1,7 +1,10 @@
 """The archive's table of notifications, in SQLite, PostgreSQL and MariaDB."""
 
+from sqlalchemy import insert
+
 from graph.archive.archive import Archive
 from graph.archive.rows import READ, EventRow
+from graph.archive.tables import NOTIFICATIONS
 from graph.notifications.groups import Group, NotificationKind
 from tests.graph.archive.events import append, deletion, followed, post, statements_of, unfollowed
 
@@ -35,6 +38,14 @@ async def test_the_newest_groups_of_each_user(archive: Archive) -> None:
         11: [(Group(MENTION, post), post) for post in (28, 25, 22)],
     }
     assert await archive.notifications([], 3) == {}
+
+
+async def test_groups_of_unknown_kinds_are_left_out(archive: Archive) -> None:
+    """A later version has archived them, and this version rebuilds the store."""
+    await append(archive, followed(3, 7))
+    unknown = insert(NOTIFICATIONS).values(subject=5, kind=99, recipient=2, number=9)
+    await archive._transaction(lambda connection: connection.execute(unknown))
+    assert await archive.notifications([2], 10) == {2: {Group(FOLLOW, FIRST): 3}}
 
 
 async def test_many_users_at_once(archive: Archive) -> None:
