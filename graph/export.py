@@ -27,6 +27,8 @@ Line: TypeAlias = dict[str, Any]
 PAGE = 1000
 ARCHIVE_KINDS = {ENDED_LIKE: LIKE, CLOSED_REPORT: REPORT}
 """Kinds of rows of the archive, and the kinds of the events that they hold. Those of deleted posts hold nothing."""
+ROW_KINDS = {kind: [kind, *(of for of, event in ARCHIVE_KINDS.items() if event == kind)] for kind in KINDS}
+"""The kinds of the rows of each kind of event. They are read together: a row can change its kind meanwhile."""
 
 ABOUT_USER = (Followed.__name__, Unfollowed.__name__)
 """Kinds whose subject is a user and which are also that user's data: the followers, whom everybody can see."""
@@ -73,10 +75,10 @@ class Export:
 
     async def _archived(self, user: int, after: int, upto: int) -> AsyncIterator[Line]:
         """Yield the lines of the archived events in (after, upto]."""
-        reads = [(self._archive.by_actor, kind) for kind in (*KINDS, *ARCHIVE_KINDS)]
+        reads = [(self._archive.by_actor, kind) for kind in KINDS]
         for read, kind in [*reads, *((self._archive.by_subject, kind) for kind in ABOUT_USER)]:
             last = after
-            while rows := await read([user], [kind], last, PAGE):
+            while rows := await read([user], ROW_KINDS[kind], last, PAGE):
                 for row in rows:
                     if row.number <= upto:
                         yield row_line(row)

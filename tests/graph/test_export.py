@@ -101,6 +101,27 @@ async def test_archived_posts_are_exported_in_pages(graph: Graph, monkeypatch: p
     assert found == ids
 
 
+async def test_what_ends_during_an_export_is_exported_once(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its row in the archive gets another kind, before or after it is read."""
+    monkeypatch.setattr("graph.export.PAGE", 1)
+    alice, bob = await people(graph, "alice", "bob")
+    liked = await posts(graph, bob, "1", "2", "3")
+    for post in liked:
+        await graph.likes.like(alice, post)
+    await graph.worker().drain()
+    await archive_log(graph)
+    found: list[tuple[str, int]] = []
+    async for line in graph.export().lines(alice):
+        found += [(line["kind"], line["post"])] if line["kind"] in ("Liked", "Unliked") else []
+        if len(found) == 1:
+            for post in liked[:2]:
+                await graph.likes.unlike(alice, post)
+            await graph.worker().drain()
+            await archive_log(graph)
+
+    assert sorted(found) == [*(("Liked", post) for post in liked), *(("Unliked", post) for post in liked[:2])]
+
+
 async def test_an_unknown_user_has_no_lines(graph: Graph) -> None:
     await people(graph, "alice")
     assert await exported(graph, 7) == []
