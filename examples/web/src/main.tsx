@@ -7,6 +7,7 @@ import "./styles/forms.css";
 import "./styles/lists.css";
 import "./styles/posts.css";
 import "./styles/notifications.css";
+import "./styles/user-lists.css";
 import "./styles/phone.css";
 import { applyTheme } from "./ui/theme";
 

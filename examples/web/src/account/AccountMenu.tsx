@@ -2,7 +2,7 @@ import { graphql, useFragment, useMutation } from "react-relay";
 import { forgetDrafts } from "../post/draft";
 import { sessionChangedEverywhere } from "../session/changes";
 import { Avatar } from "../ui/Avatar";
-import { blockedPath, mutedPath, profilePath, sessionsPath } from "../ui/router";
+import { blockedPath, listsPath, mutedPath, profilePath, sessionsPath } from "../ui/router";
 import { useToast } from "../ui/Toasts";
 import { useMenu } from "../ui/useMenu";
 import type { AccountMenuLogOutMutation } from "./__generated__/AccountMenuLogOutMutation.graphql";
@@ -54,6 +54,9 @@ export function AccountMenu({ viewer }: { viewer: AccountMenu_viewer$key }) {
             <bdi>{user.name}</bdi>
           </strong>
           <span>@{user.login}</span>
+        </a>
+        <a href={listsPath} onClick={close}>
+          Your lists
         </a>
         <a href={sessionsPath} onClick={close}>
           Sessions and password

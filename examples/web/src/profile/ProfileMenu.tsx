@@ -1,4 +1,5 @@
 import { graphql, useFragment } from "react-relay";
+import { ListPicker } from "../lists/ListPicker";
 import { MoreIcon } from "../ui/icons";
 import { useMenu } from "../ui/useMenu";
 import { BlockButton } from "./BlockButton";
@@ -11,6 +12,7 @@ export function ProfileMenu({ user }: { user: ProfileMenu_user$key }) {
     graphql`
       fragment ProfileMenu_user on User {
         name
+        ...ListPicker_user
         ...MuteButton_user
         ...BlockButton_user
       }
@@ -31,6 +33,7 @@ export function ProfileMenu({ user }: { user: ProfileMenu_user$key }) {
         <MoreIcon />
       </summary>
       <div className="menu-items" onClickCapture={leave}>
+        <ListPicker user={data} />
         <MuteButton user={data} />
         <BlockButton user={data} />
       </div>

@@ -7,6 +7,8 @@ import { homePath } from "./router";
 import type { Route } from "./router";
 
 const BlockedUsers = lazily(async () => (await import("../account/BlockedUsers")).BlockedUsers);
+const ListScreen = lazily(async () => (await import("../lists/ListScreen")).ListScreen);
+const ListsScreen = lazily(async () => (await import("../lists/ListsScreen")).ListsScreen);
 const MutedUsers = lazily(async () => (await import("../account/MutedUsers")).MutedUsers);
 const NotificationsScreen = lazily(async () => (await import("../notifications/NotificationsScreen")).NotificationsScreen);
 const PostScreen = lazily(async () => (await import("../post/PostScreen")).PostScreen);
@@ -39,6 +41,18 @@ export function Screen({ route }: { route: Route }) {
       return (
         <Part name="Your notifications" loads="notifications" key="notifications">
           <NotificationsScreen />
+        </Part>
+      );
+    case "lists":
+      return (
+        <Part name="Your lists" loads="lists" key="lists">
+          <ListsScreen />
+        </Part>
+      );
+    case "list":
+      return (
+        <Part name="The list" loads="list" key={`list/${route.id}`}>
+          <ListScreen id={route.id} tab={route.tab} />
         </Part>
       );
     case "sessions":

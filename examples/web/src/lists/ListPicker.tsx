@@ -1,0 +1,97 @@
+import { Suspense, useEffect, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { graphql, useFragment, useLazyLoadQuery } from "react-relay";
+import { ErrorBoundary, useAttempt } from "../ui/ErrorBoundary";
+import { CloseIcon } from "../ui/icons";
+import { Loading } from "../ui/Loading";
+import { listPath } from "../ui/router";
+import { MemberButton } from "./MemberButton";
+import { NewList } from "./NewList";
+import type { ListPickerQuery } from "./__generated__/ListPickerQuery.graphql";
+import type { ListPicker_user$key } from "./__generated__/ListPicker_user.graphql";
+
+/** The item of a menu that opens a dialog in which the viewer adds a user to lists. */
+export function ListPicker({ user }: { user: ListPicker_user$key }) {
+  const { id, login } = useFragment(
+    graphql`
+      fragment ListPicker_user on User {
+        id
+        login
+      }
+    `,
+    user,
+  );
+  const [isOpen, setIsOpen] = useState(false);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const close = (): void => dialog.current?.close();
+
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    addEventListener("hashchange", close);
+    return () => removeEventListener("hashchange", close);
+  }, [isOpen]);
+
+  return (
+    <>
+      <button aria-haspopup="dialog" aria-label={`Add @${login} to lists`} onClick={() => setIsOpen(true)}>
+        Add to lists
+      </button>
+      {isOpen &&
+        createPortal(
+          <dialog ref={dialog} aria-labelledby="lists-title" className="card picker" onClose={() => setIsOpen(false)}>
+            <header>
+              <h2 id="lists-title">Add @{login} to lists</h2>
+              <button className="icon" aria-label="Close" onClick={close}>
+                <CloseIcon />
+              </button>
+            </header>
+            <ErrorBoundary name="Your lists">
+              <Suspense fallback={<Loading name="lists" rows={1} />}>
+                <Lists userId={id} login={login} />
+              </Suspense>
+            </ErrorBoundary>
+          </dialog>,
+          document.body, // a menu that closes would hide it
+        )}
+    </>
+  );
+}
+
+/** The server does not say in which lists a user is. A list that is created here begins with the user. */
+function Lists({ userId, login }: { userId: string; login: string }) {
+  const { lists } = useLazyLoadQuery<ListPickerQuery>(
+    graphql`
+      query ListPickerQuery {
+        lists {
+          id
+          name
+        }
+      }
+    `,
+    {},
+    { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
+  );
+  const [created, setCreated] = useState<ReadonlySet<string>>(new Set());
+  return (
+    <>
+      <NewList userIds={[userId]} onCreated={(id) => setCreated((old) => new Set(old).add(id))} />
+      <ul className="picker-lists" aria-label="Lists">
+        {(lists ?? []).map(({ id, name }) => (
+          <li key={id} className="picker-list">
+            <a href={listPath(id)}>
+              <bdi>{name}</bdi>
+            </a>
+            <MemberButton
+              key={String(created.has(id))}
+              listId={id}
+              userId={userId}
+              login={login}
+              listName={name}
+              isMember={created.has(id)}
+            />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
