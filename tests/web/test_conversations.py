@@ -19,9 +19,12 @@ def address(post: int) -> str:
 
 
 async def test_replies(stage: Stage, tour: Tour) -> None:
-    """A thread shows the posts above, and replies as they arrive; a post that is deleted leaves both screens."""
+    """A thread shows the posts above, and replies as they arrive, of users outside of it a little later.
+
+    A post that is deleted leaves both screens.
+    """
     publish = stage.graph.posts.publish
-    alice, bob = await people(stage.graph, "alice", "bob")
+    alice, bob, carol = await people(stage.graph, "alice", "bob", "carol")
     await befriend(stage.graph, bob, alice)
     first = (await publish(alice, "The first post of a thread")).id
     second = (await publish(bob, "A reply that is there already", reply_to=first)).id
@@ -41,6 +44,16 @@ async def test_replies(stage: Stage, tour: Tour) -> None:
     await do("click", "p", role="button", name="1 new reply")
     await do("read", "p", text="From the phone")
     await tour.shoot("thread")
+    outside = (await publish(carol, "From outside of the thread", reply_to=first)).id
+    for page in ("p", "b"):
+        await do("click", page, role="button", name="1 new reply")
+        await do("read", page, text="From outside of the thread")
+        await do("see", page, role="link", name="Reply 3")
+    replies = ["From outside of the thread", "From the phone", "A reply that is there already"]
+    assert (await do("shown", "p"))[1:] == replies
+    await stage.graph.posts.delete(carol, outside)
+    for page in ("p", "b"):
+        await do("missing", page, text="From outside of the thread")
 
     await do("go", "b", hash=address(second))
     await do("see", "b", role="list", name="Earlier posts")

@@ -5,6 +5,7 @@ import { replyConnection } from "./connections";
 import { NewPosts } from "./NewPosts";
 import { PostCard } from "./PostCard";
 import { useHeld } from "./useHeld";
+import { useNewReplies } from "./useNewReplies";
 import type { Replies_post$key } from "./__generated__/Replies_post.graphql";
 import type { RepliesNextQuery } from "./__generated__/RepliesNextQuery.graphql";
 
@@ -17,7 +18,7 @@ interface Props {
   refetch: () => Promise<string>;
 }
 
-/** The direct replies to a post. Those of users who take part in the thread are live. */
+/** The direct replies to a post. Those of users who take part in the thread are live, and others appear soon. */
 export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props) {
   const { data, loadNext, hasNext, isLoadingNext } = usePaginationFragment<RepliesNextQuery, Replies_post$key>(
     graphql`
@@ -25,6 +26,7 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
       @refetchable(queryName: "RepliesNextQuery")
       @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, after: { type: "String" }) {
         id
+        repliesCount
         replies(first: $count, after: $after) @connection(key: "Replies_replies") {
           edges {
             cursor
@@ -51,10 +53,13 @@ export function Replies({ post, viewerId, authors, liveCursor, refetch }: Props)
     liveCursor,
     refetch,
     accepts: ({ replyToId }) => replyToId === data.id,
-    onPost({ id, author }) {
-      if (author.id !== viewerId) hold(id); // the viewer's own appear at once
-    },
+    onPost: added,
   });
+  useNewReplies({ postId: data.id, count: data.repliesCount, refetch, onReply: added });
+
+  function added({ id, author }: { id: string; author: { id: string } }) {
+    if (author.id !== viewerId) hold(id); // the viewer's own appear at once
+  }
 
   return (
     <section aria-label="Replies">
