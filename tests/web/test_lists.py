@@ -35,7 +35,7 @@ async def test_a_list(stage: Stage, tour: Tour) -> None:
 
     await do("go", "p", hash="#/@bob")
     await do("menu", "p", within=".profile")
-    await do("click", "p", role="button", name="Add @bob to lists")
+    await do("click", "p", role="button", name="Add to lists")
     await do("see", "p", role="dialog", name="Add @bob to lists")
     await do("click", "p", role="button", name="Add @bob to Friends")
     await do("see", "p", role="button", name="Remove @bob from Friends")

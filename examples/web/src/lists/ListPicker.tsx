@@ -33,7 +33,7 @@ export function ListPicker({ user }: { user: ListPicker_user$key }) {
 
   return (
     <>
-      <button aria-haspopup="dialog" aria-label={`Add @${login} to lists`} onClick={() => setIsOpen(true)}>
+      <button aria-haspopup="dialog" onClick={() => setIsOpen(true)}>
         Add to lists
       </button>
       {isOpen &&
