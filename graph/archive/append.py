@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import index, notifications, statements
 from graph.archive.index import IndexedPost
 from graph.archive.inserts import add_rows, refusals
-from graph.archive.pages import IDS_PER_QUERY, chunks, event_rows, posts_by_id
+from graph.archive.pages import IDS_PER_QUERY, by_owners, chunks, event_rows, posts_by_id
 from graph.archive.rows import (
     DELETION,
     FOLLOW,
@@ -25,9 +25,11 @@ from graph.archive.rows import (
     REPORT,
     REPORTS_CLOSED,
     REPOST,
+    TEXTS,
     UNFOLLOW,
     UNLIKE,
     UNREPOST,
+    USER_ERASURE,
     ConflictingEvent,
     Credential,
     EventRow,
@@ -36,6 +38,7 @@ from graph.archive.rows import (
     redacted,
     same_event,
     stored,
+    without_texts,
 )
 from graph.archive.tables import CREDENTIALS, EVENTS, LIST_COLUMNS, STATE
 
@@ -83,6 +86,17 @@ async def append(connection: AsyncConnection, rows: Sequence[EventRow], codes: C
     await _insert(connection, [row for row in rows if row.number not in held], codes, watermark)
 
 
+async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermark: int) -> list[EventRow]:
+    """Return the rows, without the texts of users who are erased in the archive: late rows may hold some.
+
+    No statement if no row with texts arrives late.
+    """
+    late = {row.actor for row in rows if row.number <= watermark and row.kind in TEXTS}
+    erasures = await by_owners(connection, "actor", late, [USER_ERASURE], 0, len(rows)) if late else []
+    gone = {row.actor for row in erasures}
+    return [without_texts(row) if row.actor in gone else row for row in rows]
+
+
 async def lock(connection: AsyncConnection, store: str) -> int:
     """Let no other process write until the transaction ends, and return the archive watermark. Raises Overtaken."""
     bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
@@ -99,6 +113,7 @@ async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], cod
     watermark = await lock(connection, store)
     if any(row.number > watermark for row in rows):
         raise Overtaken
+    rows = await erased(connection, rows, watermark)
     held: set[int] = set()
     for chunk in chunks([row.number for row in rows], IDS_PER_QUERY):
         held |= set(await connection.scalars(select(EVENTS.c.number).where(EVENTS.c.number.in_(chunk))))
@@ -195,5 +210,7 @@ async def add_credentials(connection: AsyncConnection, credentials: Sequence[Cre
         await add_rows(connection, CREDENTIALS, Credential._fields, [each for each in chunk if each.user not in held])
         changed = [each for each in chunk if each.number > held.get(each.user, each.number)]
         if changed:
-            parameters = [{"owner": each.user, "secret": each.hash, "at": each.number} for each in changed]
+            parameters = [
+                {"owner": each.user, "name": each.login, "secret": each.hash, "at": each.number} for each in changed
+            ]
             await connection.execute(statements.change_credentials(), parameters)

@@ -12,8 +12,9 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.archive import names, notifications, pages, statements
-from graph.archive.append import add_credentials, advance, append, codes_of, insert_late
+from graph.archive.append import add_credentials, advance, append, codes_of, erased, insert_late
 from graph.archive.database import TIMEOUT_SECONDS, Database
+from graph.archive.erasures import Erasures
 from graph.archive.migrations import SchemaState
 from graph.archive.pages import IDS_PER_QUERY, chunks
 from graph.archive.rows import ArchiveState, Credential, EventRow, Found, LikeRow, post_of
@@ -28,7 +29,7 @@ from graph.post_lists import TIMELINE, PostList
 T = TypeVar("T")
 
 
-class Archive(SearchIndexes):
+class Archive(SearchIndexes, Erasures):
     """The archive at one URL. Connects on first use.
 
     Every method except `close` raises ArchiveUnavailable if the database does not answer within `timeout` seconds. A
@@ -113,8 +114,9 @@ class Archive(SearchIndexes):
 
         async def work(connection: AsyncConnection) -> None:
             await advance(connection, store, watermark, upto)
-            await append(connection, rows, codes, watermark)
-            await (names.add(connection, rows, watermark) if indexes else names.postpone(connection, rows))
+            kept = await erased(connection, rows, watermark)
+            await append(connection, kept, codes, watermark)
+            await (names.add(connection, kept, watermark) if indexes else names.postpone(connection, kept))
             await add_credentials(connection, credentials)
             if before_commit is not None:
                 await before_commit()
@@ -131,7 +133,7 @@ class Archive(SearchIndexes):
 
             async def work(connection: AsyncConnection) -> None:
                 watermark = await insert_late(connection, rows, codes, store)
-                await names.add(connection, rows, watermark)
+                await names.add(connection, await erased(connection, rows, watermark), watermark)
 
             await self._transaction(work)
 

@@ -53,7 +53,7 @@ def names_in(rows: Iterable[EventRow]) -> list[Named]:
                 body = decode(*row).body
             except ValueError:
                 continue
-            if isinstance(body, UserCreated):
+            if isinstance(body, UserCreated) and body.login:  # that of an erased user is empty
                 found.append(Named(row.number, row.number, body.login, body.name))
             elif isinstance(body, ProfileChanged) and body.name is not None:
                 found.append(Named(body.user, row.number, None, body.name))
@@ -165,6 +165,16 @@ async def _index(connection: AsyncConnection, names: Sequence[Named]) -> None:
         await connection.execute(delete(NAMES).where(NAMES.c.user.in_([row[0] for row in rows if row[0] in held])))
         await add_rows(connection, NAMES, ("user", "number", "login", "codes"), rows)
         await add_rows(connection, NAME_CODES, ("code", "user"), sorted(added))
+
+
+async def remove(connection: AsyncConnection, user: int) -> None:
+    """Remove a user from the index. Up to three statements."""
+    codes = (await connection.execute(select(NAMES.c.codes).where(NAMES.c.user == user))).scalar()
+    if codes is not None:
+        await connection.execute(
+            delete(NAME_CODES).where(NAME_CODES.c.user == user, NAME_CODES.c.code.in_(codes_in(codes)))
+        )
+        await connection.execute(delete(NAMES).where(NAMES.c.user == user))
 
 
 def codes_in(codes: bytes) -> tuple[int, ...]:

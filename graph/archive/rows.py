@@ -32,6 +32,19 @@ REPORTS_CLOSED = "ReportsClosed"
 CLOSED_REPORT = "ClosedReport"
 """The kind of the row of a report that an operator has closed."""
 
+USER_DELETION = "UserDeleted"
+USER_ERASURE = "UserErased"
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "UserCreated": ("login", "name", "bio"),
+    "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
+    "PasswordChanged": ("login",),
+    "ListCreated": ("name",),
+    "ListChanged": ("name",),
+    REPORT: ("comment",),
+    CLOSED_REPORT: ("comment",),
+}
+"""The fields of events that hold texts of the user who acts, by kind of row. Deletions redact posts."""
+
 KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed", "by_operator")
 
 
@@ -61,7 +74,7 @@ class LikeRow(NamedTuple):
 class Credential(NamedTuple):
     """A user's login and password hash, and the number of the event that set the hash.
 
-    The hash is None for a user without a password.
+    The hash is None for a user without a password. A deleted user has the hash of the login as login.
     """
 
     user: int
@@ -151,6 +164,19 @@ def redacted(row: EventRow) -> EventRow:
     return row._replace(kind=REDACTED, body=None)
 
 
+def without_texts(row: EventRow) -> EventRow:
+    """Return the row of an event of an erased user: its texts are empty. A damaged body is removed."""
+    fields = TEXTS.get(row.kind)
+    if fields is None or row.body is None:
+        return row
+    try:
+        values = orjson.loads(row.body)
+        emptied = values | {name: "" for name in fields if values.get(name) is not None}
+    except (AttributeError, TypeError, ValueError):
+        return row._replace(body=None)
+    return row._replace(body=orjson.dumps(emptied).decode())
+
+
 def same_event(held: EventRow, row: EventRow) -> bool:
     """Return True if a row of the archive is this event, or what is left of it."""
     if (held.actor, held.subject) != (row.actor, row.subject):
@@ -161,7 +187,7 @@ def same_event(held: EventRow, row: EventRow) -> bool:
         return row.kind in (LIKE, ENDED_LIKE)
     if held.kind == CLOSED_REPORT:
         return row.kind in (REPORT, CLOSED_REPORT)
-    return held.kind == row.kind and held.body in (None, row.body)
+    return held.kind == row.kind and held.body in (None, row.body, without_texts(row).body)
 
 
 def post_of(row: EventRow) -> Post:

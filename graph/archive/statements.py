@@ -300,9 +300,9 @@ def liked_posts(after: int, limit: int) -> Select[Any]:
 
 @cache
 def change_credentials() -> Update:
-    """Return the statement that sets a user's password hash and the number of the event that set it."""
+    """Return the statement that sets a user's login, password hash and the number of the event that set them."""
     of_user = update(CREDENTIALS).where(CREDENTIALS.c.user == bindparam("owner"))
-    return of_user.values(hash=bindparam("secret"), number=bindparam("at"))
+    return of_user.values(login=bindparam("name"), hash=bindparam("secret"), number=bindparam("at"))
 
 
 @cache

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from graph import keys
-from graph.archive.rows import LIKE, POSTS, Credential, EventRow, post_of
+from graph.archive.rows import LIKE, POSTS, USER_DELETION, Credential, EventRow, post_of
 from graph.errors import ArchiverStopped
+from graph.log.account_events import UserDeleted
 from graph.log.encoding import StreamEntry, decode, encoded_entry, unknown_kind
 from graph.log.events import Event, PasswordChanged, UserCreated
 from graph.log.numbers import entry_id, number_of
@@ -104,27 +105,32 @@ def row_of(entry: StreamEntry) -> EventRow | None:
 async def read_credentials(store: Store, projections: Projections, rows: Sequence[EventRow]) -> list[Credential]:
     """Return the credentials that these events set: sign-ups that won their login, and changes of passwords.
 
+    A deleted user keeps the hash of the login, in its place: the user existed, and the login stays reserved.
     The hash is the newest one, whose event may follow. One round trip, if any. Events whose projection a failover has
     lost are projected again: sign-ups whose claim is still open, and changes that the login does not know.
     """
     setters: dict[int, Setter] = {}
+    credentials: dict[int, Credential] = {}
     for row in rows:
+        if row.kind == USER_DELETION and row.body is not None:
+            deletion = decode(*row).body
+            if isinstance(deletion, UserDeleted):
+                credentials[row.actor] = Credential(row.actor, deletion.login_hash, None, row.number)
         if row.kind in CREDENTIAL_KINDS and row.body is not None:
             body = decode(*row).body
             if isinstance(body, UserCreated | PasswordChanged):
                 setters[row.number] = body
     if not setters:
-        return []
+        return list(credentials.values())
     held = await _read_logins(store, setters)
     pending = [Event(number, body) for number, body in setters.items() if is_pending(number, body, held[number])]
     if pending:
         await projections.project(pending, Mode.WORKER)
         held = await _read_logins(store, setters)
-    credentials: dict[int, Credential] = {}
     for number, body in setters.items():
         secret, _, owner, changed_at = held[number]
         user = body.user if isinstance(body, PasswordChanged) else number
-        if owner == str(user):
+        if owner == str(user) and user not in credentials:
             credentials[user] = Credential(user, body.login, secret or None, int(changed_at or user))
     return list(credentials.values())
 

@@ -79,13 +79,13 @@ class LostEvents:
         Somebody else may have signed up with the login since the failover. That sign-up becomes void. One query and one
         round trip, if any.
         """
-        nonces = {event.number: event.body.nonce for event in events if isinstance(event.body, UserCreated)}
+        created = {event.number: event.body for event in events if isinstance(event.body, UserCreated)}
         changed = [event.body.user for event in events if isinstance(event.body, PasswordChanged)]
         login, secret = script("restore_login"), script("restore_secret")
         commands = []
-        for user, held in (await self._archive.credentials([*nonces, *changed])).items():
-            if user in nonces:
-                words = (held.hash or "", nonces[user], user, held.number)
+        for user, held in (await self._archive.credentials([*created, *changed])).items():
+            if user in created and held.login == created[user].login:  # otherwise the user is deleted
+                words = (held.hash or "", created[user].nonce, user, held.number)
                 commands.append(login.call([keys.login(held.login)], *words))
             if user in changed:
                 commands.append(secret.call([keys.login(held.login)], held.hash or "", user, held.number))

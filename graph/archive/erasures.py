@@ -1,0 +1,73 @@
+"""Removes the texts and names of deleted users from an archive, at most 1,000 rows in a transaction."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from graph.archive import names
+from graph.archive.append import lock
+from graph.archive.pages import by_owners
+from graph.archive.rows import TEXTS, EventRow, without_texts
+from graph.archive.tables import EVENTS, NOTIFICATIONS
+
+T = TypeVar("T")
+
+NOTIFICATIONS_AT_ONCE = 500
+"""How many subjects of notifications are looked up at once. A subject has at most two groups of a user."""
+
+
+class Erasures(ABC):
+    """The part of `Archive` that erases users."""
+
+    @abstractmethod
+    async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Run `work` in its own transaction and commit it."""
+
+    async def erase_texts(self, user: int, after: int, limit: int, store: str) -> list[int]:
+        """Empty the texts in the next `limit` events of a user that can hold some, and return the events' numbers.
+
+        One transaction, with one query and an update of each row that holds texts. Raises Overtaken.
+        """
+
+        async def work(connection: AsyncConnection) -> list[int]:
+            await lock(connection, store)
+            rows = await by_owners(connection, "actor", [user], [*TEXTS], after, limit)
+            await empty_texts(connection, rows)
+            return [row.number for row in rows]
+
+        return await self._transaction(work)
+
+    async def erase_names(self, user: int, store: str) -> None:
+        """Remove a user from the search index of names. One transaction. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await lock(connection, store)
+            await names.remove(connection, user)
+
+        await self._transaction(work)
+
+    async def erase_notifications(self, user: int, store: str) -> bool:
+        """Remove up to 1,000 notifications of a user. Return whether there were some. Raises Overtaken."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            await lock(connection, store)
+            of_user = NOTIFICATIONS.c.recipient == user
+            query = select(NOTIFICATIONS.c.subject).where(of_user).limit(NOTIFICATIONS_AT_ONCE)
+            subjects = sorted(set(await connection.scalars(query)))
+            if subjects:
+                await connection.execute(delete(NOTIFICATIONS).where(of_user, NOTIFICATIONS.c.subject.in_(subjects)))
+            return bool(subjects)
+
+        return await self._transaction(work)
+
+
+async def empty_texts(connection: AsyncConnection, rows: Iterable[EventRow]) -> None:
+    """Store rows without their texts, unless they hold none."""
+    changed = [(row, without_texts(row)) for row in rows]
+    parameters = [{"at": row.number, "emptied": empty.body} for row, empty in changed if empty != row]
+    if parameters:
+        of_row = update(EVENTS).where(EVENTS.c.number == bindparam("at"))
+        await connection.execute(of_row.values(body=bindparam("emptied")), parameters)
