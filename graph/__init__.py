@@ -22,6 +22,7 @@ from graph.binding import Binding
 from graph.blocks import Blocks
 from graph.capacity import Capacity
 from graph.commit import Commit
+from graph.erasure.eraser import Eraser
 from graph.export import Export
 from graph.feed.feed import Feed
 from graph.follows import Follows
@@ -136,6 +137,7 @@ class Graph:
         )
         self.scan = Scan(store, self.binding, self.commit, self.hot_window, lease, tuning.tombstones_live)
         self.indexing = Indexing(self.binding, lease)
+        self.eraser = Eraser(store, self.log, self.binding, self.dead_letters, lease)
         self.losses = Losses(store, self.log)
         self.healing = Healing(self.log, self.losses, lease, lambda: self.repair().run(correct=True))
         self.housekeeping = Housekeeping(store, self.log, self.dead_letters, tuning.log_retention)
@@ -167,6 +169,7 @@ class Graph:
             self.archiver,
             self.scan,
             self.indexing,
+            self.eraser,
             self.housekeeping,
             self.dead_letters,
             self.losses,

@@ -91,6 +91,9 @@ key                            type            content
 A *versioned set* is two sorted sets: members with the number that added them, and in `…:gone` tombstones with the
 number that removed them. The member `f` of `…:gone` is the tombstone floor. An event changes a member only if its
 number is greater than the member's version: its score, else that of its tombstone, else the floor.
+
+Of an erased user, the tombstone in `user:{u}` stays, and the number of the UserErased event as the tombstone floor of
+each set, as the floor of the notifications, and as the number up to which they are read: late events change nothing.
 """
 
 LOG = "{log}"
@@ -341,3 +344,7 @@ def notifications(user: int) -> str:
 def read_mark(user: int) -> str:
     """Return the key of the number up to which a user has read the notifications."""
     return f"notifications:{{{user}}}:read"
+
+
+USER_SETS = (following, followers, blocking, blockers, muting, lists, liked, reposted, posts, replied)
+"""The keys of the versioned sets of a user."""

@@ -236,6 +236,7 @@ class Content:
     Events of other users and other parts change nothing, so a large graph can be folded in chunks of owners.
     `secrets` has the password hash of each user with valid credentials, None for a user without a password: a sign-up
     of a user who is not in it is void. `ended` has the sessions that must not exist; other sessions are not events.
+    `erased` has the number of the end of the erasure of users, whose other content is gone.
     """
 
     def __init__(
@@ -260,6 +261,7 @@ class Content:
         self.notifications: dict[int, Notifications] = {}
         self.lists: dict[int, Lists] = {}
         self.ended: dict[int, set[str]] = {}
+        self.erased: dict[int, int] = {}
         self._owners = None if owners is None else frozenset(owners)
         self._parts = frozenset(parts)
 

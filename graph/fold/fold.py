@@ -111,7 +111,8 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 
 
 def user_erased(content: Content, number: int, body: UserErased) -> None:
-    """Note that the erasure has ended."""
+    """Note that the erasure has ended, in all parts."""
+    content.erased[body.user] = max(content.erased.get(body.user, 0), number)
     if content.owns(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.erased = max(account.erased, number)

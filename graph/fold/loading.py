@@ -130,10 +130,15 @@ class Loading:
         self._authors = authors
 
     async def batches(self, users: Sequence[int]) -> AsyncIterator[Batch]:
-        """Yield the content of users in batches, which together hold every key of theirs."""
-        owned = (self.accounts, self.blocks, self.following, self.followers, self.reposted, self.posts)
+        """Yield the content of users in batches, which together hold every key of theirs. Erased users have floors."""
+        erased: dict[int, int] = {}
+        async for batch in self.accounts(users):
+            erased |= batch.content.erased
+            yield batch
+        owned = (self.blocks, self.following, self.followers, self.reposted, self.posts)
         for read in (*owned, self.user_lists, self.notifications):
             async for batch in read(users):
+                batch.content.erased = erased
                 yield batch
 
     async def accounts(self, users: Sequence[int]) -> AsyncIterator[Batch]:

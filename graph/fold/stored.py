@@ -1,7 +1,7 @@
 """The keys of the store that hold some content, and their values (see `graph.keys`).
 
 Tombstones up to a number can be left out. The tombstone floor, which replaces trimmed tombstones, is never among the
-values: it protects against late events only.
+values: it protects against late events only. The floors of erased users are: all events of theirs are late.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -56,9 +56,34 @@ def stored(
 
     Of the posts of cut lists, only those above the archive floor are yielded, and counts of the others. `deleted` are
     posts that are deleted according to events that the content lacks: they have no counts. A list of notifications
-    holds the newest `notifications_kept` groups.
+    holds the newest `notifications_kept` groups. Of erased users only floors are left.
     """
-    cuts = cuts or {}
+    for key, value in unerased(content, tombstones_after, cuts or {}, deleted, notifications_kept):
+        if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):
+            yield key, value
+    for user, number in content.erased.items():
+        if content.owns(Part.ACCOUNT, user):
+            yield from floors_of(user, number)
+
+
+def owner_of(key: str) -> int:
+    """Return the id that a key belongs to, 0 for the key of something else."""
+    owner = key.partition("{")[2].partition("}")[0]
+    return int(owner) if owner.isdecimal() else 0
+
+
+def floors_of(user: int, number: int) -> Stored:
+    """Yield what is left of an erased user beside the tombstone."""
+    for key in keys.USER_SETS:
+        yield keys.gone(key(user)), SortedSet(f=number)
+    yield keys.notifications(user), SortedSet(f=number)
+    yield keys.read_mark(user), str(number)
+
+
+def unerased(
+    content: Content, tombstones_after: int, cuts: Cuts, deleted: Collection[int], notifications_kept: int
+) -> Stored:
+    """Yield all keys of the content, and those that the users had who are erased."""
     buried = {post for lists in (content.posts, content.replied) for posts in lists.values() for post in posts.deleted}
     for user, account in content.accounts.items():
         yield from account_keys(user, account)

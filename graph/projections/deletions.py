@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from graph import keys
 from graph.log.account_events import UserDeleted, UserErased
+from graph.post_lists import REPLIED, TIMELINE
 from graph.projections.accounts import free_login, hide
 from graph.projections.batches import send_in_batches
+from graph.projections.versioned_sets import set_keys
 from graph.store.commands import Command, script
 from graph.store.store import Store
 
@@ -33,9 +35,24 @@ async def delete_users(store: Store, events: Sequence[tuple[int, UserDeleted]]) 
 
 
 async def finish_users(store: Store, events: Sequence[tuple[int, UserErased]]) -> None:
-    """Note that nothing of the users is left to erase. One round trip, if any."""
-    if events:
-        await store.send([note([(body.user, -number) for number, body in events])])
+    """Delete what is left in the slots of erased users, and note that nothing is left to erase.
+
+    Two round trips, if any. Of the sets of a user only floors stay, so that late events change nothing.
+    """
+    if not events:
+        return
+    await send_in_batches(store, [erase(number, body.user) for number, body in events])
+    await send_in_batches(store, [note([(body.user, -number) for number, body in events])])
+
+
+def erase(number: int, user: int) -> Command:
+    """Return the command that deletes what is left in the slot of an erased user."""
+    sets = [name for key in keys.USER_SETS for name in set_keys(key, user)]
+    others = [keys.held(keys.following(user)), keys.held(keys.followers(user)), keys.list_names(user)]
+    others += [post_list.cold(user) for post_list in (TIMELINE, REPLIED)]
+    others += [keys.delivery(user), keys.home(user), keys.sessions(user), keys.session_details(user)]
+    names = [keys.notifications(user), keys.read_mark(user), *sets, *others]
+    return script("erase_user").call(names, number, 2 + len(sets))
 
 
 def note(numbers: Sequence[tuple[int, int]]) -> Command:

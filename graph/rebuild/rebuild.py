@@ -107,6 +107,7 @@ class Rebuild:
         report.events += report.likes
         await self._fill_lists(loading, tombstones_after)
         async for batch in loading.deleted_users():
+            await self._send([("UNLINK", key) for user in batch.content.erased for key in keys_of_sets(user)])
             await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
         await self._store.send([("SET", keys.SUSPENDED_VERSION, secrets.token_hex(8))])
         await complete(self._store, self._archive, reservation)
@@ -158,6 +159,11 @@ class Rebuild:
         for group in chunks(list(commands), COMMANDS_PER_TRIP):
             scripts = self._store.together(group, lambda command: command[1], COMMANDS_PER_SCRIPT)
             await self._store.send([fill(some) for some in scripts])
+
+
+def keys_of_sets(user: int) -> list[str]:
+    """Return the keys of the sets of a user, and of their tombstones."""
+    return [name for key in keys.USER_SETS for name in (key(user), keys.gone(key(user)))]
 
 
 def fill(commands: Sequence[KeyCommand]) -> Command:

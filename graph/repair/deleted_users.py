@@ -6,6 +6,7 @@ from graph import keys
 from graph.fold.content import Account
 from graph.log.account_events import login_hash
 from graph.projections.accounts import free_login
+from graph.projections.deletions import erase
 from graph.repair.report import Difference, Kind
 from graph.repair.scope import Scope, number, set_fields
 from graph.store.commands import Command, script
@@ -29,12 +30,17 @@ class DeletedUsers:
         return found + await self._notes({user: accounts[user] for user in users})
 
     def _profile(self, user: int, account: Account, held: Fields) -> Iterator[Difference]:
-        """Yield the difference of the tombstone. A profile that lacks a tombstone is not newer than the archive."""
+        """Yield the difference of the tombstone. A profile that lacks a tombstone is not newer than the archive.
+
+        With the tombstone of an erased user, the floors of the user's sets may be lost too.
+        """
         wanted = {"deleted": str(account.deleted)} if account.deleted else {}
         actual = held if account.deleted else {name: held[name] for name in ("deleted",) if name in held}
         if actual != wanted:
             text = f"user {user}: is {'' if account.deleted else 'not '}deleted"
-            yield Difference(Kind.PROFILE_WRONG, user, "deleted", text, [set_fields(keys.user(user), actual, wanted)])
+            floors = [erase(account.erased, user)] if account.erased else []
+            correction = [set_fields(keys.user(user), actual, wanted), *floors]
+            yield Difference(Kind.PROFILE_WRONG, user, "deleted", text, correction)
 
     async def _logins(self, accounts: Mapping[int, Account], profiles: Mapping[int, Fields]) -> list[Difference]:
         """Return the logins that deleted users still have, and the reservations that are missing or wrong."""

@@ -26,6 +26,7 @@ from graph import keys
 from graph.archiver.archiver import Archiver
 from graph.archiver.indexing import Indexing
 from graph.archiver.scan import Scan
+from graph.erasure.eraser import Eraser
 from graph.errors import OutdatedWorker, StoreUnavailable
 from graph.home.fan_out import FanOuts
 from graph.home.pacing import Pace, Pacer
@@ -85,6 +86,7 @@ class Worker:
         archiver: Archiver,
         scan: Scan,
         indexing: Indexing,
+        eraser: Eraser,
         housekeeping: Housekeeping,
         dead_letters: DeadLetters,
         losses: Losses,
@@ -99,6 +101,7 @@ class Worker:
         self._archiver = archiver
         self._scan = scan
         self._indexing = indexing
+        self._eraser = eraser
         self._housekeeping = housekeeping
         self._dead_letters = dead_letters
         self._losses = losses
@@ -133,6 +136,7 @@ class Worker:
             self._archiver.run(),
             self._scan.run(),
             self._indexing.run(),
+            self._eraser.run(),
         ]
         try:
             async with asyncio.TaskGroup() as group:

@@ -36,6 +36,7 @@ from graph.model import Permission, Post
 from graph.posts import deletion_of
 from graph.publication import as_reply
 from graph.records import published_post
+from tests.support.erasures import ends_of
 
 USERS = 4
 STEP = 1 << 12
@@ -70,7 +71,8 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
     for place in draw(st.sets(st.integers(0, USERS - 1), max_size=2)):
         events.append(Event(user_id(len(events)), UserDeleted(user_id(place), login_hash(f"user{place}"))))
         if draw(st.booleans()):
-            events.append(Event(user_id(len(events)), UserErased(user_id(place))))
+            for body in (*ends_of(user_id(place), events), UserErased(user_id(place))):
+                events.append(Event(user_id(len(events)), body))
     return events
 
 

@@ -39,6 +39,7 @@ from graph.posts import deletion_of
 from graph.projections.mode import Mode
 from graph.publication import as_reply
 from graph.records import published_post
+from tests.support.erasures import ends_of
 from tests.support.graph_worlds import Open, append_events, befriend, counted, crowd, home, people, posts, state
 from tests.support.stores import Stop, runs
 
@@ -88,8 +89,9 @@ def random_events(seed: int, length: int = 120) -> list[Event]:
             case _:
                 bodies.append(rng.choice(profile_changes(user, number)))
     deleted = [UserDeleted(user, login_hash(login)) for user, login in zip(users[3:], logins[3:], strict=True)]
-    bodies += [*deleted, UserErased(users[3])]
-    return [Event(BASE + n, body) for n, body in enumerate(bodies)]
+    bodies += deleted
+    bodies += ends_of(users[3], [Event(BASE + n, body) for n, body in enumerate(bodies)])
+    return [Event(BASE + n, body) for n, body in enumerate([*bodies, UserErased(users[3])])]
 
 
 def profile_changes(user: int, number: int) -> list[ProfileChanged]:
@@ -177,6 +179,7 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
     in_order = await projected(graph, raw, events)
     kinds = {"login", "user", "posts", "post", "following", "followers", "replied", "replies", "reposts"}
     kinds |= {"muting", "blocking", "blockers", "notifications", "lists", "list", "{suspended}", "{log}", "reserved"}
+    kinds |= {"liked", "reposted"}  # floors of the erased user
     assert {key.split(":")[0] for key in in_order} == kinds
 
     for batch in (1, 7, 1000):
@@ -191,8 +194,8 @@ async def test_order_and_repetition_do_not_matter(graph: Graph, raw: Redis, seed
 
 
 async def test_repeating_all_events_changes_no_page(graph: Graph, raw: Redis) -> None:
-    """Also not with existing home caches, in any order. Repeated blocks delete caches, so there are none here."""
-    events = [each for each in random_events(7, 300) if not isinstance(each.body, Blocked | Unblocked)]
+    """Also not with existing home caches, in any order. Repeated blocks and erasures delete caches: none are here."""
+    events = [each for each in random_events(7, 300) if not isinstance(each.body, Blocked | Unblocked | UserErased)]
     await projected(graph, raw, events)
     homes = {viewer: await home(graph, viewer) for viewer in range(BASE, BASE + 5)}
     await graph.timelines.wait_for_rebuilds()

@@ -1,0 +1,201 @@
+"""The eraser: removes what is left of deleted users, in the background.
+
+`UserDeleted` hides a user at once, and from then on the log refuses the user's events. The eraser waits until all
+earlier events are projected. Then it reads what the user has, and appends ordinary events that end it: they pass
+through the same projections, archive and streams as those of the user would, so that all counts stay exact. When the
+sets and the archive hold nothing more, it empties the texts in the archive, removes them from the log, and appends
+`UserErased`, whose projection removes the rest. `tests/properties/erasure_explorer.py` shows that this is needed.
+
+The eraser keeps no state that matters: what it reads tells what is left. It may be interrupted at any point, and two
+erasers only repeat each other's work.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from graph import keys
+from graph.archive.rows import Overtaken
+from graph.archiver.lease import Lease
+from graph.binding import Binding
+from graph.erasure.remains import AT_ONCE, Remains
+from graph.errors import ArchiveUnavailable, Overloaded, StoreReplaced, StoreUnavailable, WrongArchive
+from graph.log.account_events import UserErased
+from graph.log.dead_letters import DeadLetters
+from graph.log.events import EventBody
+from graph.log.log import Log
+from graph.log.numbers import entry_id
+from graph.store.store import Store
+
+ROWS_AT_ONCE = 1000
+UNARCHIVED_STEPS = 10
+"""The most steps whose events wait for the archive: while it is down, the eraser does not fill the log."""
+BUSY_SHARE = 0.5
+POLL_SECONDS = 0.05
+PAUSE_SECONDS = 1.0
+RETRY_SECONDS = 5.0
+
+logger = logging.getLogger("fanline.eraser")
+
+
+class Progress(Enum):
+    """What a step of the eraser has done."""
+
+    IDLE = "idle"
+    """No user is to be erased."""
+    WAITING = "waiting"
+    """Events must be projected or archived first."""
+    WORKED = "worked"
+    """There may be more to do."""
+
+
+@dataclass(slots=True)
+class Erasure:
+    """What this process knows of the erasure of a user.
+
+    All events up to `upto` must be projected before the user's sets are read again, and archived before the archive is
+    read. `appended` are the ends of the last appends. Mutes, and events with texts, are read in order: `muted_after` is
+    the last mute that was read, None after all of them, and `text_after` the last event with texts.
+    """
+
+    user: int
+    upto: int
+    appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
+    last: Sequence[EventBody] = ()
+    muted_after: int | None = 0
+    text_after: int | None = 0
+
+
+class Eraser:
+    """Erases deleted users, the earliest deletion first, about `at_once` elements in a step.
+
+    `erased` counts the users whom this process has erased, and `ended` the events that it has appended for them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        log: Log,
+        binding: Binding,
+        dead_letters: DeadLetters,
+        lease: Lease,
+        *,
+        at_once: int = AT_ONCE,
+        rows: int = ROWS_AT_ONCE,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._binding = binding
+        self._dead_letters = dead_letters
+        self._lease = lease
+        self._rows = rows
+        self._remains = Remains(store, binding, at_once)
+        self._erasure: Erasure | None = None
+        self.erased = 0
+        self.ended = 0
+
+    async def run(self) -> None:
+        """Erase users while this process holds the lease, until cancelled. Continue after outages.
+
+        After each step, rest as long as it took.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            started, pause = loop.time(), PAUSE_SECONDS
+            try:
+                if self._lease.is_held:
+                    match await self.step():
+                        case Progress.WORKED:
+                            spent = loop.time() - started
+                            pause = spent / BUSY_SHARE - spent
+                        case Progress.WAITING:
+                            pause = POLL_SECONDS
+                else:
+                    self._erasure = None
+            except (ArchiveUnavailable, StoreUnavailable, Overloaded) as outage:
+                logger.warning("The erasure of a deleted user was interrupted: %s", outage)
+                pause = self._begin_anew()
+            except (Overtaken, StoreReplaced, WrongArchive):
+                logger.warning("The erasure of a deleted user was interrupted: the store or the archive was replaced")
+                self._binding.forget()
+                pause = self._begin_anew()
+            except Exception:
+                logger.exception("The erasure of a deleted user failed and will be repeated")
+                pause = self._begin_anew()
+            await asyncio.sleep(pause)
+
+    def _begin_anew(self) -> float:
+        """Forget what this process knows, and return the seconds until the next attempt."""
+        self._erasure = None
+        return RETRY_SECONDS
+
+    async def step(self) -> Progress:
+        """Do the next piece of work for the user who was deleted first.
+
+        A step appends about 500 events, or changes at most 1,000 rows of the archive. Up to five round trips, and three
+        queries or one transaction. Raises ArchiveUnavailable, StoreUnavailable, Overloaded, WrongArchive, StoreReplaced
+        and Overtaken.
+        """
+        watermark, archived, waiting = await self._store.read(
+            [("GET", keys.WATERMARK), ("GET", keys.ARCHIVED), ("ZRANGE", keys.ERASING, 0, 0)]
+        )
+        if not waiting:
+            self._erasure = None
+            return Progress.IDLE
+        if self._erasure is None or str(self._erasure.user) != waiting[0]:
+            # what another eraser has appended is projected first, so that it is not appended again
+            self._erasure = Erasure(int(waiting[0]), await self._log.last())
+        return await self._go_on(self._erasure, int(watermark or 0), int(archived or 0))
+
+    async def _go_on(self, erasure: Erasure, watermark: int, archived: int) -> Progress:
+        """End what is in the store, then what is in the archive; then remove texts, and report the end."""
+        appended = erasure.appended
+        if watermark < erasure.upto or (len(appended) == UNARCHIVED_STEPS and archived < appended[0]):
+            return Progress.WAITING
+        if ends := await self._remains.in_store(erasure.user):
+            if ends != erasure.last:
+                return await self._append(erasure, ends)
+            logger.error("Events of deleted user %d have no effect: %s", erasure.user, ends[0])
+        if min(watermark, archived) < erasure.upto:
+            return Progress.WAITING
+        ends = await self._remains.in_archive(erasure.user)
+        if ends and ends != erasure.last:
+            return await self._append(erasure, ends)
+        if erasure.muted_after is not None:
+            ends, erasure.muted_after = await self._remains.mutes(erasure.user, erasure.muted_after)
+            return await self._append(erasure, ends) if ends else Progress.WORKED
+        if await self._redact(erasure):
+            return Progress.WORKED
+        await self._append(erasure, [UserErased(erasure.user)])
+        logger.info("Deleted user %d is erased", erasure.user)
+        self.erased += 1
+        return Progress.WORKED
+
+    async def _append(self, erasure: Erasure, ends: Sequence[EventBody]) -> Progress:
+        events = await self._log.append(ends, binding=await self._binding.token(), erasing=True)
+        erasure.upto, erasure.last = events[-1].number, ends
+        erasure.appended.append(erasure.upto)
+        self.ended += len(events)
+        return Progress.WORKED
+
+    async def _redact(self, erasure: Erasure) -> bool:
+        """Remove the next texts of a user from the archive, the log and the dead letters; return False without any.
+
+        All events of the user must be archived.
+        """
+        archive, store = await self._binding.archive(), await self._binding.store_id()
+        if erasure.text_after is not None:
+            numbers = await archive.erase_texts(erasure.user, erasure.text_after, self._rows, store)
+            entries = [entry_id(number) for number in numbers]
+            if entries:
+                await self._store.run("XDEL", keys.LOG, *entries)
+                await self._dead_letters.remove({*entries})
+            erasure.text_after = numbers[-1] if len(numbers) == self._rows else None
+            return True
+        if await archive.erase_notifications(erasure.user, store):
+            return True
+        await archive.erase_names(erasure.user, store)
+        return False

@@ -1,0 +1,146 @@
+"""What remains of a deleted user, as the events that end it.
+
+The sets of the user are read first, then the archive: what is cut from a set meanwhile is in the archive. Each read
+returns the events for a few hundred elements, and is repeated until it returns none.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from graph import keys
+from graph.archive.rows import LIKE, POST, REPOST, EventRow, post_of
+from graph.binding import Binding
+from graph.log.encoding import decode
+from graph.log.events import (
+    EventBody,
+    Liked,
+    ListDeleted,
+    Muted,
+    PostDeleted,
+    Unblocked,
+    Unfollowed,
+    Unliked,
+    Unmuted,
+    Unreposted,
+)
+from graph.model import Post
+from graph.post_lists import REPLIED, TIMELINE, PostList
+from graph.posts import deletion_of
+from graph.records import read_post, split_posts
+from graph.store.commands import Command
+from graph.store.store import Store
+from graph.terms import digest_of
+
+if TYPE_CHECKING:
+    from graph.archive.archive import Archive
+
+AT_ONCE = 500
+
+Endings: TypeAlias = list[EventBody]
+"""Events that end elements: each removes one of them."""
+
+
+class Remains:
+    """Reads what remains of deleted users, about `at_once` elements at a time."""
+
+    def __init__(self, store: Store, binding: Binding, at_once: int = AT_ONCE) -> None:
+        self._store = store
+        self._binding = binding
+        self._at_once = at_once
+
+    async def in_store(self, user: int) -> Endings:
+        """Return the ends of the first elements in the user's sets.
+
+        One to three round trips, and up to two queries for archived posts. Raises ArchiveUnavailable.
+        """
+        following, followers = keys.following(user), keys.followers(user)
+        names = [following, keys.held(following), followers, keys.held(followers)]
+        names += [keys.blocking(user), keys.blockers(user), keys.muting(user), keys.lists(user)]
+        names += [TIMELINE.key(user), REPLIED.key(user), keys.liked(user), keys.reposted(user)]
+        commands: list[Command] = [("ZRANGE", name, 0, self._at_once) for name in names]  # one is the floor
+        rows = [[int(member) for member in row if member.isdecimal()] for row in await self._store.read(commands)]
+        followed, held, fans, held_fans, blocked, blockers, muted, lists, posts, replied, liked, reposted = rows
+        ends: Endings = [Unfollowed(user, other) for other in (*followed, *held)]
+        ends += [Unfollowed(other, user) for other in (*fans, *held_fans)]
+        ends += [Unblocked(user, other) for other in blocked]
+        ends += [Unblocked(other, user) for other in blockers]
+        ends += [Unmuted(user, other) for other in muted]
+        ends += [ListDeleted(user, list_id) for list_id in lists]
+        if len(ends) < self._at_once and (posts or replied):
+            room = self._at_once - len(ends)
+            ends += await self._of_posts(user, posts[:room], TIMELINE)
+            ends += await self._of_posts(user, replied[:room], REPLIED)
+        if len(ends) < self._at_once and liked:
+            ends += await self._of_likes(user, liked[: self._at_once - len(ends)])
+        if not ends and reposted:
+            ends += await self._of_reposts(user, reposted[: self._at_once])
+        return ends[: self._at_once]
+
+    async def _posts(self, posts: Sequence[int]) -> dict[int, Post]:
+        """Return the live posts among these."""
+        split = split_posts(posts, await self._store.read([read_post(post) for post in posts])) if posts else None
+        if split is None:
+            return {}
+        absent = (await (await self._binding.archive()).look_up(split.absent)).posts if split.absent else {}
+        return {**split.posts, **absent}
+
+    async def _of_posts(self, user: int, posts: Sequence[int], of: PostList) -> Endings:
+        """Return the deletions of posts in a list of the user's, also of those without a record."""
+        found = await self._posts(posts)
+        return [
+            ending(found[post]) if post in found else PostDeleted(user, post, listed=of is TIMELINE) for post in posts
+        ]
+
+    async def _of_reposts(self, user: int, originals: Sequence[int]) -> Endings:
+        """Return the ends of plain reposts that are in the register only."""
+        [numbers] = await self._store.read([("ZMSCORE", keys.reposted(user), *originals)])
+        return [
+            Unreposted(user, original, int(number))
+            for original, number in zip(originals, numbers, strict=True)
+            if number is not None
+        ]
+
+    async def _of_likes(self, user: int, posts: Sequence[int]) -> Endings:
+        """Return the ends of likes. Deleted posts have no likes, but their authors are known to the archive."""
+        rows = await self._store.read([("HGET", keys.post(post), "author") for post in posts])
+        authors = {post: int(author) for post, author in zip(posts, rows, strict=True) if author is not None}
+        absent = [post for post in posts if post not in authors]
+        if absent:
+            archive = await self._binding.archive()
+            authors |= {row.number: row.actor for row in await archive.rows(absent)}
+        return [Unliked(user, post, authors.get(post, 0)) for post in posts]
+
+    async def in_archive(self, user: int) -> Endings:
+        """Return the ends of the first posts and likes of the user that are live in the archive. One query."""
+        archive = await self._binding.archive()
+        rows = await archive.by_actor([user], (POST, REPOST, LIKE), 0, self._at_once)
+        return [end for row in rows if (end := ending_of_row(row)) is not None]
+
+    async def mutes(self, user: int, after: int) -> tuple[Endings, int | None]:
+        """Return the ends of mutes of the user by events above `after`, and where to go on, if anywhere.
+
+        Only the archive knows who mutes whom. One query and one round trip.
+        """
+        archive: Archive = await self._binding.archive()
+        rows = await archive.by_subject([user], (Muted.__name__,), after, self._at_once)
+        muters = sorted({row.actor for row in rows})
+        commands: list[Command] = [("ZSCORE", keys.muting(muter), str(user)) for muter in muters]
+        scores = await self._store.read(commands) if commands else []
+        ends: Endings = [Unmuted(each, user) for each, at in zip(muters, scores, strict=True) if at is not None]
+        return ends, rows[-1].number if len(rows) == self._at_once else None
+
+
+def ending(post: Post) -> EventBody:
+    """Return the event that deletes a post, with the digest of its text, or ends a plain repost."""
+    return deletion_of(post, digest_of(post.text))
+
+
+def ending_of_row(row: EventRow) -> EventBody | None:
+    """Return the event that ends a post or like in the archive, None for a damaged like."""
+    if row.kind in (POST, REPOST):
+        return ending(post_of(row))
+    try:
+        body = decode(*row).body
+    except ValueError:
+        return None
+    return Unliked(body.user, body.post, body.author) if isinstance(body, Liked) else None

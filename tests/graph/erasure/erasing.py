@@ -1,0 +1,115 @@
+"""A user with everything that a user can have, and erasures step by step."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from redis.asyncio import Redis
+
+from graph import Graph
+from graph.erasure.eraser import Progress
+from graph.log.account_events import UserDeleted, login_hash
+from graph.model import ReportReason
+from graph.visibility import SYSTEM
+from tests.support.graph_worlds import archive_log, befriend, cached, people, posts
+
+SECRET = "xyzzy"
+"""A part of all texts of the deleted user, and of the login."""
+LOGIN = f"{SECRET}_login"
+
+
+class World(NamedTuple):
+    """The user who is deleted and others, and posts of theirs. Only `own` is of the deleted user."""
+
+    gone: int
+    alice: int
+    bob: int
+    carol: int
+    dave: int
+    alices: int
+    bobs: int
+    more: int
+    own: int
+    reply: int
+
+
+async def populate(graph: Graph) -> World:
+    """Give a user everything, and others everything about the user."""
+    gone, alice, bob, carol, dave = await people(graph, LOGIN, "alice", "bob", "carol", "dave")
+    await graph.users.update_profile(gone, name=f"{SECRET} name", bio=f"{SECRET} bio")
+    await graph.sessions.start(gone, f"{SECRET} agent")
+    await befriend(graph, gone, alice, bob)
+    await befriend(graph, alice, gone, bob)
+    await befriend(graph, bob, gone, alice)
+    await befriend(graph, carol, gone)
+    [alices, more], [bobs] = await posts(graph, alice, "hello", "again"), await posts(graph, bob, "hi")
+    own = (await posts(graph, gone, *(f"{SECRET} post {n}" for n in range(4))))[0]
+    for n in range(3):
+        await graph.posts.publish(gone, f"{SECRET} reply {n} @alice", reply_to=alices)
+    await graph.posts.publish(gone, f"{SECRET} quote", quote_of=bobs)
+    reply = await graph.posts.publish(alice, "an answer", reply_to=own)
+    for user in (alice, bob, gone):
+        for post in (own, alices, bobs, more):
+            await graph.likes.like(user, post)
+    await graph.reposts.repost(SYSTEM, gone, alices)
+    await graph.reposts.repost(SYSTEM, gone, more)
+    await graph.reposts.repost(SYSTEM, bob, own)
+    lists = await graph.lists.create(gone, f"{SECRET} list", [alice])
+    await graph.lists.update(gone, lists.id, name=f"{SECRET} renamed")
+    await graph.moderation.report_user(SYSTEM, gone, alice, ReportReason.SPAM, f"{SECRET} comment")
+    await graph.blocks.mute(alice, gone)
+    await graph.blocks.mute(gone, bob)
+    await graph.blocks.block(gone, carol)
+    await graph.blocks.block(dave, gone)
+    await settle(graph)
+    await cached(graph, gone, alice, bob)
+    return World(gone, alice, bob, carol, dave, alices, bobs, more, own, reply.id)
+
+
+async def settle(graph: Graph) -> None:
+    """Project and archive everything, and cut what has grown too long."""
+    await graph.worker().drain()
+    await archive_log(graph)
+
+
+async def delete(graph: Graph, user: int, login: str = LOGIN) -> int:
+    """Delete a user, and return the number of the event."""
+    [event] = await graph.commit([UserDeleted(user, login_hash(login))])
+    return event.number
+
+
+async def erase(graph: Graph) -> int:
+    """Erase all deleted users, and return the number of steps."""
+    steps = 0
+    while (progress := await graph.eraser.step()) is not Progress.IDLE:
+        steps += progress is Progress.WORKED
+        await settle(graph)
+    return steps
+
+
+async def dump(raw: Redis) -> AsyncIterator[tuple[str, str]]:
+    """Yield all keys of the store with their values as text."""
+    async for key in raw.scan_iter(count=1000):
+        match await raw.type(key):
+            case "zset":
+                value: object = await raw.zrange(key, 0, -1, withscores=True)
+            case "hash":
+                value = await raw.hgetall(key)
+            case "stream":
+                value = await raw.xrange(key)
+            case "set":
+                value = await raw.smembers(key)
+            case _:
+                value = await raw.get(key)
+        yield key, repr(value)
+
+
+async def left(raw: Redis, word: str) -> list[str]:
+    """Return the keys that hold a word, or whose names do."""
+    return [key async for key, value in dump(raw) if word in key.casefold() or word in value.casefold()]
+
+
+async def of_user(raw: Redis, user: int) -> dict[str, str]:
+    """Return the keys of a user with their values, but not those that hold the floor of a set only."""
+    found = {key: value async for key, value in dump(raw) if f"{{{user}}}" in key}
+    return {key: value for key, value in found.items() if re.fullmatch(r"\[\('f', [0-9.]+\)\]|'[0-9]+'", value) is None}

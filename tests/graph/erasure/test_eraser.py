@@ -1,0 +1,178 @@
+"""What the erasure of a deleted user leaves: a tombstone, the hash of the login, and exact counts of everybody else."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from graph import Graph, keys
+from graph.archive.name_codes import name_query
+from graph.erasure.eraser import Progress
+from graph.log.account_events import login_hash
+from graph.log.events import Followed
+from graph.paging import Window
+from graph.projections.mode import Mode
+from tests.graph.erasure.erasing import LOGIN, SECRET, World, delete, erase, left, of_user, populate, settle
+from tests.support.graph_worlds import Counts, Open, append_events, befriend, counts_of, people, state
+from tests.support.stores import Crashed, Death
+
+
+async def counts_of_posts(graph: Graph, *posts: int) -> list[tuple[int, int, int] | None]:
+    """Return the counts of replies, reposts and likes of posts, None for deleted ones."""
+    return [None if each is None else (*each,) for each in await graph.posts.counts(posts)]
+
+
+async def assert_erased(graph: Graph, raw: Redis, world: World) -> None:
+    """Assert that nothing of the user is left, and that the counts of the others are exact."""
+    assert await of_user(raw, world.gone) == {keys.user(world.gone): repr(await raw.hgetall(keys.user(world.gone)))}
+    assert await raw.hkeys(keys.user(world.gone)) == ["deleted"]
+    await graph.housekeeping.tidy()
+    assert await left(raw, SECRET) == []
+    assert await counts_of(graph, [world.gone, world.alice, world.bob, world.carol, world.dave]) == [
+        Counts(0, 0, 0),
+        Counts(1, 1, 2),
+        Counts(1, 1, 1),
+        Counts(0, 0, 0),
+        Counts(0, 0, 0),
+    ]
+    found = await counts_of_posts(graph, world.alices, world.bobs, world.more, world.own, world.reply)
+    assert found == [(0, 0, 2), (0, 0, 2), (0, 0, 2), None, (0, 0, 0)]
+    for user in (world.alice, world.bob, world.carol, world.dave):
+        for name in (keys.following(user), keys.followers(user), keys.muting(user), keys.blocking(user)):
+            assert await raw.zscore(name, str(world.gone)) is None
+    assert not (await graph.repair().run(correct=False)).examples
+
+
+@pytest.mark.parametrize("hot", [100, 1], ids=["hot", "mostly archived"])
+async def test_nothing_is_left_and_counts_are_exact(another: Open, raw: Redis, hot: int) -> None:
+    graph = await another(hot_posts=hot, hot_slack=1)
+    world = await populate(graph)
+    before = await counts_of_posts(graph, world.alices, world.bobs, world.more)
+    assert before == [(3, 1, 3), (0, 1, 3), (0, 1, 3)]
+    await delete(graph, world.gone)
+
+    await erase(graph)
+
+    await assert_erased(graph, raw, world)
+
+
+async def test_nothing_is_left_in_the_file_of_the_archive_and_in_exports(graph: Graph) -> None:
+    """SQLite overwrites what it deletes, and empties its journal when the last connection closes."""
+    world = await populate(graph)
+    await delete(graph, world.gone)
+
+    await erase(graph)
+
+    for user in (world.alice, world.bob, world.carol, world.dave, world.gone):
+        assert SECRET not in repr([line async for line in graph.export().lines(user)])
+    assert [report.comment async for report in graph.moderation.reports()] == [""]
+    await graph.archive.close()
+    path = Path(str(graph.archive.database.url.database))
+    assert SECRET.encode() not in b"".join(file.read_bytes().lower() for file in path.parent.glob(f"{path.name}*"))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_an_eraser_may_die_at_any_step(another: Open, raw: Redis, after: bool) -> None:
+    """Another one completes the work: after 1, 2, 3 … exchanges with the store, each eraser dies."""
+    graph = await another(hot_posts=2, hot_slack=1)
+    world = await populate(graph)
+    await delete(graph, world.gone)
+
+    deaths = 0
+    while await raw.exists(keys.ERASING):
+        dying = await another(hot_posts=2, hot_slack=1)
+        death = Death(dying.store, deaths, after=after)
+        with suppress(Crashed):
+            while await dying.eraser.step() is Progress.WORKED:
+                pass
+        deaths += death.happened
+        await settle(graph)
+
+    assert deaths > 10
+    await assert_erased(graph, raw, world)
+
+
+async def test_two_erasers_only_repeat_each_other(another: Open, raw: Redis) -> None:
+    graph, other = await another(), await another()
+    world = await populate(graph)
+    await delete(graph, world.gone)
+
+    while await raw.exists(keys.ERASING):
+        await asyncio.gather(graph.eraser.step(), other.eraser.step())
+        await settle(graph)
+
+    await assert_erased(graph, raw, world)
+
+
+async def test_the_eraser_waits_for_earlier_events(graph: Graph, raw: Redis) -> None:
+    """A follow was committed before the deletion and is projected later."""
+    alice, bob = await people(graph, "alice", "bob")
+    [late] = await append_events(graph, [Followed(bob, alice)])
+    await delete(graph, bob, "bob")
+
+    assert await graph.eraser.step() is Progress.WAITING
+    assert await raw.xlen(keys.LOG) == 4
+
+    await erase(graph)
+    assert await raw.exists(keys.followers(alice)) == 0
+    await graph.projections.project([late], Mode.WORKER)
+    assert await raw.exists(keys.followers(alice), keys.following(bob)) == 0
+
+
+async def test_late_events_change_nothing_after_the_erasure(graph: Graph, raw: Redis) -> None:
+    """Neither those of the user nor those about the user, in any slot."""
+    world = await populate(graph)
+    events = [event async for event in graph.log.replay(0, await graph.log.last())]
+    await delete(graph, world.gone)
+    await erase(graph)
+    before = await state(raw)
+
+    for event in events:
+        await graph.projections.project([event], Mode.WORKER)
+
+    after = await state(raw)
+    assert after == before
+
+
+async def comparable(raw: Redis) -> dict[str, object]:
+    """Return what a store holds, but no tombstones, logins and notifications: a rebuild gives back a part of these."""
+    found = await state(raw, but=["{log}", "{suspended}:version", "home:", "session:", "login:", "notifications:"])
+    return {key: value for key, value in found.items() if not key.endswith(":gone") and value != {"f": 0}}
+
+
+async def test_a_rebuild_gives_the_same_store(graph: Graph, raw: Redis) -> None:
+    """The tombstone, the reserved login and the floors. Another deleted user is still to be erased."""
+    world = await populate(graph)
+    [other] = await people(graph, "other")
+    await befriend(graph, other, world.alice)
+    await delete(graph, world.gone)
+    await erase(graph)
+    number = await delete(graph, other, "other")
+    await settle(graph)
+    await graph.housekeeping.tidy()
+    before = await comparable(raw)
+
+    await raw.flushall()
+    report = await graph.rebuild().run()
+    graph.binding.forget()
+
+    assert report.damaged == 0
+    assert await comparable(raw) == before
+    assert await raw.zscore(keys.gone(keys.liked(world.gone)), "f")
+    assert await raw.zrange(keys.ERASING, 0, -1, withscores=True) == [(str(other), number)]
+    assert await left(raw, SECRET) == []
+    assert not (await graph.repair().run(correct=False)).examples
+    await erase(graph)
+    assert await graph.users.followers_counts([world.alice]) == [1]
+
+
+async def test_the_login_stays_reserved_and_the_names_are_forgotten(graph: Graph) -> None:
+    world = await populate(graph)
+    await delete(graph, world.gone)
+    await erase(graph)
+
+    [credential] = (await graph.archive.credentials([world.gone])).values()
+    assert (credential.login, credential.hash) == (login_hash(LOGIN), None)
+    assert await graph.archive.named(name_query(SECRET).codes(), Window(10, forward=True)) == ([], None)
