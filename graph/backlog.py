@@ -18,7 +18,8 @@ class Backlog:
     archived, 0 if there are none. `unarchived` counts events that are not archived; the count is exact whenever the
     archiver has reached the end of the log, and is kept up to date by its batches in between. `length` is the number of
     events in the log, `tasks` of unfinished fan-out tasks, `dead` of dead letters. `alarm` says why the archiver has
-    stopped, or is empty. `binding` and `rebuild` are the values of these keys of the store, or empty.
+    stopped, or is empty. `binding` and `rebuild` are the values of these keys of the store, or empty. `erasing` counts
+    the deleted users who are not erased yet.
     `ahead_seconds` is how far the next event would be ahead of this process's clock, negative if it would be behind.
 
     The others are totals: `archived` events in `batches` that took `batch_seconds`, posts
@@ -40,6 +41,7 @@ class Backlog:
     trimmed: int
     ahead_seconds: float
     dropped: int
+    erasing: int
 
 
 async def read_backlog(store: Store) -> Backlog:
@@ -55,10 +57,11 @@ async def read_backlog(store: Store) -> Backlog:
         keys.BINDING,
         keys.REBUILD,
         keys.DEAD_DROPPED,
+        keys.ERASING,
     ]
     [reply] = await store.read([script("backlog").call(names, EPOCH_MS)])
     length, unarchived, first_unprojected, first_unarchived, tasks, dead, alarm, binding, rebuild, *totals = reply
-    archived, batches, milliseconds, trimmed, upcoming, dropped = map(int, totals)
+    archived, batches, milliseconds, trimmed, upcoming, dropped, erasing = map(int, totals)
     return Backlog(
         length,
         age_of(first_unprojected),
@@ -75,6 +78,7 @@ async def read_backlog(store: Store) -> Backlog:
         trimmed,
         (time_of(upcoming) - datetime.now(UTC)).total_seconds(),
         dropped,
+        erasing,
     )
 
 

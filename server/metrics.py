@@ -79,6 +79,7 @@ STORE_GAUGES: dict[str, tuple[str, ReadBacklog]] = {
         lambda backlog: bool(backlog.alarm),
     ),
     "open_fan_out_tasks": ("Unfinished tasks of long fan-outs.", lambda backlog: backlog.tasks),
+    "users_to_erase": ("Deleted users who are not erased yet.", lambda backlog: backlog.erasing),
     "dead_letters": ("Events and tasks that could not be projected or archived.", lambda backlog: backlog.dead),
 }
 STORE_COUNTERS: dict[str, tuple[str, ReadBacklog]] = {

@@ -1,12 +1,12 @@
 #!lua flags=no-writes
 -- Read how far projections and the archive are behind the log, and what an operator must know.
 -- KEYS: 1 {log}   2 {log}:watermark   3 {log}:archived   4 {log}:archived:progress   5 {log}:fanouts:open
---       6 {log}:dead   7 {log}:alarm   8 {log}:binding   9 {log}:rebuild   10 {log}:dead:dropped
+--       6 {log}:dead   7 {log}:alarm   8 {log}:binding   9 {log}:rebuild   10 {log}:dead:dropped   11 {log}:erasing
 -- ARGV: 1 milliseconds between 1970 and the epoch of numbers
 -- Returns {length of the log, number of events that are not archived, entry of the first event that is not projected,
 --       entry of the first one that is not archived, open tasks, dead letters, alarm, binding, rebuild, archived events,
 --       batches, milliseconds of the batches, posts removed from hot timelines, the number that the next event would have,
---       dropped dead letters}, with '' for what does not exist.
+--       dropped dead letters, deleted users who are not erased}, with '' for what does not exist.
 local epoch = tonumber(ARGV[1])
 local first = function(mark)
   local n = tonumber(redis.call('GET', mark) or 0)
@@ -36,5 +36,5 @@ return {
   redis.call('GET', KEYS[7]) or '', redis.call('GET', KEYS[8]) or '', redis.call('GET', KEYS[9]) or '',
   progress[2] or '0', progress[3] or '0', progress[4] or '0', progress[5] or '0',
   string.format('%.0f', upcoming),
-  redis.call('GET', KEYS[10]) or '0',
+  redis.call('GET', KEYS[10]) or '0', redis.call('ZCARD', KEYS[11]),
 }
