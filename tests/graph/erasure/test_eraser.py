@@ -121,6 +121,20 @@ async def test_the_eraser_waits_for_earlier_events(graph: Graph, raw: Redis) -> 
     assert await raw.exists(keys.followers(alice), keys.following(bob)) == 0
 
 
+async def test_the_eraser_waits_for_the_archive(graph: Graph, raw: Redis) -> None:
+    """Texts of the user that are archived later would stay there."""
+    world = await populate(graph)
+    await graph.users.update_profile(world.gone, name=f"{SECRET} again")
+    await delete(graph, world.gone)
+
+    for _ in range(5):
+        await graph.worker().drain()
+        progress = await graph.eraser.step()
+
+    assert progress is Progress.WAITING
+    assert await raw.zcard(keys.ERASING) == 1
+
+
 async def test_late_events_change_nothing_after_the_erasure(graph: Graph, raw: Redis) -> None:
     """Neither those of the user nor those about the user, in any slot."""
     world = await populate(graph)
