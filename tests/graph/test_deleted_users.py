@@ -172,6 +172,16 @@ async def test_no_session_begins_after_a_deletion(graph: Graph, another: Open) -
     assert await graph.sessions.infos(bob) == []
 
 
+async def test_a_login_of_another_user_is_not_freed(graph: Graph, raw: Redis) -> None:
+    """A failover of the shard of the profile can leave the deleted user with a login that another one has."""
+    alice, bob = await people(graph, "alice", "bob")
+    await raw.hset(keys.user(bob), "login", "alice")
+
+    await graph.commit([deletion(bob, "bob")])
+
+    assert (await graph.users.check_password("alice", PASSWORD)).id == alice
+
+
 async def test_an_erased_user_is_no_longer_to_be_erased(graph: Graph, raw: Redis) -> None:
     """Also if the deletion is projected again. Both stay noted for the log."""
     [bob] = await people(graph, "bob")

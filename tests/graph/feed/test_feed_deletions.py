@@ -7,8 +7,9 @@ from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import AuthorHidden, PostAdded, PostPublished
+from graph.log.account_events import UserDeleted, login_hash
 from tests.graph.feed.watching import feed_of, following, watching
-from tests.support.graph_worlds import PASSWORD, Open, befriend, people, posts
+from tests.support.graph_worlds import PASSWORD, Open, append_events, befriend, people, posts
 
 
 async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, another: Open) -> None:
@@ -38,9 +39,11 @@ async def test_home_streams_tell_of_deleted_users(graph: Graph, feed: Feed, anot
 
 
 async def test_a_deletion_ends_the_streams_of_the_user(graph: Graph, feed: Feed) -> None:
+    """By the event, before it is projected: the session is still in the store."""
     [bob] = await people(graph, "bob")
     session = await graph.sessions.start(bob)
     async with watching(feed, bob, None, session.id) as watcher:
-        await graph.account_deletion.delete(bob, PASSWORD)
+        await append_events(graph, [UserDeleted(bob, login_hash("bob"))])
         with pytest.raises(SessionOver):
             await watcher.take(2)
+        assert await graph.sessions.is_live(bob, session.id)

@@ -39,6 +39,7 @@ PAYLOADS = {
     "updateList": "list { id name membersCount members { nodes { login } } }",
     "deleteList": "deletedListId",
     "endSession": "endedSessionId",
+    "deleteAccount": "deletedUserId",
 }
 """The mutations of conversations, with all fields of their payloads."""
 
@@ -115,7 +116,7 @@ async def on_stage(folder: Path) -> AsyncIterator[Stage]:
 
 async def staged(api: Api, graph: Graph) -> Stage:
     """Return a world in which everything has happened already."""
-    logins = ("alice", "bob", "carol", "dave", "eve", "frank", "grace", "heidi")
+    logins = ("alice", "bob", "carol", "dave", "eve", "frank", "grace", "heidi", "ivan")
     users = {login: (await graph.users.sign_up(login, PASSWORD, login.title())).id for login in logins}
     sessions = {login: await graph.sessions.start(user) for login, user in users.items()}
     posts = {f"{login}'s post": (await graph.posts.publish(user, f"by {login}")).id for login, user in users.items()}
@@ -137,6 +138,7 @@ async def staged(api: Api, graph: Graph) -> Stage:
     number = next(each.id for each in await graph.sessions.infos(users["alice"]) if each.session == ended.id)
     await graph.sessions.end(users["alice"], ended.id)
     await graph.moderation.suspend(users["eve"])
+    await graph.account_deletion.delete(users["ivan"], PASSWORD)
     await archive_log(graph)
     numbers = {
         Kind.USER: {**users, "nobody": 1, "a future user": MAX_NUMBER},

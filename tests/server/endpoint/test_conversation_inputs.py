@@ -27,9 +27,10 @@ NO_SESSION = "This session does not exist, or it has ended."
 ACROSS = "You block this user, or this user blocks you."
 MISSING_POSTS = (
     "nonsense", "", "x" * 101, "no post", "a future post", "a follow", "bob", "a deleted post", "eve's post",
-    "a repost of a deleted post", "a repost of eve's post",
+    "a repost of a deleted post", "a repost of eve's post", "ivan's post",
 )  # fmt: skip
-MISSING_USERS = ("nonsense", "", "x" * 101, "nobody", "a future user", "bob's post", "eve")
+MISSING_USERS = ("nonsense", "", "x" * 101, "nobody", "a future user", "bob's post", "eve", "ivan")
+"""Eve is suspended, and Ivan has deleted his account."""
 MISSING_LISTS = ("nonsense", "", "no list", "a deleted list", "bob's list", "bob", "the timeline of alice's list")
 MISSING_SESSIONS = ("nonsense", "", "no session", "an ended session", "bob's session", "bob")
 ACROSS_BLOCKS = ("carol's post", "dave's post", "a repost of carol's post")
@@ -56,7 +57,7 @@ def missing_posts() -> list[Refusal]:
             found += [("publishPost", {"text": "hi", field: f"#{post}"}, [{**refused, "field": [field]}])]
         if post != "bob":
             found += [("report", {"subjectId": f"#{post}", "reason": "SPAM"}, [NOT_FOUND_SUBJECT])]
-    for post in ("no post", "a future post", "eve's post", "carol's post", "a deleted post"):
+    for post in ("no post", "a future post", "eve's post", "ivan's post", "carol's post", "a deleted post"):
         found += [("deletePost", {"id": f"#{post}"}, [problem("NOT_FOUND", NO_POST, "id")])]
     return found
 
@@ -107,6 +108,8 @@ INVALID: list[Refusal] = [
         for name in ("url", "previewUrl")
         for url in ("https://evil.example/a", f"http://{HOST}/a", f"https://{HOST}:8443/a", f"https://a.{HOST}/", "")
     ),
+    ("deleteAccount", {"password": "a guess"}, [problem("WRONG_CREDENTIALS", None, "password")]),
+    ("deleteAccount", {"password": ""}, [problem("WRONG_CREDENTIALS", None, "password")]),
     ("createList", {"name": ""}, [problem("INVALID", None, "name")]),
     ("createList", {"name": "x" * 51}, [problem("INVALID", None, "name")]),
     ("createList", {"name": "x", "userIds": ["#bob"] * 101}, [problem("TOO_MANY", None, "userIds")]),
@@ -136,6 +139,7 @@ FIELDS = {
     "createList": "name",
     **dict.fromkeys(("updateList", "deleteList"), "listId"),
     "endSession": "sessionId",
+    "deleteAccount": "password",
 }
 """A field of the input of each mutation, with which the input is complete."""
 SEARCH = "searchPosts(filter: $given) { liveCursor posts(first: 2) { nodes { text } } }"
