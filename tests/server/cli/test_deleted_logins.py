@@ -1,0 +1,21 @@
+"""Commands about a user who has deleted the account."""
+
+import pytest
+
+from graph import Graph
+from server.cli.stores import user_with_login
+from server.settings import Settings, SettingsError
+from tests.support.graph_worlds import PASSWORD, people
+
+
+async def test_a_deleted_login_is_told_from_an_unknown_one(graph: Graph, store_url: str) -> None:
+    """Ignoring case."""
+    [bob] = await people(graph, "bob")
+    await graph.account_deletion.delete(bob, PASSWORD)
+    settings = Settings(store_url=store_url)
+
+    with pytest.raises(SettingsError, match="The user with the login 'Bob' has deleted their account in"):
+        await user_with_login(graph, settings, "Bob")
+    for login in ("nobody", "no login"):
+        with pytest.raises(SettingsError, match=f"There is no user with the login '{login}'"):
+            await user_with_login(graph, settings, login)
