@@ -19,7 +19,7 @@ from graph.log.events import (
 )
 from graph.store.commands import Command
 
-APPEND_ARGUMENTS = 7
+APPEND_ARGUMENTS = 8
 """The arguments of `append.lua` before those of the events."""
 
 
