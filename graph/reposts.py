@@ -23,6 +23,9 @@ from graph.store.commands import Command
 from graph.store.store import Store
 from graph.visibility import SYSTEM, View, refuse_blocked
 
+MAX_REPOSTS = 100_000
+"""How many plain reposts of a user stand at most. The register takes 76 bytes for each, for as long as it stands."""
+
 
 class Held(NamedTuple):
     """A user's register of one post: the plain repost, 0 if there is none, and the number of the last event."""
@@ -43,18 +46,21 @@ class Reposts:
     async def repost(self, view: View, viewer: int, post: int) -> Post:
         """Repost a post and return the plain repost. A repost of a plain repost is one of its original.
 
-        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, and BLOCKED if a block
-        stands between the viewer and the author. Four round trips and those of the fan-out; one more for a plain
-        repost; and more if the store says that the viewer has reposted the post, or the request is a repetition.
+        Reposting it again returns the same and appends nothing. Raises Rejected: NOT_FOUND, BLOCKED if a block stands
+        between the viewer and the author, and TOO_MANY beyond `MAX_REPOSTS`, which concurrent calls may exceed
+        together. Four round trips and those of the fan-out; one more for a plain repost; and more if the store says
+        that the viewer has reposted the post, or the request is a repetition.
         """
         view.begin()
-        original, held, watermark = await self._look_up(viewer, post)
+        original, held, watermark, count = await self._look_up(viewer, post)
         if original is None:
             raise not_found()
         await refuse_blocked(view, original.author, "postId")
         body = Reposted(viewer, original.id, original.author)
         if held.repost:
             held = await self._confirmed(viewer, original.id, held, watermark)
+        elif count >= MAX_REPOSTS:
+            raise too_many(count)
         while not held.repost:
             [event], is_new = await self._commit.once([body], self.key_of(viewer, original.id, held.version))
             if is_new:
@@ -75,7 +81,7 @@ class Reposts:
         Raises Rejected (NOT_FOUND). Four round trips; one more for a plain repost, and one if there was no repost.
         """
         view.begin()
-        original, held, watermark = await self._look_up(viewer, post)
+        original, held, watermark, _ = await self._look_up(viewer, post)
         number = post if original is None else original.id
         if not held.repost:
             held = await self._confirmed(viewer, number, held, watermark)
@@ -87,20 +93,21 @@ class Reposts:
             raise not_found()
         return number, None
 
-    async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, Held, int]:
-        """Return a post, or the original of a plain repost, with the viewer's register of it and the watermark.
+    async def _look_up(self, viewer: int, post: int) -> tuple[Post | None, Held, int, int]:
+        """Return a post, or the original of a plain repost, with the viewer's register of it.
 
-        One round trip, or two for a plain repost.
+        Also return the watermark, and the number of the viewer's plain reposts. One round trip, or two for a plain
+        repost.
         """
-        [found], [watermark, *row] = await asyncio.gather(
-            self._posts.get_many(SYSTEM, [post]),
-            self._store.read([("GET", keys.WATERMARK), *read_held(viewer, post)]),
+        reads: list[Command] = [("GET", keys.WATERMARK), ("ZCARD", keys.reposted(viewer)), *read_held(viewer, post)]
+        [found], [watermark, count, *row] = await asyncio.gather(
+            self._posts.get_many(SYSTEM, [post]), self._store.read(reads)
         )
         if found is not None and found.is_plain_repost and found.repost_of is not None:
             [found], row = await asyncio.gather(
                 self._posts.get_many(SYSTEM, [found.repost_of]), self._store.read(read_held(viewer, found.repost_of))
             )
-        return found, held_in(row), int(watermark or 0)
+        return found, held_in(row), int(watermark or 0), count
 
     async def _confirmed(self, viewer: int, original: int, held: Held, watermark: int) -> Held:
         """Return the register after the last event.
@@ -146,6 +153,12 @@ def plain_repost(number: int, body: Reposted) -> Post:
     published = publication_of(body)
     assert published is not None  # noqa: S101 - a Reposted is one
     return published_post(number, published)
+
+
+def too_many(count: int) -> Rejected:
+    """Return the rejection of a repost beyond the limit."""
+    message = f"You have reposted {count:,} posts; the limit is {MAX_REPOSTS:,}. Take a repost back first."
+    return Rejected.because(ProblemCode.TOO_MANY, message, "postId", max=MAX_REPOSTS, length=count + 1)
 
 
 def not_found() -> Rejected:

@@ -101,8 +101,8 @@ describe(
         ProblemCode.NOT_FOUND: "The object does not exist or was deleted.",
         ProblemCode.NOT_ALLOWED: "The object belongs to another user.",
         ProblemCode.TOO_MANY: "The input has too many ids, too many attachments, or a text with too many mentions, "
-        "hashtags and links; or the viewer would have too many lists, too many members in one, or too many muted or "
-        "blocked users.",
+        "hashtags and links; or the viewer would have too many lists, too many members in one, too many muted or "
+        "blocked users, or too many reposts.",
         ProblemCode.TOO_MANY_ATTEMPTS: "Too many log-ins from this network have failed. Wait before the next attempt.",
         ProblemCode.IDEMPOTENCY_MISMATCH: "The idempotency key was already used with a different input.",
         ProblemCode.BLOCKED: "The viewer blocks the user, or the user blocks the viewer.",

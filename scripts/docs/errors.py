@@ -119,7 +119,7 @@ USER = {
     ),
     "TOO_MANY": (
         "the input has too many ids or attachments, or a text too many mentions, hashtags and links; or there would be "
-        "too many lists, too many members in one, or too many muted or blocked users",
+        "too many lists, too many members in one, too many muted or blocked users, or too many reposts",
         "split the request; shorten the text; take something back",
     ),
     "TOO_MANY_ATTEMPTS": (

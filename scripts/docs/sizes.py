@@ -8,6 +8,7 @@ from graph.notifications.groups import MAX_ACTORS
 from graph.notifications.notifications import MAX_UNREAD
 from graph.paging import MAX_PAGE
 from graph.passwords.common_passwords import MAX_PASSWORD, MIN_PASSWORD
+from graph.reposts import MAX_REPOSTS
 from graph.sessions import MAX_SESSIONS
 from graph.tuning import Tuning
 from graph.validation import MAX_BIO, MAX_COMMENT, MAX_KEY, MAX_LOGIN, MAX_NAME, MAX_PLATFORM, MAX_TEXT, MIN_LOGIN
@@ -52,6 +53,7 @@ def table() -> str:
         ),
         ("ids of `nodes`", f"{MAX_NODES}"),
         ("users of `follow` and `unfollow`", f"1 to {MAX_FOLLOWS}"),
+        ("reposts of a user without a text", f"{MAX_REPOSTS:,} at a time"),
         ("users whom a user mutes, and blocks", f"{Tuning().max_blocked:,} each (`FANLINE_MAX_BLOCKED`)"),
         ("lists of a user", f"{MAX_LISTS} with names of 1 to {MAX_NAME} characters, {MAX_MEMBERS} members each"),
         ("users of `createList` and `updateList`", f"{MAX_IDS} in each field"),

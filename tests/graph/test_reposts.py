@@ -326,3 +326,23 @@ async def test_a_repost_that_another_request_has_committed_and_nobody_projected_
 
     assert entries[0] == entries[1]
     assert [event.number for event in await events_after(graph, last)] == entries[:1]
+
+
+async def test_over_the_limit_of_reposts_nothing_is_written(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repetition is accepted, and taking a repost back makes room. Plain reposts count as their original."""
+    monkeypatch.setattr("graph.reposts.MAX_REPOSTS", 1)
+    alice, bob = await people(graph, "alice", "bob")
+    first, second = await posts(graph, bob, "1", "2")
+    plain = await repost(graph, bob, second)
+    only = await repost(graph, alice, first)
+    last = await graph.log.last()
+
+    for post in (second, plain):
+        with pytest.raises(Rejected) as refusal:
+            await repost(graph, alice, post)
+        [problem] = refusal.value.problems
+        assert (problem.code, problem.field) == (ProblemCode.TOO_MANY, ("postId",))
+    assert await repost(graph, alice, first) == only
+    assert await graph.log.last() == last
+    await unrepost(graph, alice, first)
+    await repost(graph, alice, second)
