@@ -59,7 +59,10 @@ async def test_a_mute(stage: Stage, tour: Tour) -> None:
 
 
 async def test_a_block(stage: Stage, tour: Tour) -> None:
-    """The viewer is asked first. Then both see why the profile of the other is empty, until it is taken back."""
+    """The viewer is asked first. Then both see why the profile of the other is empty, until it is taken back.
+
+    The open profile changes live on the other side.
+    """
     alice, bob = await people(stage.graph, "alice", "bob")
     await befriend(stage.graph, alice, bob)
     await befriend(stage.graph, bob, alice)
@@ -69,6 +72,8 @@ async def test_a_block(stage: Stage, tour: Tour) -> None:
     await asyncio.gather(stage.log_in("p", "alice", **DESKTOP), stage.log_in("b", "bob", **PHONE, dark=True))
     for page, text in (("p", "from bob"), ("b", "from alice")):
         await do("read", page, text=text)
+    await do("go", "b", hash="#/@alice")
+    await do("see", "b", role="button", name="Following alice")
     await tour.go("@bob", "button", "Following bob")
     await do("menu", "p", within=".profile")
     await do("click", "p", role="button", name="Block @bob")
@@ -86,9 +91,9 @@ async def test_a_block(stage: Stage, tour: Tour) -> None:
     await tour.shoot("profile-blocked")
     await do("go", "p", hash="#/")
     await do("missing", "p", text="from bob")
-    await do("missing", "b", text="from alice")
-    await do("go", "b", hash="#/@alice")
     await do("see", "b", role="heading", name="@alice blocks you")
+    await do("miss", "b", role="button", name="Following alice")
+    await do("missing", "b", text="from alice")
     assert await do("overflow", "b") == await do("nameless", "b") == []
     tour.found += await do("axe", "b")
 
@@ -101,6 +106,7 @@ async def test_a_block(stage: Stage, tour: Tour) -> None:
     await do("see", "p", role="button", name="Block @bob")
     await tour.go("@bob", "button", "Follow bob")
     await do("read", "p", text="from bob")
+    await do("read", "b", text="from alice")
     await do("go", "b", hash="#/")
     await do("see", "b", role="button", name="Publish")
     await do("go", "b", hash="#/@alice/followers")

@@ -1,5 +1,6 @@
 import { Suspense } from "react";
-import { graphql, useLazyLoadQuery } from "react-relay";
+import { fetchQuery, graphql, useLazyLoadQuery, useRelayEnvironment } from "react-relay";
+import { useAuthorEvents } from "../live/useAuthorEvents";
 import { ErrorBoundary, useAttempt } from "../ui/ErrorBoundary";
 import { Loading } from "../ui/Loading";
 import { homePath, profilePath } from "../ui/router";
@@ -13,31 +14,42 @@ import type { ProfileScreenQuery } from "./__generated__/ProfileScreenQuery.grap
 const NAMES = { posts: "Posts", followers: "Followers", following: "Followed users" };
 const LISTS = { posts: ProfilePosts, followers: Followers, following: Following };
 
-export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
-  const { viewer, user } = useLazyLoadQuery<ProfileScreenQuery>(
-    graphql`
-      query ProfileScreenQuery($login: String!) {
-        viewer {
-          id
-        }
-        user(by: { login: $login }) {
-          id
-          login
-          followersCount
-          followingCount
-          postsCount
-          relationship {
-            id
-            blocking
-            blockedBy
-          }
-          ...ProfileHeader_user
-        }
+const query = graphql`
+  query ProfileScreenQuery($login: String!) {
+    viewer {
+      id
+    }
+    user(by: { login: $login }) {
+      id
+      login
+      followersCount
+      followingCount
+      postsCount
+      relationship {
+        id
+        blocking
+        blockedBy
       }
-    `,
-    { login },
-    { fetchKey: useAttempt(), fetchPolicy: "store-and-network" },
-  );
+      timeline {
+        liveCursor
+      }
+      ...ProfileHeader_user
+    }
+  }
+`;
+
+export function ProfileScreen({ login, tab }: { login: string; tab: Tab }) {
+  const environment = useRelayEnvironment();
+  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
+  const { viewer, user } = useLazyLoadQuery<ProfileScreenQuery>(query, { login }, options);
+  useAuthorEvents({ userId: user?.id, liveCursor: user?.timeline.liveCursor, refetch });
+
+  async function refetch(): Promise<string> {
+    const data = await fetchQuery<ProfileScreenQuery>(environment, query, { login }).toPromise();
+    if (!data?.user) throw new Error("The user is gone."); // the screen says so, and stops listening
+    return data.user.timeline.liveCursor;
+  }
+
   if (!viewer) return null; // the session has just ended
   if (!user) {
     return (
