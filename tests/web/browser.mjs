@@ -59,6 +59,7 @@ const actions = {
   fill: (page, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
   press: (page, { key }) => page.keyboard.press(key),
   go: (page, { hash }) => page.evaluate((to) => (location.hash = to), hash),
+  count: (page, { role }) => page.getByRole(role).count(),
   see: (page, what) => find(page, what).waitFor(),
   read: (page, { text }) => page.getByText(text).first().waitFor(),
   /** Wait until a text is not on the screen. */

@@ -82,3 +82,20 @@ async def test_kinds_of_notifications(stage: Stage, tour: Tour) -> None:
     await do("see", "p", role="heading", name="Post by bob")
     assert await do("errors") == []
     assert tour.found == []
+
+
+async def test_a_long_list_stays_long(stage: Stage) -> None:
+    """A notification vanishes from a list of three pages: all others stay, without a scroll."""
+    graph, do = stage.graph, stage.browser.do
+    _, bob = await people(graph, "alice", "bob")
+    mentions = await posts(graph, bob, *(f"@alice {number}." for number in range(70)))
+    await stage.log_in("p", "alice")
+    await do("go", "p", hash="#/notifications")
+    for last in (40, 10, 0):
+        await do("read", "p", text=f"@alice {last}.")
+        await do("bottom", "p")
+    await do("top", "p")
+    await graph.posts.delete(bob, mentions[68])
+    await do("missing", "p", text="@alice 68.")
+    assert await do("count", "p", role="article") == 69
+    assert await do("errors") == []

@@ -2,11 +2,10 @@ import { useState } from "react";
 import { graphql, usePaginationFragment } from "react-relay";
 import { EndlessList } from "../ui/EndlessList";
 import { NotificationRow } from "./NotificationRow";
+import { PAGE } from "./useLiveNotifications";
 import { useMarkRead } from "./useMarkRead";
 import type { NotificationListNextQuery } from "./__generated__/NotificationListNextQuery.graphql";
 import type { NotificationList_feed$key } from "./__generated__/NotificationList_feed.graphql";
-
-const PAGE = 30;
 
 /** The list. What was unread when it came on the screen stays marked as new, although it is read now. */
 export function NotificationList({ feed }: { feed: NotificationList_feed$key }) {
@@ -17,7 +16,7 @@ export function NotificationList({ feed }: { feed: NotificationList_feed$key }) 
     graphql`
       fragment NotificationList_feed on NotificationFeed
       @refetchable(queryName: "NotificationListNextQuery")
-      @argumentDefinitions(count: { type: "Int", defaultValue: 30 }, after: { type: "String" }) {
+      @argumentDefinitions(count: { type: "Int!" }, after: { type: "String" }) {
         unreadCount
         entries(first: $count, after: $after) @connection(key: "NotificationList_entries") {
           edges {

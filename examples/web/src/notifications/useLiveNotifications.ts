@@ -2,19 +2,35 @@ import { failure, live } from "@fanline/client";
 import type { LiveEvent } from "@fanline/client";
 import { addEdge, removePost } from "@fanline/client/relay";
 import { useEffect } from "react";
-import { ConnectionHandler, fetchQuery, graphql, requestSubscription, useRelayEnvironment } from "react-relay";
+import { ConnectionHandler, graphql, requestSubscription, useRelayEnvironment } from "react-relay";
+import type { Environment } from "relay-runtime";
+import { fetchPage } from "../live/fetchPage";
 import { sessionChanged } from "../session/changes";
+import type { useLiveNotificationsNextQuery } from "./__generated__/useLiveNotificationsNextQuery.graphql";
 import type { useLiveNotificationsQuery } from "./__generated__/useLiveNotificationsQuery.graphql";
 import type { useLiveNotificationsSubscription } from "./__generated__/useLiveNotificationsSubscription.graphql";
 
+export const PAGE = 30;
+const LARGEST_PAGE = 50;
+const MOST = 200;
+
 /** The first page. Pages further down do not select `liveCursor`. */
 export const firstPage = graphql`
-  query useLiveNotificationsQuery {
+  query useLiveNotificationsQuery($count: Int!) @raw_response_type {
     notifications {
       id
       unreadCount
       liveCursor
-      ...NotificationList_feed
+      ...NotificationList_feed @arguments(count: $count)
+    }
+  }
+`;
+
+const nextPage = graphql`
+  query useLiveNotificationsNextQuery($count: Int!, $after: String!) @raw_response_type {
+    notifications {
+      id
+      ...NotificationList_feed @arguments(count: $count, after: $after)
     }
   }
 `;
@@ -61,12 +77,7 @@ export function useLiveNotifications(feedId: string | undefined, liveCursor: str
     const list = ConnectionHandler.getConnectionID(feedId, "NotificationList_entries");
     return live<LiveEvent>({
       liveCursor,
-      async refetch() {
-        const options = { fetchPolicy: "network-only" } as const;
-        const data = await fetchQuery<useLiveNotificationsQuery>(environment, firstPage, {}, options).toPromise();
-        if (!data?.notifications) throw new Error("The server did not return the notifications.");
-        return data.notifications.liveCursor;
-      },
+      refetch: () => fetchPages(environment, list),
       subscribe(after, sink) {
         const { dispose } = requestSubscription<useLiveNotificationsSubscription>(environment, {
           subscription,
@@ -78,10 +89,7 @@ export function useLiveNotifications(feedId: string | undefined, liveCursor: str
             addEdge(store, list, store.getRootField("notifications").getLinkedRecord("edge"));
           },
           onNext(data) {
-            if (!data) return;
-            const { __typename, cursor } = data.notifications;
-            // What has changed is not in the event, as if events were missing.
-            sink.next({ __typename: __typename === "NotificationsChanged" ? "Gap" : __typename, cursor });
+            if (data) sink.next(data.notifications);
           },
           onError: (problem) => sink.error(problem),
           onCompleted: () => sink.complete(),
@@ -93,4 +101,29 @@ export function useLiveNotifications(feedId: string | undefined, liveCursor: str
       },
     });
   }, [environment, feedId, liveCursor]);
+}
+
+/** Fetch as many notifications as the list has, write them into the store at once, and return the cursor. */
+async function fetchPages(environment: Environment, list: string): Promise<string> {
+  const { data, commit } = await fetchPage<useLiveNotificationsQuery>(environment, firstPage, { count: PAGE });
+  if (!data.notifications) throw new Error("The server did not return the notifications.");
+  const commits = [commit];
+  let fetched = PAGE;
+  let last = data.notifications.entries?.pageInfo;
+  while (last?.hasNextPage && last.endCursor) {
+    const missing = Math.min(lengthOf(environment, list), MOST) - fetched; // the user can scroll on meanwhile
+    if (missing <= 0) break;
+    const variables = { count: Math.min(missing, LARGEST_PAGE), after: last.endCursor };
+    const page = await fetchPage<useLiveNotificationsNextQuery>(environment, nextPage, variables);
+    commits.push(page.commit);
+    fetched += variables.count;
+    last = page.data.notifications?.entries?.pageInfo;
+  }
+  for (const each of commits) each();
+  return data.notifications.liveCursor;
+}
+
+function lengthOf(environment: Environment, list: string): number {
+  const { edges } = (environment.getStore().getSource().get(list) ?? {}) as { edges?: { __refs: unknown[] } };
+  return edges?.__refs.length ?? 0;
 }
