@@ -7,7 +7,7 @@ export interface Edge {
   node: { __typename?: string; id: string };
 }
 
-/** An event of a home timeline, with what a recipe needs of each type. */
+/** An event of a home timeline or of notifications, with what a recipe needs of each type. */
 export interface Event {
   __typename: string;
   edge?: Edge;
@@ -43,7 +43,8 @@ export const possibleTypes = {
 export function typePolicies<Policy extends FieldPolicy>(pagination: Policy) {
   return {
     Timeline: { fields: { posts: continuing(pagination) } },
-    Subscription: { fields: { homeTimeline: { merge: false }, events: { merge: false } } },
+    NotificationFeed: { fields: { entries: continuing(pagination) } },
+    Subscription: { fields: { homeTimeline: { merge: false }, notifications: { merge: false }, events: { merge: false } } },
   };
 }
 
@@ -108,13 +109,33 @@ export function hideAuthor(cache: ApolloCache, timelineId: string, userId: strin
   });
 }
 
-/** Apply an event to a timeline. Return true if the list has changed. */
-export function applyEvent(cache: ApolloCache, timelineId: string, event: Event): boolean {
-  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
-  if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
-  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, timelineId, event.userId);
-  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
+/** Apply an event to the list of the object with this id: a timeline, or the notifications. Return true if it changed. */
+export function applyEvent(cache: ApolloCache, id: string, event: Event): boolean {
+  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
+  if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
+  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
+  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, id, event.userId);
+  if (event.__typename === "NotificationAdded" && event.edge) return addNotification(cache, id, event.edge);
   return false;
+}
+
+/**
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
+ * same notification. Return true if the list has changed. The notification must be in the cache, and all edges must
+ * select `cursor`.
+ */
+export function addNotification(cache: ApolloCache, feedId: string, { cursor, node }: Edge): boolean {
+  const notification = cache.identify({ __typename: "Notification", id: node.id });
+  if (notification === undefined) return false;
+  return change(cache, { __typename: "NotificationFeed", id: feedId }, "entries", ({ edges, pageInfo }) => {
+    const known = edges.find((each) => each.node.__ref === notification);
+    if (known && known.cursor >= cursor) return edges; // a subscription repeats what a newer page has
+    const others = edges.filter((each) => each !== known);
+    const listed = others.map((each) => ({ post: each.node.__ref, cursor: each.cursor }));
+    const index = indexFor({ post: notification, cursor }, { ...pageInfo, edges: listed });
+    if (index === undefined) return others;
+    return withItemAt(others, index, { __typename: "NotificationEdge", cursor, node: { __ref: notification } });
+  });
 }
 
 interface Read {
@@ -125,23 +146,29 @@ interface Read {
 
 type Change = (connection: StoredConnection, read: Read) => readonly StoredEdge[];
 
-function changeEdges(cache: ApolloCache, timelineId: string, change: Change): boolean {
-  const id = cache.identify({ __typename: "Timeline", id: timelineId });
+function changeEdges(cache: ApolloCache, timelineId: string, changed: Change): boolean {
+  return change(cache, { __typename: "Timeline", id: timelineId }, "posts", changed);
+}
+
+/** Change the edges of a list of an object. Return true if they have changed. */
+function change(cache: ApolloCache, owner: StoreObject, list: string, changed: Change): boolean {
+  const id = cache.identify(owner);
   if (id === undefined) return false;
   let hasChanged = false;
-  cache.modify<{ posts: StoredConnection | null }>({
+  cache.modify<Record<string, StoredConnection | null>>({
     id,
     fields: {
-      posts(existing, { readField }) {
+      [list](existing, { readField }) {
         const connection = existing as StoredConnection | null;
         if (!connection) return existing;
         const author = (post: Reference | undefined) => readField<string>("id", readField<Reference>("author", post));
-        const edges = change(connection, {
+        const edges = changed(connection, {
           text: (post) => readField<string>("text", post),
           author,
           originalAuthor: (post) => author(readField<Reference>("repostOf", post)),
         });
-        if (edges.length === connection.edges.length) return existing;
+        const isSame = edges.length === connection.edges.length && edges.every((each, at) => each === connection.edges[at]);
+        if (isSame) return existing;
         hasChanged = true;
         return { ...connection, edges };
       },

@@ -1,7 +1,7 @@
 import { backoff } from "./pause.js";
 import { failure } from "./problems.js";
 
-/** The fields that `live` needs of each event of a home timeline. */
+/** The fields that `live` needs of each event of a home timeline or of notifications. */
 export interface LiveEvent {
   readonly __typename: string;
   readonly cursor: string;
@@ -20,21 +20,23 @@ export interface LiveOptions<Event extends LiveEvent> {
   refetch(): Promise<string>;
   /** Subscribe from a cursor. Return a function that ends the subscription. */
   subscribe(after: string, sink: LiveSink<Event>): () => void;
-  /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved` or `AuthorHidden` to the cache. */
+  /** Apply a `PostAdded`, `PostRemoved`, `AuthorRemoved`, `AuthorHidden` or `NotificationAdded` to the cache. */
   apply?(event: Event): void;
   /** Called when the subscription cannot continue, such as after a log-out. */
   onEnd?(problem: unknown): void;
 }
 
-const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden"]);
+const APPLIED = new Set(["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"]);
+const FETCHED = new Set(["AuthorAdded", "NotificationsChanged", "Gap"]);
 const FIRST_REPETITION = 1_000;
 const LONGEST_REPETITION = 30_000;
 
 /**
- * Keep a home timeline in a cache up to date. Return a function that stops.
+ * Keep a home timeline or the notifications in a cache up to date. Return a function that stops.
  *
- * Events are applied as they arrive. At `AuthorAdded` and `Gap` the first page is fetched; when it is in the cache, the
- * subscription ends and another starts from the page's `liveCursor`, which sends again what the page has overwritten.
+ * Events are applied as they arrive. At `AuthorAdded`, `NotificationsChanged` and `Gap` the first page is fetched; when it
+ * is in the cache, the subscription ends and another starts from the page's `liveCursor`, which sends again what the page
+ * has overwritten.
  * Types of events that this version does not know are ignored.
  */
 export function live<Event extends LiveEvent>(options: LiveOptions<Event>): () => void {
@@ -96,7 +98,7 @@ class LiveTimeline<Event extends LiveEvent> {
   #take(event: Event): void {
     this.#failures = 0;
     this.#cursor = event.cursor;
-    if (event.__typename === "AuthorAdded" || event.__typename === "Gap") this.#refetchBecauseOf(event.cursor);
+    if (FETCHED.has(event.__typename)) this.#refetchBecauseOf(event.cursor);
     else if (APPLIED.has(event.__typename)) this.#options.apply?.(event);
   }
 

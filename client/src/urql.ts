@@ -1,4 +1,4 @@
-import type { Cache, KeyingConfig, Link, UpdatesConfig } from "@urql/exchange-graphcache";
+import type { Cache, KeyingConfig, Link, UpdateResolver, UpdatesConfig } from "@urql/exchange-graphcache";
 import { indexFor, withItemAt } from "./order.js";
 
 /**
@@ -7,7 +7,9 @@ import { indexFor, withItemAt } from "./order.js";
  */
 export const keys: KeyingConfig = {
   PostEdge: ({ cursor }) => (typeof cursor === "string" ? cursor : null),
+  NotificationEdge: ({ cursor }) => (typeof cursor === "string" ? cursor : null),
   PostConnection: () => null,
+  NotificationConnection: () => null,
   PageInfo: () => null,
   Location: () => null,
   FollowConnection: () => null,
@@ -16,7 +18,7 @@ export const keys: KeyingConfig = {
   UserError: () => null,
 };
 
-/** An event of a home timeline, with what a recipe needs of each type. */
+/** An event of a home timeline or of notifications, with what a recipe needs of each type. */
 export interface Event {
   __typename: string;
   edge?: { __typename?: string; cursor: string; node: { id: string } };
@@ -25,11 +27,11 @@ export interface Event {
 }
 
 /**
- * Updates that apply the events of the subscription `homeTimeline` to the viewer's home timeline, and that keep the
- * pages of timelines consistent: a new first page drops the other pages, and a next page that does not continue the list
- * is dropped.
+ * Updates that apply the events of the subscriptions `homeTimeline` and `notifications` to the viewer's home timeline and
+ * notifications, and that keep the pages of both consistent: a new first page drops the other pages, and a next page that
+ * does not continue the list is dropped.
  *
- * The query of the first page must select the ids of the viewer and of the timeline.
+ * The query of the first page must select the ids of the viewer and of the timeline, or of the notifications.
  */
 export const updates: UpdatesConfig = {
   Subscription: {
@@ -37,29 +39,60 @@ export const updates: UpdatesConfig = {
       const id = homeTimelineId(cache);
       if (id !== undefined) applyEvent(cache, id, result["homeTimeline"] as unknown as Event);
     },
-  },
-  Timeline: {
-    posts(_result, args, cache, info) {
-      if (args["before"]) return;
-      if (args["after"]) dropUnlessContinuing(cache, info.parentKey, args["after"] as string);
-      else dropNextPages(cache, info.parentKey);
+    notifications(result, _args, cache) {
+      const id = idOf(cache, cache.resolve("Query", "notifications"));
+      if (id !== undefined) applyEvent(cache, id, result["notifications"] as unknown as Event);
     },
   },
+  Timeline: { posts: keepPages("posts", "PostEdge") },
+  NotificationFeed: { entries: keepPages("entries", "NotificationEdge") },
 };
+
+/** A list of an object, and the type of its edges. */
+interface List {
+  owner: string;
+  field: "posts" | "entries";
+  edge: "PostEdge" | "NotificationEdge";
+}
+
+function keepPages(field: List["field"], edge: List["edge"]): UpdateResolver {
+  return (_result, args, cache, info) => {
+    const list: List = { owner: info.parentKey, field, edge };
+    if (args["before"]) return;
+    if (args["after"]) dropUnlessContinuing(cache, list, args["after"] as string);
+    else dropNextPages(cache, list);
+  };
+}
 
 function homeTimelineId(cache: Cache): string | undefined {
   const viewer = cache.resolve("Query", "viewer");
   const timeline = typeof viewer === "string" ? cache.resolve(viewer, "homeTimeline") : undefined;
-  const id = typeof timeline === "string" ? cache.resolve(timeline, "id") : undefined;
+  return idOf(cache, timeline);
+}
+
+function idOf(cache: Cache, key: unknown): string | undefined {
+  const id = typeof key === "string" ? cache.resolve(key, "id") : undefined;
   return typeof id === "string" ? id : undefined;
 }
 
-/** Apply an event to a timeline. Call it in an update of the subscription. Return true if the list has changed. */
-export function applyEvent(cache: Cache, timelineId: string, event: Event): boolean {
-  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, timelineId, event.edge);
-  if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, timelineId, event.postId);
-  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, timelineId, event.userId);
-  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, timelineId, event.userId);
+function timelineOf(cache: Cache, id: string): List {
+  return { owner: keyOf(cache, "Timeline", id), field: "posts", edge: "PostEdge" };
+}
+
+function notificationsOf(cache: Cache, feedId: string): List {
+  return { owner: keyOf(cache, "NotificationFeed", feedId), field: "entries", edge: "NotificationEdge" };
+}
+
+/**
+ * Apply an event to the list of the object with this id: a timeline, or the notifications. Call it in an update of the
+ * subscription. Return true if the list has changed.
+ */
+export function applyEvent(cache: Cache, id: string, event: Event): boolean {
+  if (event.__typename === "PostAdded" && event.edge) return addEdge(cache, id, event.edge);
+  if (event.__typename === "PostRemoved" && event.postId) return removePost(cache, id, event.postId);
+  if (event.__typename === "AuthorRemoved" && event.userId) return removeAuthor(cache, id, event.userId);
+  if (event.__typename === "AuthorHidden" && event.userId) return hideAuthor(cache, id, event.userId);
+  if (event.__typename === "NotificationAdded" && event.edge) return addNotification(cache, id, event.edge);
   return false;
 }
 
@@ -68,16 +101,34 @@ export function applyEvent(cache: Cache, timelineId: string, event: Event): bool
  * page. Return true if the list has changed.
  */
 export function addEdge(cache: Cache, timelineId: string, { cursor, node }: NonNullable<Event["edge"]>): boolean {
-  const all = pages(cache, keyOf(cache, "Timeline", timelineId));
+  return insert(cache, timelineOf(cache, timelineId), keyOf(cache, "Post", node.id), cursor);
+}
+
+/**
+ * Insert the edge of a `NotificationAdded` into the viewer's notifications, in place of the one that the list has of the
+ * same notification. Return true if the list has changed.
+ */
+export function addNotification(cache: Cache, feedId: string, { cursor, node }: NonNullable<Event["edge"]>): boolean {
+  const list = notificationsOf(cache, feedId);
+  const notification = keyOf(cache, "Notification", node.id);
+  const isOther = (edge: string): boolean => nodeOf(cache, edge) !== notification;
+  const known = pages(cache, list).flatMap(({ edges }) => edges).find((edge) => !isOther(edge));
+  if (known !== undefined && cursorOf(list, known) >= cursor) return false; // repeated: a newer page has it
+  const isRemoved = keepEdges(cache, list, isOther);
+  return insert(cache, list, notification, cursor) || isRemoved;
+}
+
+function insert(cache: Cache, list: List, node: string, cursor: string): boolean {
+  const all = pages(cache, list);
   const last = all.at(-1);
   if (!last) return false;
-  const listed = all.flatMap(({ edges }) => edges.map((edge) => ({ post: nodeOf(cache, edge), cursor: cursorOf(edge) })));
-  const index = indexFor({ post: keyOf(cache, "Post", node.id), cursor }, { ...pageInfo(cache, last), edges: listed });
+  const listed = all.flatMap(({ edges }) => edges.map((edge) => ({ post: nodeOf(cache, edge), cursor: cursorOf(list, edge) })));
+  const index = indexFor({ post: node, cursor }, { ...pageInfo(cache, last), edges: listed });
   if (index === undefined) return false;
   let before = 0;
   for (const { key, edges } of all) {
     if (index <= before + edges.length) {
-      cache.link(key, "edges", withItemAt(edges, index - before, `PostEdge:${cursor}`) as Link);
+      cache.link(key, "edges", withItemAt(edges, index - before, `${list.edge}:${cursor}`) as Link);
       return true;
     }
     before += edges.length;
@@ -88,7 +139,7 @@ export function addEdge(cache: Cache, timelineId: string, { cursor, node }: NonN
 /** Remove a post from a timeline and from the cache. Return true if the list has changed. */
 export function removePost(cache: Cache, timelineId: string, postId: string): boolean {
   const post = keyOf(cache, "Post", postId);
-  const hasChanged = keepEdges(cache, timelineId, (edge) => nodeOf(cache, edge) !== post);
+  const hasChanged = keepEdges(cache, timelineOf(cache, timelineId), (edge) => nodeOf(cache, edge) !== post);
   cache.invalidate(post);
   return hasChanged;
 }
@@ -100,7 +151,7 @@ export function removePost(cache: Cache, timelineId: string, postId: string): bo
  */
 export function removeAuthor(cache: Cache, timelineId: string, authorId: string): boolean {
   const author = keyOf(cache, "User", authorId);
-  return keepEdges(cache, timelineId, (edge) => cache.resolve(nodeOf(cache, edge), "author") !== author);
+  return keepEdges(cache, timelineOf(cache, timelineId), (edge) => cache.resolve(nodeOf(cache, edge), "author") !== author);
 }
 
 /**
@@ -111,7 +162,7 @@ export function removeAuthor(cache: Cache, timelineId: string, authorId: string)
  */
 export function hideAuthor(cache: Cache, timelineId: string, userId: string): boolean {
   const user = keyOf(cache, "User", userId);
-  return keepEdges(cache, timelineId, (edge) => {
+  return keepEdges(cache, timelineOf(cache, timelineId), (edge) => {
     const post = nodeOf(cache, edge);
     const original = cache.resolve(post, "repostOf");
     const isRepost = typeof original === "string" && !cache.resolve(post, "text");
@@ -127,13 +178,13 @@ interface Page {
   edges: string[];
 }
 
-/** Return the pages of a timeline from the newest to the oldest. */
-function pages(cache: Cache, timeline: string): Page[] {
+/** Return the pages of a list from the newest to the oldest. */
+function pages(cache: Cache, { owner, field: name }: List): Page[] {
   return cache
-    .inspectFields(timeline)
-    .filter((field) => field.fieldName === "posts" && !field.arguments?.["before"])
+    .inspectFields(owner)
+    .filter((field) => field.fieldName === name && !field.arguments?.["before"])
     .flatMap((field) => {
-      const key = cache.resolve(timeline, field.fieldKey);
+      const key = cache.resolve(owner, field.fieldKey);
       if (typeof key !== "string") return [];
       const edges = cache.resolve(key, "edges");
       const after = field.arguments?.["after"] as string | null | undefined;
@@ -155,13 +206,13 @@ function nodeOf(cache: Cache, edge: string): string {
   return cache.resolve(edge, "node") as string;
 }
 
-function cursorOf(edge: string): string {
-  return edge.slice("PostEdge:".length);
+function cursorOf(list: List, edge: string): string {
+  return edge.slice(`${list.edge}:`.length);
 }
 
-function keepEdges(cache: Cache, timelineId: string, keep: (edge: string) => boolean): boolean {
+function keepEdges(cache: Cache, list: List, keep: (edge: string) => boolean): boolean {
   let hasChanged = false;
-  for (const { key, edges } of pages(cache, keyOf(cache, "Timeline", timelineId))) {
+  for (const { key, edges } of pages(cache, list)) {
     const kept = edges.filter(keep);
     if (kept.length === edges.length) continue;
     cache.link(key, "edges", kept as Link);
@@ -170,21 +221,21 @@ function keepEdges(cache: Cache, timelineId: string, keep: (edge: string) => boo
   return hasChanged;
 }
 
-function dropNextPages(cache: Cache, timeline: string): void {
-  for (const page of pages(cache, timeline)) {
-    if (page.after) cache.invalidate(timeline, "posts", page.arguments as never);
+function dropNextPages(cache: Cache, list: List): void {
+  for (const page of pages(cache, list)) {
+    if (page.after) cache.invalidate(list.owner, list.field, page.arguments as never);
   }
 }
 
-function dropUnlessContinuing(cache: Cache, timeline: string, after: string): void {
-  const all = pages(cache, timeline);
+function dropUnlessContinuing(cache: Cache, list: List, after: string): void {
+  const all = pages(cache, list);
   const isNext = all.some(
     (page) =>
-      page.after !== after && (page.edges.at(-1) === `PostEdge:${after}` || pageInfo(cache, page).endCursor === after),
+      page.after !== after && (page.edges.at(-1) === `${list.edge}:${after}` || pageInfo(cache, page).endCursor === after),
   );
   if (isNext) return;
   for (const page of all) {
-    if (page.after === after) cache.invalidate(timeline, "posts", page.arguments as never);
+    if (page.after === after) cache.invalidate(list.owner, list.field, page.arguments as never);
   }
 }
 

@@ -54,14 +54,13 @@ test("it subscribes from the page's cursor, or fetches the page first", async ()
 
 test("it applies what it knows and ignores other types", () => {
   start("p1");
-  for (const __typename of ["PostAdded", "Checkpoint", "Novelty", "PostRemoved", "AuthorRemoved", "AuthorHidden"]) {
-    newest().next({ __typename, cursor: "c" });
-  }
-  assert.deepEqual(log.slice(1), ["PostAdded c", "PostRemoved c", "AuthorRemoved c", "AuthorHidden c"]);
+  const known = ["PostAdded", "PostRemoved", "AuthorRemoved", "AuthorHidden", "NotificationAdded"];
+  for (const __typename of ["Checkpoint", ...known, "Novelty"]) newest().next({ __typename, cursor: "c" });
+  assert.deepEqual(log.slice(1), known.map((name) => `${name} c`));
 });
 
-test("at AuthorAdded and Gap it fetches, and replaces the subscription only when the page is there", async () => {
-  for (const __typename of ["AuthorAdded", "Gap"]) {
+test("at AuthorAdded, NotificationsChanged and Gap it fetches, and replaces the subscription only when the page is there", async () => {
+  for (const __typename of ["AuthorAdded", "NotificationsChanged", "Gap"]) {
     log.length = pages.length = 0;
     start("p1");
     const [old] = [newest()];

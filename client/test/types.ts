@@ -17,7 +17,7 @@ export const socket: Socket = resuming(createSocket({ url, retryWait: pause }));
 export const events: Events = resuming(createEvents({ url, retry: pause }));
 export const exchange = cacheExchange({
   keys,
-  resolvers: { Timeline: { posts: relayPagination() } },
+  resolvers: { Timeline: { posts: relayPagination() }, NotificationFeed: { entries: relayPagination() } },
   updates,
 });
 export const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,7 @@ class Timeline:
     texts: list[str] = field(default_factory=list)
     has_next: bool = True
     refetches: int = 0
+    unread: int | None = None
 
     async def read(self) -> None:
         """Read the list that the program prints next."""
@@ -54,6 +55,7 @@ class Timeline:
         assert line, f"{self.name} has exited: {await self.problem()}"
         answer: dict[str, Any] = json.loads(line)
         self.texts, self.has_next, self.refetches = answer["texts"], answer["hasNext"], answer["refetches"]
+        self.unread = answer.get("unread")
 
     async def send(self, command: str, **values: int) -> None:
         """Send a command and read the list."""
@@ -130,10 +132,10 @@ class Stage:
         await self.start()
 
     @asynccontextmanager
-    async def open(self, *arguments: str) -> AsyncIterator[None]:
+    async def open(self, *arguments: str, caches: Sequence[str] = CACHES, shows: str = "home") -> AsyncIterator[None]:
         """Run the programs until the block ends."""
         async with AsyncExitStack() as stack:
-            for name in CACHES:
+            for name in caches:
                 process = await asyncio.create_subprocess_exec(
                     "node",
                     f"{name}.mjs",
@@ -142,7 +144,7 @@ class Stage:
                     self.token,
                     *arguments,
                     cwd=KIT,
-                    env=os.environ | {"ARTIFACTS": str(self.artifacts)},
+                    env=os.environ | {"ARTIFACTS": str(self.artifacts), "SHOWS": shows},
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE,

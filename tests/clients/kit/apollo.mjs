@@ -1,11 +1,12 @@
-// A timeline in Apollo Client's cache.
+// The home timeline or the notifications in Apollo Client's cache.
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { ApolloProvider } from "@apollo/client/react";
 import { relayStylePagination } from "@apollo/client/utilities";
 import { possibleTypes, typePolicies } from "@fanline/client/apollo";
 import { useHome } from "./apollo-home.mjs";
-import { delayedFetch, drive, headers, socket, url } from "./driver.mjs";
+import { useNotifications } from "./apollo-notifications.mjs";
+import { delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 
 const cache = new InMemoryCache({ possibleTypes, typePolicies: typePolicies(relayStylePagination()) });
@@ -19,4 +20,4 @@ const client = new ApolloClient({
   ),
 });
 
-await drive(await showing(useHome, ApolloProvider, { client }));
+await drive(await showing(showsFeed ? useNotifications : useHome, ApolloProvider, { client }));

@@ -33,3 +33,31 @@ export const LIVE = `subscription Live($after: String) {
     ... on AuthorHidden { userId }
   }
 }`;
+
+const NOTIFICATION = `id kind at isRead actors(first: 3) { id login name } actorsCount post { id text }`;
+
+/** The first page of the notifications. Only this operation selects `liveCursor`. */
+export const FEED = `query Feed($first: Int!) {
+  notifications {
+    id
+    unreadCount
+    liveCursor
+    entries(first: $first) { edges { cursor node { ${NOTIFICATION} } } pageInfo { hasNextPage endCursor } }
+  }
+}`;
+
+export const NEXT_FEED = `query NextFeed($first: Int!, $after: String!) {
+  notifications {
+    id
+    entries(first: $first, after: $after) { edges { cursor node { ${NOTIFICATION} } } pageInfo { hasNextPage endCursor } }
+  }
+}`;
+
+export const LIVE_FEED = `subscription LiveFeed($after: String) {
+  notifications(after: $after) {
+    __typename
+    cursor
+    ... on NotificationAdded { edge { cursor node { ${NOTIFICATION} } } feed { id unreadCount } }
+    ... on NotificationsChanged { feed { id unreadCount } }
+  }
+}`;

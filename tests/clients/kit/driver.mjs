@@ -43,11 +43,19 @@ function wait(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Answer commands. `timeline` returns the timeline in the cache, and `next` loads its next page. */
+/** Whether the notifications are shown instead of the home timeline. */
+export const showsFeed = process.env.SHOWS === "notifications";
+
+const textOf = ({ text, kind, actors, post }) =>
+  text ?? `${kind} of ${actors.map(({ login }) => login).join(" and ")}: ${post?.text ?? ""}`;
+
+/** Answer commands. `timeline` returns the timeline or the feed in the cache, and `next` loads its next page. */
 export async function drive({ timeline, next }) {
   function answer() {
-    const { edges, pageInfo } = timeline().posts;
-    console.log(JSON.stringify({ texts: edges.map(({ node }) => node.text), hasNext: pageInfo.hasNextPage, refetches }));
+    const { posts, entries, unreadCount } = timeline();
+    const { edges, pageInfo } = posts ?? entries;
+    const texts = edges.map(({ node }) => textOf(node));
+    console.log(JSON.stringify({ texts, hasNext: pageInfo.hasNextPage, refetches, unread: unreadCount }));
   }
   answer();
   for await (const line of createInterface({ input: process.stdin })) {

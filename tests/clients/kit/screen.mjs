@@ -6,20 +6,21 @@ Object.assign(globalThis, { window, document: window.document, navigator: window
 const { createElement } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
-/** Render a hook that returns a timeline. Return what `drive` needs, once the first page is shown. */
-export async function showing(useHome, Provider, properties) {
-  let home;
+/** Render a hook that returns a timeline or a feed. Return what `drive` needs, once the first page is shown. */
+export async function showing(useList, Provider, properties) {
+  let list;
   let draw;
   const isDrawn = new Promise((resolve) => (draw = resolve));
+  const shown = () => list.timeline ?? list.feed;
   function Screen() {
-    home = useHome(fail);
-    if (home.timeline) draw();
-    if (home.error) fail(home.error);
+    list = useList(fail);
+    if (shown()) draw();
+    if (list.error) fail(list.error);
     return null;
   }
   createRoot(document.createElement("main")).render(createElement(Provider, properties, createElement(Screen)));
   await isDrawn;
-  return { timeline: () => home.timeline, next: () => home.loadNext() };
+  return { timeline: shown, next: () => list.loadNext() };
 }
 
 function fail(problem) {

@@ -1,12 +1,13 @@
-// A timeline in urql's normalised cache.
+// The home timeline or the notifications in urql's normalised cache.
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { keys, updates } from "@fanline/client/urql";
 import { getIntrospectionQuery } from "graphql";
 import { Client, Provider, fetchExchange, subscriptionExchange } from "urql";
-import { delayedFetch, drive, headers, socket, url } from "./driver.mjs";
+import { delayedFetch, drive, headers, showsFeed, socket, url } from "./driver.mjs";
 import { showing } from "./screen.mjs";
 import { useHome } from "./urql-home.mjs";
+import { useNotifications } from "./urql-notifications.mjs";
 
 const introspection = await fetch(url, {
   method: "POST",
@@ -23,7 +24,7 @@ const client = new Client({
     cacheExchange({
       schema: (await introspection.json()).data,
       keys,
-      resolvers: { Timeline: { posts: relayPagination() } },
+      resolvers: { Timeline: { posts: relayPagination() }, NotificationFeed: { entries: relayPagination() } },
       updates,
     }),
     fetchExchange,
@@ -35,4 +36,4 @@ const client = new Client({
   ],
 });
 
-await drive(await showing(useHome, Provider, { value: client }));
+await drive(await showing(showsFeed ? useNotifications : useHome, Provider, { value: client }));

@@ -1,0 +1,52 @@
+// The notifications of a React app with Apollo Client. docs/client-kit.md shows the hook.
+import { gql } from "@apollo/client";
+import { useApolloClient, useQuery } from "@apollo/client/react";
+import { live } from "@fanline/client";
+import { applyEvent } from "@fanline/client/apollo";
+import { useEffect, useState } from "react";
+import { FEED, LIVE_FEED, NEXT_FEED } from "./documents.mjs";
+
+const page = { query: gql(FEED), variables: { first: 20 } };
+
+/** Return the viewer's notifications, which stay up to date, and a function that loads the next page. */
+export function useNotifications(onEnd) {
+  const client = useApolloClient();
+  const { data, error } = useQuery(page.query, { variables: page.variables });
+  const feed = data?.notifications;
+  const [liveCursor, setLiveCursor] = useState();
+  if (liveCursor === undefined && feed) setLiveCursor(feed.liveCursor); // those of later pages do not count
+
+  useEffect(() => {
+    if (liveCursor === undefined) return undefined;
+    return live({
+      liveCursor,
+      onEnd,
+      async refetch() {
+        const { data } = await client.query({ ...page, fetchPolicy: "network-only" });
+        return data.notifications.liveCursor;
+      },
+      subscribe(after, sink) {
+        const events = client.subscribe({ query: gql(LIVE_FEED), variables: { after } });
+        const subscription = events.subscribe({
+          next: ({ data, error }) => (error ? sink.error(error) : sink.next(data.notifications)),
+          error: (problem) => sink.error(problem),
+          complete: () => sink.complete(),
+        });
+        return () => subscription.unsubscribe();
+      },
+      apply: (event) => applyEvent(client.cache, cached(client).id, event),
+    });
+  }, [client, liveCursor, onEnd]);
+
+  function loadNext() {
+    const after = cached(client).entries.pageInfo.endCursor;
+    const variables = { ...page.variables, after };
+    return client.query({ query: gql(NEXT_FEED), variables, fetchPolicy: "network-only" });
+  }
+  return { feed, error, loadNext };
+}
+
+/** Return the notifications in the cache, which can be newer than those on the screen. */
+function cached(client) {
+  return client.cache.readQuery(page).notifications;
+}

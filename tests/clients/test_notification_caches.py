@@ -1,0 +1,52 @@
+"""The client kit keeps the notifications in the caches of Apollo Client and urql equal to the server's."""
+
+import asyncio
+
+import pytest
+
+from tests.clients.test_caches import Stage, Timeline, artifacts, stage
+from tests.clients.test_clients import node
+from tests.server.conftest import settings
+from tests.support.graph_worlds import PATIENCE, posts
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["artifacts", "node", "settings", "stage"]
+
+CACHES = ("apollo", "urql")
+
+
+def mentions(numbers: range) -> list[str]:
+    """Return what the lists show of bob's numbered mentions."""
+    return [f"MENTION of bob: @alice {number}" for number in numbers]
+
+
+async def unread(timeline: Timeline, count: int) -> None:
+    """Wait until so many notifications are unread."""
+    async with asyncio.timeout(PATIENCE):
+        while timeline.unread != count:
+            await asyncio.sleep(0.05)
+            await timeline.send("list")
+
+
+async def test_notifications_arrive_move_and_vanish(stage: Stage) -> None:
+    """New ones come on top, one that is known moves there, and changes fetch the first page; with the unread count."""
+    graph, alice, bob, carol = stage.graph, stage.viewer, stage.author, stage.stranger
+    [liked] = await posts(graph, alice, "liked")
+    numbered = await posts(graph, bob, *(f"@alice {number}" for number in range(25)))
+    await graph.likes.like(bob, liked)
+    async with stage.open(caches=CACHES, shows="notifications"):
+        await stage.each(lambda each: unread(each, 26))
+        await posts(graph, carol, "@alice live")
+        await stage.each(lambda each: each.sees("MENTION of carol: @alice live"))
+        await stage.each(lambda each: unread(each, 27))
+        await graph.likes.like(carol, liked)
+        expected = ["LIKE of carol and bob: liked", "MENTION of carol: @alice live", *mentions(range(24, -1, -1))]
+        await stage.each(lambda each: each.shows(expected))
+
+        await graph.posts.delete(bob, numbered[24])
+        del expected[2]
+        await stage.each(lambda each: each.shows(expected))
+        await stage.each(lambda each: unread(each, 26))
+        await graph.notifications.mark_read(alice, await graph.log.last())
+        await stage.each(lambda each: unread(each, 0))
