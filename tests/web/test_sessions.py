@@ -109,7 +109,7 @@ async def test_a_user_ends_sessions_and_changes_the_password(stage: Stage, tour:
     for page, size in (("b", PHONE), ("p", DESKTOP), ("c", DESKTOP)):
         await stage.log_in(page, "alice", **size)
     await do("menu", "p")
-    await do("click", "p", role="link", name="Sessions and password")
+    await do("click", "p", role="link", name="Settings")
     await do("see", "p", role="heading", name="Where you are logged in")
     await tour.shoot("sessions")
     await do("click", "p", role="button", name="End the session of Chrome on Linux")  # the newest

@@ -59,7 +59,7 @@ export function AccountMenu({ viewer }: { viewer: AccountMenu_viewer$key }) {
           Your lists
         </a>
         <a href={sessionsPath} onClick={close}>
-          Sessions and password
+          Settings
         </a>
         <a href={mutedPath} onClick={close}>
           Muted users

@@ -4,11 +4,12 @@ import { useAttempt } from "../ui/ErrorBoundary";
 import { Time } from "../ui/Time";
 import { useToast } from "../ui/Toasts";
 import { ChangePassword } from "./ChangePassword";
+import { DeleteAccount } from "./DeleteAccount";
 import { deviceOf } from "./device";
 import type { SessionsScreenEndMutation } from "./__generated__/SessionsScreenEndMutation.graphql";
 import type { SessionsScreenQuery } from "./__generated__/SessionsScreenQuery.graphql";
 
-/** The devices on which the viewer is logged in, and the password. */
+/** The devices on which the viewer is logged in, the password, and the end of the account. */
 export function SessionsScreen() {
   const { viewer, sessions } = useLazyLoadQuery<SessionsScreenQuery>(
     graphql`
@@ -64,7 +65,7 @@ export function SessionsScreen() {
 
   return (
     <>
-      <title>Sessions and password · Fanline</title>
+      <title>Settings · Fanline</title>
       <div className="heading">
         <h1>Where you are logged in</h1>
       </div>
@@ -91,6 +92,7 @@ export function SessionsScreen() {
         ))}
       </ul>
       <ChangePassword login={viewer.login} />
+      <DeleteAccount login={viewer.login} />
     </>
   );
 }

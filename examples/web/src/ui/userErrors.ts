@@ -42,7 +42,7 @@ function textOf({ code, message, field, params }: UserError): string {
   const max = params.find(({ name }) => name === "max")?.value;
   switch (code) {
     case "WRONG_CREDENTIALS":
-      return field?.[0] === "currentPassword" ? "The password is wrong." : "The user name or the password is wrong.";
+      return field?.length ? "The password is wrong." : "The user name or the password is wrong.";
     case "LOGIN_TAKEN":
       return "Somebody has this user name already.";
     case "TEXT_EMPTY":
