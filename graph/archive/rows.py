@@ -35,7 +35,7 @@ CLOSED_REPORT = "ClosedReport"
 USER_DELETION = "UserDeleted"
 USER_ERASURE = "UserErased"
 TEXTS: Mapping[str, tuple[str, ...]] = {
-    "UserCreated": ("login", "name", "bio"),
+    "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
     "PasswordChanged": ("login",),
     "ListCreated": ("name",),
@@ -43,7 +43,10 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     REPORT: ("comment",),
     CLOSED_REPORT: ("comment",),
 }
-"""The fields of events that hold texts of the user who acts, by kind of row. Deletions redact posts."""
+"""The fields of events that hold texts of the user who acts, by kind of row. The nonces of seeds tell logins.
+
+Deletions redact posts.
+"""
 
 KEPT_BY_DELETIONS = ("reply_to", "root", "repost_of", "listed", "by_operator")
 

@@ -33,7 +33,7 @@ GETTING_STARTED = claim(__name__, "sh", page="docs/getting-started.md", containi
 [ADDED] = claim(__name__, "text", page="docs/getting-started.md")
 ANSWERS = {page: claim(__name__, "json", page=page)[0] for page in ("README.md", "docs/errors.md")}
 [WARNING] = claim(__name__, "json", page="docs/operations.md", containing='"warnings"')
-PASSWORDS = {"currentPassword": "a password", "newPassword": "another password"}
+PASSWORDS = {"password": "a guess", "currentPassword": "a password", "newPassword": "another password"}
 VARIABLES = {"text": "Hello!", "idempotencyKey": "a-key", "upTo": "log-00000000000001", "postId": "x", **PASSWORDS}
 
 
