@@ -5,11 +5,9 @@ returns, the sessions have ended, the login is reserved, and the user and everyt
 everybody (`graph.projections.deletions`). What is hidden is erased afterwards.
 """
 
-from dataclasses import replace
-
 from graph import keys
 from graph.commit import Commit
-from graph.errors import AccountDeleted, Rejected
+from graph.errors import AccountDeleted
 from graph.log.account_events import UserDeleted, login_hash
 from graph.store.store import Store
 from graph.users import Users, no_account
@@ -37,8 +35,5 @@ class AccountDeletion:
             raise AccountDeleted
         if login is None:
             raise no_account()
-        try:
-            await self._users.verify(login, password, network)
-        except Rejected as rejected:
-            raise Rejected(*(replace(problem, field=("password",)) for problem in rejected.problems)) from None
+        await self._users.verify_again(login, password, network, "password")
         await self._commit([UserDeleted(user, login_hash(login))])

@@ -8,11 +8,9 @@ before a worker could project it keeps the old password, and ends the sessions n
 """
 
 import secrets
-from dataclasses import replace
 
 from graph import keys
 from graph.commit import Commit
-from graph.errors import Rejected
 from graph.log.events import EventBody, PasswordChanged, SessionsEnded
 from graph.model import Session
 from graph.sessions import Sessions
@@ -47,10 +45,7 @@ class PasswordChanges:
         check = Check()
         check.password(new, found.login, found.name, field="newPassword")
         check.done()
-        try:
-            await self._users.verify(found.login, current, network)
-        except Rejected as rejected:
-            raise Rejected(*(replace(problem, field=("currentPassword",)) for problem in rejected.problems)) from None
+        await self._users.verify_again(found.login, current, network, "currentPassword")
         secret, nonce = await self._users.hash_password(new, network), secrets.token_hex(16)
         [_, open_] = await self._store.send(
             [

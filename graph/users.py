@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -219,6 +220,15 @@ class Users:
         possible = len(password) <= MAX_PASSWORD and encodable(password)
         async with self._attempt_locks.setdefault((folded, network), asyncio.Lock()):
             return await self._attempt(folded, password if possible else None, network)
+
+    async def verify_again(self, login: str, password: str, network: str, field: str) -> None:
+        """Check the password of a user who is logged in. Raises and costs like `verify`; a problem has this field."""
+        try:
+            await self.verify(login, password, network)
+        except Rejected as rejected:
+            is_wrong = rejected.problems[0].code is ProblemCode.WRONG_CREDENTIALS
+            problem = replace(rejected.problems[0], field=(field,))
+            raise Rejected(replace(problem, message="The password is wrong.") if is_wrong else problem) from None
 
     async def _attempt(self, login: str, password: str | None, network: str) -> tuple[int, int]:
         """Check a password, None for one that cannot be valid; return the user's id and the password's version."""

@@ -11,9 +11,9 @@ from tests.graph.archive.events import STORE, append, followed, held
 
 ALICE, BOB = 1, 2
 BODIES = {
-    "UserCreated": '{"login":"secret","name":"secret","nonce":"n","bio":"secret"}',
+    "UserCreated": '{"login":"secret","name":"secret","nonce":"secret","bio":"secret"}',
     "ProfileChanged": '{"bio":"secret"}',
-    "PasswordChanged": '{"login":"secret","nonce":"n"}',
+    "PasswordChanged": '{"login":"secret","nonce":"secret"}',
     "ListCreated": '{"name":"secret","members":[2]}',
     "ListChanged": '{"name":"secret","added":[2]}',
     "Reported": '{"reason":"SPAM","comment":"secret","author":3}',

@@ -89,19 +89,24 @@ async def erase(graph: Graph) -> int:
 
 async def dump(raw: Redis) -> AsyncIterator[tuple[str, str]]:
     """Yield all keys of the store with their values as text."""
-    async for key in raw.scan_iter(count=1000):
-        match await raw.type(key):
-            case "zset":
-                value: object = await raw.zrange(key, 0, -1, withscores=True)
-            case "hash":
-                value = await raw.hgetall(key)
-            case "stream":
-                value = await raw.xrange(key)
-            case "set":
-                value = await raw.smembers(key)
-            case _:
-                value = await raw.get(key)
-        yield key, repr(value)
+    cursor = -1
+    while cursor:
+        cursor, names = await raw.scan(max(cursor, 0), count=1000)
+        async with raw.pipeline(transaction=False) as kinds, raw.pipeline(transaction=False) as values:
+            for name in names:
+                kinds.type(name)
+            for name, kind in zip(names, await kinds.execute(), strict=True):
+                match kind:
+                    case "zset":
+                        values.zrange(name, 0, -1, withscores=True)
+                    case "hash":
+                        values.hgetall(name)
+                    case "stream":
+                        values.xrange(name)
+                    case _:
+                        values.get(name)
+            for name, value in zip(names, await values.execute(), strict=True):
+                yield str(name), repr(value)
 
 
 async def left(raw: Redis, word: str) -> list[str]:
