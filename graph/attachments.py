@@ -100,6 +100,6 @@ def media_url(check: Check, given: str, hosts: frozenset[str], *path: str) -> st
     if not given.strip():
         check.fail(ProblemCode.INVALID, "The URL is empty. It must begin with https:// and a domain name.", *path)
     elif url and authority_of(url) not in hosts:
-        where = f"Use one of these: {', '.join(sorted(hosts)[:5])}." if hosts else "This server accepts no attachments."
-        check.fail(ProblemCode.INVALID, f"Files from this host are not accepted. {where}", *path)
+        accepted = f"Files from this host are not accepted. Use one of these: {', '.join(sorted(hosts)[:5])}."
+        check.fail(ProblemCode.INVALID, accepted if hosts else "This server accepts no attachments.", *path)
     return url

@@ -69,8 +69,10 @@ def read_hosts(value: object) -> object:
     hosts = read_list(value)
     if isinstance(hosts, tuple):
         normal = {host: normal_authority(host) for host in hosts if host}
-        if None in normal.values():
-            raise ValueError("every host must be a domain name, such as media.example.org or media.example.org:8443")
+        wrong = [host for host, name in normal.items() if name is None]
+        if wrong:
+            form = "a domain name, such as media.example.org or media.example.org:8443"
+            raise ValueError(f"every host must be {form}, not {wrong[0]!r}")
         return tuple(name for name in normal.values() if name)
     return hosts
 
