@@ -37,7 +37,7 @@ USER_ERASURE = "UserErased"
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "UserCreated": ("login", "name", "nonce", "bio"),
     "ProfileChanged": ("name", "bio", "avatar_url", "website_url"),
-    "PasswordChanged": ("login",),
+    "PasswordChanged": ("login", "nonce"),
     "ListCreated": ("name",),
     "ListChanged": ("name",),
     REPORT: ("comment",),
