@@ -85,6 +85,7 @@ GRAPHQL = {
 }
 NOTED = {code: "503, or 200 with the rest of the data" for code, status in STATUSES.items() if status == 503} | {
     "DEADLINE_EXCEEDED": "503",
+    "UNAUTHENTICATED": "401, or 200 if only a field requires a viewer",
     "BAD_USER_INPUT": "200, or 400",
     "PERSISTED_QUERY_NOT_SUPPORTED": "200 or 400",
     "PERSISTED_QUERY_NOT_IN_LIST": "400",
