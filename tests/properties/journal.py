@@ -4,6 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from graph.archive.rows import EventRow, without_texts
+from graph.log.account_events import UserErased
 from graph.log.encoding import Encoded, decode, encode
 from graph.log.events import (
     Event,
@@ -67,6 +69,10 @@ class Journal:
         """Return whether there was an event of a kind."""
         return any(each.kind == kind.__name__ for each in self.encoded.values())
 
+    def erased(self) -> set[int]:
+        """Return the users who are erased."""
+        return {each.actor for each in self.encoded.values() if each.kind == UserErased.__name__ and each.actor}
+
     def rows(self) -> dict[int, Row]:
         """Return the rows that the archive must hold, by number."""
         kept = self.events(but=self.lost)
@@ -76,6 +82,7 @@ class Journal:
             for event in kept
             if isinstance(event.body, Reposted | Unreposted)
         }
+        erased = self.erased()
         unfollowed = [event for event in kept if isinstance(event.body, Unfollowed)]
         rows = {}
         for event in kept:
@@ -100,7 +107,7 @@ class Journal:
                     row = row._replace(kind=kind if ended is None else "EndedLike", ended=ended)
                 case _:
                     pass
-            rows[event.number] = row
+            rows[event.number] = emptied(row) if row.actor in erased else row
         return rows
 
     def _changes_of(self, events: Collection[Event], user: int, post: int, after: int) -> list[int]:
@@ -112,3 +119,8 @@ class Journal:
             and (event.body.user, event.body.post) == (user, post)
             and event.number > after
         ]
+
+
+def emptied(row: Row) -> Row:
+    """Return a row without its texts."""
+    return row._replace(body=without_texts(EventRow(*row[:5])).body)

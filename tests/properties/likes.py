@@ -41,7 +41,7 @@ class LikeRules(Requests):
     def check_certain_likes(self, world: World) -> None:
         """Check that certain likes, and no others, are among the events."""
         end = self.history.tick()
-        for user in self.users:
+        for user in {*self.users} - world.deleted:
             for post in world.posts:
                 certain = self.history.certainly(("like", "unlike"), (user, post), end, end)
                 assert certain is None or certain == ((user, post) in world.likes)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph.errors import ArchiveUnavailable, Overloaded, Rejected
+from graph.errors import AccountDeleted, ArchiveUnavailable, Overloaded, Rejected
+from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
     Event,
@@ -60,6 +61,7 @@ class World:
     reposted: dict[tuple[int, int], int] = field(default_factory=dict)
     lists: dict[int, ListOfUsers] = field(default_factory=dict)
     suspended: set[int] = field(default_factory=set)
+    deleted: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, events: list[Event]) -> "World":
@@ -117,6 +119,8 @@ class World:
                 self.suspended.add(user)
             case UserUnsuspended(user):
                 self.suspended.discard(user)
+            case UserDeleted(user):
+                self.deleted.add(user)
             case _:
                 pass
 
@@ -127,7 +131,7 @@ class World:
     def hidden(self, viewer: int | None) -> set[int]:
         """Return the users who are hidden from a viewer, or from an anonymous client for None."""
         blocks = {user for pair in self.blocks if viewer in pair for user in pair} - {viewer}
-        return self.suspended | {user for user in blocks if user is not None}
+        return self.suspended | self.deleted | {user for user in blocks if user is not None}
 
     def merged(self, viewer: int, shown: Collection[int]) -> list[int]:
         """Return the posts of some authors as a viewer sees them in a timeline, newest first."""
@@ -188,7 +192,7 @@ class Operation:
     def is_refused(self) -> bool:
         """Whether it returned that it has changed nothing."""
         outcomes = self.result if self.kind in ("follow", "unfollow") and isinstance(self.result, list) else ()
-        return isinstance(self.result, Rejected | Overloaded) or not REFUSED.isdisjoint(outcomes)
+        return isinstance(self.result, Rejected | Overloaded | AccountDeleted) or not REFUSED.isdisjoint(outcomes)
 
     @property
     def done(self) -> bool:
@@ -258,6 +262,8 @@ class History:
 
     def certainly_follows(self, follower: int, followee: int, start: int, end: int) -> bool | None:
         """Return whether a follow existed, or did not exist, throughout a period; None if it is uncertain."""
+        if any(self.certainly_deleted(user, end) is not False for user in (follower, followee)):
+            return None
         changes = [op for kind in ("block", "unblock") for op in self.of(kind, follower, followee)]
         changes += [op for kind in ("block", "unblock") for op in self.of(kind, followee, follower)]
         if any(op.started < end for op in changes):
@@ -267,6 +273,7 @@ class History:
     def certainly_silenced(self, viewer: int, user: int, start: int, end: int, *, mutes: bool = True) -> bool | None:
         """Return whether a user was hidden or muted throughout a period, or neither; None if that is uncertain."""
         found = [self.certainly_apart(viewer, user, start, end), self.certainly_suspended(user, start, end)]
+        found += [self.certainly_deleted(user, start) or (self.certainly_deleted(user, end) and None)]
         found += [self.certainly(("mute", "unmute"), (viewer, user), start, end)] if mutes else []
         return True if True in found else None if None in found else False
 
@@ -278,6 +285,15 @@ class History:
     def certainly_suspended(self, user: int, start: int, end: int) -> bool | None:
         """Return whether a user was suspended throughout a period, or was not; None if that is uncertain."""
         return self.certainly(("suspend", "unsuspend"), (user,), start, end)
+
+    def certainly_deleted(self, user: int, time: int) -> bool | None:
+        """Return whether the account of a user was deleted before a time, or not; None if that is uncertain."""
+        begun = [op for op in self.of("delete account", user) if op.started < time and not op.is_refused]
+        return True if any(op.done_before(time) for op in begun) else None if begun else False
+
+    def deletions_begun(self) -> list[Operation]:
+        """Return the deletions of accounts."""
+        return [op for op in self.operations if op.kind == "delete account" and not op.is_refused]
 
     def certainly(self, kinds: tuple[str, str], subject: tuple[int, ...], start: int, end: int) -> bool | None:
         """Return whether the first of two opposite kinds held throughout a period; None if that is uncertain."""
@@ -311,7 +327,7 @@ class History:
 
         `includes` returns whether the timeline included an author throughout a period, None if that is uncertain.
         """
-        if self.after_disaster or not read.done:
+        if self.after_disaster or not read.done or self.certainly_deleted(read.subject[0], self.now) is not False:
             return
         viewer, seen, start, end = read.subject[0], read.result, read.started, read.returned or self.now
         ids = [post.id for post in seen]

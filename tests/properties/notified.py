@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from graph.log.account_events import UserDeleted
 from graph.log.events import (
     Blocked,
     Event,
@@ -107,7 +108,7 @@ class Notified:
                 self.block(user, other)
             case Unblocked(user, other):
                 self.blocks.discard((user, other))
-            case UserSuspended(user):
+            case UserSuspended(user) | UserDeleted(user):
                 self.suspended.add(user)
             case UserUnsuspended(user):
                 self.suspended.discard(user)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graph import Graph, Tuning, keys
 from graph.archiver.archiver import Archiver
-from graph.errors import ArchiveUnavailable, Overloaded, Rejected
+from graph.errors import AccountDeleted, ArchiveUnavailable, Overloaded, Rejected
 from graph.log.events import PostPublished, UserCreated
 from graph.log.log import IdempotencyKey
 from graph.model import Post
@@ -29,7 +29,7 @@ AGELESS = timedelta(seconds=-1)
 """An age that every event has reached."""
 MOST_STEPS = 20_000
 SCANS = 3
-EXPECTED = (Rejected, ArchiveUnavailable, LikesUnknown, Overloaded)
+EXPECTED = (Rejected, ArchiveUnavailable, LikesUnknown, Overloaded, AccountDeleted)
 
 
 class Processes:
@@ -164,6 +164,10 @@ async def sign_up(graph: Graph, login: str, nonce: str, secret: str) -> int | No
     """Sign up a user whose hash is `secret`, and return the user's id, or None if the login is taken."""
     [claimed] = await graph.users.claim_many([(login, nonce, secret)])
     if not claimed:
+        return None
+    try:
+        await graph.users._refuse_reserved(login, nonce)
+    except Rejected:
         return None
     [event] = await graph.commit([UserCreated(login, login, nonce)], IdempotencyKey("-", nonce))
     return event.number

@@ -13,6 +13,7 @@ from graph.archive.tables import CREDENTIALS, EVENTS
 from graph.fold.content import Content
 from graph.fold.fold import fold
 from graph.fold.stored import Cut, stored
+from graph.log.account_events import UserDeleted
 from graph.log.encoding import decode
 from graph.log.events import PostPublished, publication_of
 from graph.log.moderation_events import UserSuspended
@@ -22,6 +23,7 @@ from graph.paging import Window
 from graph.post_lists import POST_LISTS, REPLIED, REPLIES, REPOSTS, TIMELINE, PostList, lists_of
 from graph.visibility import SYSTEM
 from tests.properties.archives import Database
+from tests.properties.deletions import check_nothing_left
 from tests.properties.journal import Journal, Row
 from tests.properties.likes import check_likes
 from tests.properties.lists import check_lists
@@ -99,12 +101,13 @@ class Rest:
         self.check_hot_windows()
         self.check_records()
         self.check_fold()
+        check_nothing_left(self.raw, self.world, self.users)
         await asyncio.gather(*map(self._check_home, self.users))
         await self._check_lists()
         await check_likes(self.graph, self.raw, self.world, self.users)
         if not self.journal.rolled_back:
             await check_lists(self.graph, self.world, self.users)
-            if self.world.blocks or self.journal.has(UserSuspended):
+            if self.world.blocks or self.journal.has(UserSuspended) or self.world.deleted:
                 await check_exits(self.graph, self.world, self.users)
         if not self.journal.rolled_back and not self.journal.lost:
             notified = Notified.of(self.journal.events(), self.graph.tuning.notifications_kept)
@@ -119,7 +122,9 @@ class Rest:
         entries: Any = self.raw.xrange(keys.LOG)
         held = {entry for entry, _ in entries}
         scrubbed = {row.subject for row in self.rows.values() if row.kind == "PostDeleted"}
+        erased = self.journal.erased()
         no_gap = scrubbed | self.journal.lost | self.journal.late
+        no_gap |= {number for number, row in self.rows.items() if row.actor in erased}
         for number in self.journal.encoded:
             if entry_id(number) not in held and number not in no_gap:
                 assert number <= trimmed, f"event {number} is missing, but streams report no gap"
@@ -134,8 +139,11 @@ class Rest:
         assert self.rows.keys() <= expected.keys()
 
     def check_credentials(self) -> None:
-        """Check that exactly the users whose sign-up is valid have credentials."""
-        expected = {}
+        """Check that exactly the users whose sign-up is valid have credentials. Those who are deleted have a hash."""
+        expected: dict[int, tuple[Any, ...]] = {}
+        for event in self.journal.events():
+            if isinstance(event.body, UserDeleted):
+                expected[event.body.user] = (event.body.user, event.body.login_hash, None, event.number)
         for name in self.raw.scan_iter("login:{*}"):
             secret, user = self.raw.hmget(name, "secret", "user")
             if user is not None and int(user) not in self.journal.lost:

@@ -116,7 +116,7 @@ class Expected:
         likers = {post: [user for user, _ in world.likers(post) if user not in self.hidden] for post in self.posts}
         match name:
             case "profiles":
-                return Shown([[user for user in self.users if user not in world.suspended]], [])
+                return Shown([[user for user in self.users if user not in world.suspended | world.deleted]], [])
             case "nodes":
                 return Shown([], [[*filter(self.shows, self.posts)]])
             case "timelines":
@@ -173,7 +173,9 @@ class SuspensionRules(ListRules):
             period = operation.started, operation.returned or self.history.now
             assert not self.history.certainly_suspended(operation.subject[0], *period), "a suspended user has logged in"
         if operation.kind == "visit" and operation.done and not self.history.after_disaster:
-            self._check_visit(operation)
+            viewer = operation.subject[0]
+            if viewer is None or self.history.certainly_deleted(viewer, self.history.now) is False:
+                self._check_visit(operation)
 
     def _check_visit(self, visit: Operation) -> None:
         """Check that an exit showed nobody who was hidden throughout the visit, and no post that was deleted before."""
@@ -189,6 +191,7 @@ class SuspensionRules(ListRules):
         for user in shown:
             suspended = self.history.certainly_suspended(user, visit.started, end)
             assert not suspended, f"{name} showed {user}, who is suspended"
+            assert not self.history.certainly_deleted(user, visit.started), f"{name} showed {user}, who is deleted"
             if viewer is not None and name != "profiles":
                 silenced = self.history.certainly_silenced(viewer, user, visit.started, end, mutes=name == "public")
                 assert not silenced, f"{name} showed {user} to {viewer}, from whom {user} is hidden"
@@ -199,8 +202,8 @@ async def check_exits(graph: Graph, world: World, users: Sequence[int]) -> None:
 
     Follows are compared by `check_fold`, and what a user likes by `check_likes`.
     """
-    for user in world.suspended:
-        assert await graph.sessions.infos(user) == [], "a suspended user has a session"
+    for user in world.suspended | world.deleted:
+        assert await graph.sessions.infos(user) == [], "a suspended or deleted user has a session"
     posts = sorted(world.posts)
     for viewer in (None, users[len(posts) % len(users)]):
         seen, expected = Exits(graph, graph.visibility.of(viewer), users, posts), Expected(world, viewer, users, posts)
