@@ -31,6 +31,7 @@ from graph.log.events import (
     Unfollowed,
     Unmuted,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from tests.support.graph_worlds import home
 
 POLL_SECONDS = 0.004
@@ -41,12 +42,17 @@ Streaming = Callable[[Feed, int | None], AsyncGenerator[Any]]
 
 @dataclass
 class World:
-    """The expected state: who follows, mutes and blocks whom, posts, all events, and where retention has trimmed."""
+    """The expected state: who follows, mutes and blocks whom, posts, all events, and where retention has trimmed.
+
+    `suspected` are the users who are or were suspended: streams may lack what they did.
+    """
 
     people: list[int]
     follows: set[tuple[int, int]] = field(default_factory=set)
     mutes: set[tuple[int, int]] = field(default_factory=set)
     blocks: set[tuple[int, int]] = field(default_factory=set)
+    suspended: set[int] = field(default_factory=set)
+    suspected: set[int] = field(default_factory=set)
     posts: dict[int, int] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
@@ -73,13 +79,18 @@ class World:
             case Blocked(user, other) | Unblocked(user, other):
                 (self.blocks.add if isinstance(event.body, Blocked) else self.blocks.discard)((user, other))
                 self.follows -= {(user, other), (other, user)}
+            case UserSuspended(user):
+                self.suspended.add(user)
+                self.suspected.add(user)
+            case UserUnsuspended(user):
+                self.suspended.discard(user)
             case _:
                 pass
 
     def home(self, viewer: int) -> set[int]:
         """Return the posts of a home timeline by its definition."""
         shown = {viewer, *(other for user, other in self.follows - self.mutes if user == viewer)}
-        return {post for post, author in self.posts.items() if author in shown}
+        return {post for post, author in self.posts.items() if author in shown - self.suspended}
 
 
 class Client:
@@ -247,8 +258,13 @@ class EventsClient(Client):
         elif not isinstance(update, Checkpoint):
             self.received.append(update.number)
 
+    def _may_be_hidden(self, event: Event) -> bool:
+        """Return whether a stream may leave an event out because of a suspension."""
+        users = {getattr(event.body, name, None) for name in ("author", "follower", "followee")}
+        return not users.isdisjoint(self.world.suspected)
+
     async def check(self, graph: Graph) -> None:
-        """Assert that every matching event was received once, unless its post is deleted or retention removed it.
+        """Assert that every matching event was received once, unless it is hidden or deleted, or retention removed it.
 
         Deletions that were in the log when the client subscribed match whatever the content of the post is.
         """
@@ -260,5 +276,6 @@ class EventsClient(Client):
         matching = past.union(event.number for event in events if self.filter.matches(event))
         assert len(self.received) == len(set(self.received))
         assert set(self.received) <= matching | deletions
-        missing = [number for number in matching if number not in self.received and number not in self.world.deleted]
+        allowed = self.world.deleted | {event.number for event in events if self._may_be_hidden(event)}
+        missing = matching - {*self.received} - allowed
         assert all(any(low <= number <= high for low, high in self.lost) for number in missing), (missing, self.lost)

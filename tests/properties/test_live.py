@@ -30,6 +30,7 @@ from graph.log.events import (
     Unfollowed,
     Unmuted,
 )
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from graph.log.numbers import entry_id
 from graph.model import Location
 from tests.conftest import CHEAP
@@ -52,7 +53,7 @@ CHANGES: dict[str, type[Muted | Unmuted | Blocked | Unblocked]] = {
     "block": Blocked,
     "unblock": Unblocked,
 }
-APPLIED = (PostPublished, PostDeleted, Followed, Unfollowed, *CHANGES.values())
+APPLIED = (PostPublished, PostDeleted, Followed, Unfollowed, UserSuspended, UserUnsuspended, *CHANGES.values())
 
 Step = tuple[Any, ...]
 
@@ -64,6 +65,7 @@ step = st.one_of(
     *[st.tuples(st.just("poll"), client, st.sampled_from((1, 1, 2, 6)))] * 5,
     *[st.tuples(st.just("follow or unfollow"), person, person)] * 2,
     *[st.tuples(st.just("silence"), person, person, st.sampled_from((*CHANGES,)), st.booleans())] * 2,
+    *[st.tuples(st.just("suspend"), person, st.booleans(), st.booleans())] * 2,
     *[st.tuples(st.just("move"), client, process)] * 2,
     st.tuples(st.just("delete"), st.integers(0, 30)),
     st.tuples(st.just("commit only"), person, st.integers(0, 30)),
@@ -126,7 +128,15 @@ class Interleaving:
         if user != other:
             write = getattr(self.writer.blocks, change)
             bodies: list[EventBody] = [CHANGES[change](user, other)]
-            await self._commit(append_events(self.writer, bodies) if only_commit else write(user, other))
+            with suppress(Rejected):  # the other user is suspended
+                await self._commit(append_events(self.writer, bodies) if only_commit else write(user, other))
+
+    async def _suspend(self, who: int, lifted: bool, only_commit: bool) -> None:
+        """Suspend a user, or lift that. Perhaps commit without projecting, even if it changes nothing."""
+        user, moderation = self.people[who], self.writer.moderation
+        bodies: list[EventBody] = [UserUnsuspended(user) if lifted else UserSuspended(user)]
+        write = moderation.unsuspend if lifted else moderation.suspend
+        await self._commit(append_events(self.writer, bodies) if only_commit else write(user))
 
     async def _commit_only(self, who: int, kind: int) -> None:
         """Commit without projecting, as a process that dies after its commit."""
