@@ -16,7 +16,7 @@ from tests.properties.disasters import Disaster
 from tests.properties.model import History, Operation, World, decided
 from tests.properties.notifications import NotificationRules
 from tests.properties.reading import whole_list
-from tests.properties.requests import apis, calls, users
+from tests.properties.requests import apis, authors, calls, users
 from tests.support.graph_worlds import codes
 
 MOST_LISTS, MOST_MEMBERS = 2, 2
@@ -29,7 +29,7 @@ class ListRules(NotificationRules):
     """The part of the machine with lists of users. After a disaster, changes of lists may be among the lost events."""
 
     @precondition(lambda self: self.disaster is Disaster.NONE)
-    @rule(process=apis, owner=users, members=some_users, calls=calls)
+    @rule(process=apis, owner=authors, members=some_users, calls=calls)
     def create_list(self, process: str, owner: int, members: list[int], calls: int) -> None:
         """A user creates a list of users."""
         self.texts += 1
