@@ -248,14 +248,17 @@ class Subscription(Generic[C]):
 
     async def _next(self, update: C) -> C:
         """Prepare for an update, advance the position and return the update."""
-        await self._source.before_update(update, self._unprojected)
+        await self._source.before_update(update, partial(self._unprojected, update.number))
         self._buffer.raise_error()
         self._position = update.number
         return update
 
-    async def _unprojected(self) -> AsyncGenerator[Sequence[Event]]:
+    async def _unprojected(self, number: int) -> AsyncGenerator[Sequence[Event]]:
+        """Yield events that may be unprojected: those in memory, and if the event `number` is older, all of the log."""
         reader = self._shared.reader
-        start = max(await self._shared.log.watermark(), reader.in_memory_after)
+        start = await self._shared.log.watermark()
+        if number > reader.in_memory_after:
+            start = max(start, reader.in_memory_after)
         async with aclosing(reader.replay(start)) as parts:
             async for part in parts:
                 yield part.events

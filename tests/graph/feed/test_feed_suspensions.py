@@ -8,9 +8,10 @@ from graph.errors import SessionOver
 from graph.feed.feed import Feed
 from graph.feed.filters import EventFilter
 from graph.feed.updates import AuthorAdded, AuthorHidden, Gap, PostAdded, PostPublished
-from graph.log.moderation_events import UserSuspended
+from graph.log.events import PostPublished as PostPublishedEvent
+from graph.log.moderation_events import UserSuspended, UserUnsuspended
 from tests.graph.feed.watching import feed_of, following, watching
-from tests.support.graph_worlds import Open, append_events, befriend, people, posts, reached
+from tests.support.graph_worlds import Open, append_events, befriend, home, people, posts, reached
 
 
 async def test_home_streams_tell_of_suspensions(graph: Graph, feed: Feed) -> None:
@@ -90,3 +91,22 @@ async def test_a_suspension_that_the_log_has_lost_hides_nobody(graph: Graph, fee
         await reached(graph.losses.highest, lost.number)
         assert isinstance((await watcher.take(1))[0], Gap)
         assert not graph.visibility.suspended_now({bob})
+
+
+async def test_a_late_client_fetches_a_page_without_an_ended_suspension(
+    graph: Graph, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end is projected first, though its event is not in memory any more."""
+    monkeypatch.setattr("graph.feed.reader.MAX_RECENT", 1)
+    alice, bob = await people(graph, "alice", "bob")
+    await befriend(graph, alice, bob)
+    [by_bob] = await posts(graph, bob, "shown again")
+    await graph.moderation.suspend(bob)
+    before = await graph.log.last()
+    [end] = await append_events(graph, [UserUnsuspended(bob)])
+    await append_events(graph, [PostPublishedEvent(alice, f"later {n}") for n in range(5)])
+
+    async with watching(feed, alice, before) as watcher:
+        [update] = await watcher.take(1)
+        assert update == AuthorAdded(end.number, bob)
+        assert by_bob in await home(graph, alice)
