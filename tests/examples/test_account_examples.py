@@ -24,13 +24,13 @@ async def test_log_out(alice: Alice) -> None:
 
 
 async def test_change_password(alice: Alice) -> None:
-    """With the password of the sign-up; users of the demo have none."""
+    """A wrong password is refused."""
     refused = await alice.run("change-password", currentPassword="a guess", newPassword="a new password")
     assert [error["code"] for error in refused["changePassword"]["userErrors"]] == ["WRONG_CREDENTIALS"]
 
 
 async def test_delete_account(alice: Alice) -> None:
-    """With the password of the sign-up; users of the demo have none."""
+    """A wrong password is refused."""
     refused = await alice.run("delete-account", password="a guess")
     assert [error["code"] for error in refused["deleteAccount"]["userErrors"]] == ["WRONG_CREDENTIALS"]
 
