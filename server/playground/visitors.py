@@ -1,19 +1,14 @@
 """The demo's visitors: the users that the playground can be logged in as."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from graph import Graph
-from graph.model import RelationshipState, Session
-from graph.paging import Window
-from resolvers import ids
+from graph.model import Session
 from server.auth import Tokens
 from server.demo.world import Person
-
-FOLLOWED = "bob"  # the examples show this user's followers
-PAGE = Window(20, forward=True)
+from server.playground.variables import variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +51,5 @@ class Visitors:
         return held.token
 
     async def variables(self, login: str) -> dict[str, str]:
-        """Return variables as JSON for the examples that need ids, by the name of the example."""
-        visitor, followed = await self.graph.users.ids_of_logins([login, FOLLOWED])
-        if visitor is None or followed is None:
-            return {}
-        view = self.graph.visibility.of(visitor)
-        [followers] = await self.graph.follows.followers(view, [followed], PAGE)
-        relations = await self.graph.relationships.between(visitor, [each.user for each in followers.items], view)
-        strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
-        [following] = await self.graph.follows.following(view, [visitor], PAGE)
-        own, read = await self.graph.timelines.user(view, [visitor, followed], PAGE)
-        user = ids.encode(ids.Kind.USER, followed)
-        posts = [ids.encode(ids.Kind.POST, post.id) for post in read.items[:1]]
-        values: dict[str, dict[str, object]] = {
-            "follow": {"userIds": [ids.encode(ids.Kind.USER, (strangers or [followed])[0])]},
-            "unfollow": {"userIds": [ids.encode(ids.Kind.USER, follow.user) for follow in following.items[:1]]},
-            **{name: {"userId": user} for name in ("mute", "unmute", "block", "unblock")},
-            "new-followers": {"userIds": [ids.encode(ids.Kind.USER, visitor)]},
-            "node": {"id": user},
-            "nodes": {"ids": [user, *posts]},
-        }
-        sessions = await self.graph.sessions.infos(visitor)
-        if sessions:
-            values["end-session"] = {"sessionId": ids.encode(ids.Kind.SESSION, sessions[-1].id)}
-        if posts:
-            values["post"] = {"id": posts[0]}
-        if own.items:
-            values["delete-post"] = {"id": ids.encode(ids.Kind.POST, own.items[0].id)}
-        return {example: json.dumps(given, indent=2) for example, given in values.items()}
+        """Return variables as JSON for the examples that require some, by the name of the example."""
+        return await variables(self.graph, login)

@@ -10,12 +10,14 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Self
 
 import pytest
+from graphql import NonNullTypeNode, OperationDefinitionNode, parse
 
 from graph import Graph
+from resolvers import ids
 from server.demo import Demo
 from server.demo.world import Person
 from server.playground.assets import ASSETS
-from server.playground.examples import EXAMPLES
+from server.playground.examples import EXAMPLES, examples
 from server.playground.page import Playground
 from server.settings import Settings
 from tests.conftest import need
@@ -78,20 +80,60 @@ async def test_the_page_starts_with_the_examples(demo: Api) -> None:
     assert [user["login"] for user in start["users"]] == ["alice", "bob"]
 
 
-async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
-    """The operations succeed with these variables, as any user of the demo."""
+async def test_every_example_that_requires_variables_gets_them(demo: Api) -> None:
+    """Only variables with a `!` and no default are required; the values have the right names."""
     [bob] = await demo.graph.users.ids_of_logins(["bob"])
     assert bob is not None
     await demo.graph.posts.publish(bob, "hello")
-    start = (await demo.client.get("/playground/start.json", headers=LOCAL)).json()
-    queries = {example["name"]: example["query"] for example in start["examples"]}
-    session = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
-    assert {"follow", "post", "node", "nodes", "delete-post", "end-session"} <= set(session["variables"])
-    for name in ("post", "node", "nodes", "follow", "delete-post", "end-session"):
+    for login in ("alice", "bob"):
+        session = (await demo.client.get(f"/playground/session.json?login={login}", headers=LOCAL)).json()
+        for example in examples():
+            [operation] = parse(example.query).definitions
+            assert isinstance(operation, OperationDefinitionNode)
+            taken = {each.variable.name.value: each for each in operation.variable_definitions or ()}
+            required = {name for name, each in taken.items() if isinstance(each.type, NonNullTypeNode)}
+            given = set(json.loads(session["variables"].get(example.name, "{}")))
+            if (login, example.name) == ("alice", "delete-post"):
+                continue  # alice has no posts
+            assert required <= given <= set(taken), (login, example.name)
+
+
+async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
+    """The operations succeed with these variables, as any user of the demo, also after what they changed."""
+    [bob] = await demo.graph.users.ids_of_logins(["bob"])
+    assert bob is not None
+    await demo.graph.posts.publish(bob, "hello")
+    queries = {example.name: example.query for example in examples()}
+    for name in (
+        *("post", "thread", "node", "nodes", "follow", "like", "unlike", "repost", "unrepost", "reply", "quote"),
+        *("report", "create-list", "list-timeline", "update-list", "delete-list", "mark-read", "delete-post"),
+        "end-session",
+    ):
+        session = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
         variables = json.loads(session["variables"][name])
         answer = (await demo.ask(queries[name], session["token"], **variables)).json()
-        assert "errors" not in answer
-        assert None not in answer["data"].values()
+        assert "errors" not in answer, name
+        assert None not in answer["data"].values(), name
+        [payload] = answer["data"].values()
+        assert isinstance(payload, list) or not payload.get("userErrors"), name
+
+
+async def test_reactions_are_taken_back_from_the_posts_that_have_them(demo: Api) -> None:
+    """Unlike and Unrepost open with a post that the user likes or has reposted, Thread with one that has replies."""
+    [alice, bob] = await demo.graph.users.ids_of_logins(["alice", "bob"])
+    assert alice is not None
+    assert bob is not None
+    first, second = [await demo.graph.posts.publish(bob, text) for text in ("first", "second")]
+    await demo.graph.likes.like(alice, first.id)
+    await demo.graph.reposts.repost(demo.graph.visibility.of(alice), alice, first.id)
+    await demo.graph.posts.publish(alice, "Well said", reply_to=first.id)
+    given = (await demo.client.get(SESSION, headers=LOCAL)).json()["variables"]
+    old, new = (ids.encode(ids.Kind.POST, post.id) for post in (first, second))
+    assert [json.loads(given[name])["postId"] for name in ("unlike", "unrepost", "like", "repost")] == [
+        *(old, old),
+        *(new, new),
+    ]
+    assert (json.loads(given["thread"]), json.loads(given["reply"])) == ({"id": old}, {"replyTo": new})
 
 
 async def test_the_demo_starts_a_new_session_after_a_log_out(demo: Api) -> None:

@@ -1,0 +1,113 @@
+"""The variables with which the examples open in the playground of the demo: ids that suit the user who is logged in."""
+
+import json
+from typing import Any
+
+from graph import Graph
+from graph.model import RelationshipState
+from graph.paging import CursorKind, Window, encode_cursor
+from graph.visibility import View
+from resolvers import ids
+from server.demo.people import PASSWORD
+
+FOLLOWED = "bob"  # the examples show this user's followers
+PAGE = Window(20, forward=True)
+NEWEST = Window(1, forward=True)
+LATER = "<the id of a list, from the example Create list>"
+SECRET = "<the user's password>"  # noqa: S105 - a placeholder
+
+Values = dict[str, dict[str, Any]]
+
+
+async def variables(graph: Graph, login: str) -> dict[str, str]:
+    """Return variables as JSON for the examples that require some, by the name of the example.
+
+    A user without a list, and whoever deletes an account, gets a placeholder. About 15 round trips.
+    """
+    viewer, followed = await graph.users.ids_of_logins([login, FOLLOWED])
+    if viewer is None or followed is None:
+        return {}
+    view = graph.visibility.of(viewer)
+    values: Values = {
+        **await _about_users(graph, view, viewer, followed),
+        **await _about_posts(graph, view, viewer, followed),
+        **await _about_lists(graph, viewer, followed),
+        **await _about_the_account(graph, view, viewer),
+    }
+    return {example: json.dumps(given, indent=2) for example, given in values.items()}
+
+
+async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> Values:
+    [followers] = await graph.follows.followers(view, [followed], PAGE)
+    relations = await graph.relationships.between(viewer, [each.user for each in followers.items], view)
+    strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
+    [following] = await graph.follows.following(view, [viewer], NEWEST)
+    user = ids.encode(ids.Kind.USER, followed)
+    return {
+        "follow": {"userIds": [ids.encode(ids.Kind.USER, (strangers or [followed])[0])]},
+        "unfollow": {"userIds": [ids.encode(ids.Kind.USER, follow.user) for follow in following.items]},
+        **{name: {"userId": user} for name in ("mute", "unmute", "block", "unblock")},
+        "new-followers": {"userIds": [ids.encode(ids.Kind.USER, viewer)]},
+        "node": {"id": user},
+        "nodes": {"ids": [user]},
+    }
+
+
+async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> Values:
+    """Return values with a post of the viewer's home timeline, or of `followed`, and what the viewer did with posts."""
+    home = await graph.timelines.home(viewer, PAGE, view)
+    own, read = await graph.timelines.user(view, [viewer, followed], PAGE)
+    found = [post for post in (*home.items, *read.items) if not post.is_plain_repost]
+    found = [post for post in found if post.author != viewer] or found
+    values: Values = {}
+    if own.items:
+        values["delete-post"] = {"id": _id(own.items[0].id)}
+    if not found:
+        return values
+    post = _id(found[0].id)
+    liked = (await graph.likes.pages.of_user(view, viewer, NEWEST)).items
+    reposted = [each.repost_of for each in own.items if each.is_plain_repost and each.repost_of is not None]
+    return values | {
+        "post": {"id": post},
+        "nodes": {"ids": [ids.encode(ids.Kind.USER, followed), post]},
+        "thread": {"id": _id(next((each for each in found if each.replies), found[0]).id)},
+        "reply": {"replyTo": post},
+        "quote": {"quoteOf": post},
+        "like": {"postId": post},
+        "unlike": {"postId": _id(liked[0].post.id) if liked else post},
+        "repost": {"postId": post},
+        "unrepost": {"postId": _id(reposted[0]) if reposted else post},
+        "report": {"subjectId": post, "reason": "SPAM", "comment": "An advertisement"},
+    }
+
+
+async def _about_lists(graph: Graph, viewer: int, followed: int) -> Values:
+    lists = await graph.lists.of_user(viewer)
+    list_ = ids.encode(ids.Kind.LIST, lists[0].id) if lists else LATER
+    user = ids.encode(ids.Kind.USER, followed)
+    return {
+        "create-list": {"name": "Friends", "userIds": [user]},
+        "list-timeline": {"id": list_},
+        "update-list": {"listId": list_, "name": "Good friends", "addUserIds": [user]},
+        "delete-list": {"listId": list_},
+    }
+
+
+async def _about_the_account(graph: Graph, view: View, viewer: int) -> Values:
+    values: Values = {
+        "change-password": {"currentPassword": PASSWORD, "newPassword": "seven brown foxes"},
+        "delete-account": {"password": SECRET},  # nobody deletes a user of the demo by mistake
+    }
+    notifications = (await graph.notifications.page(view, NEWEST)).items
+    if notifications:
+        values["mark-read"] = {"upTo": encode_cursor(CursorKind.NOTIFICATION, notifications[0].number)}
+    else:
+        values["mark-read"] = {"upTo": encode_cursor(CursorKind.LOG, await graph.log.recent_watermark())}
+    sessions = await graph.sessions.infos(viewer)
+    if sessions:
+        values["end-session"] = {"sessionId": ids.encode(ids.Kind.SESSION, sessions[-1].id)}
+    return values
+
+
+def _id(post: int) -> str:
+    return ids.encode(ids.Kind.POST, post)
