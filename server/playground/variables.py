@@ -22,7 +22,7 @@ Values = dict[str, dict[str, Any]]
 async def variables(graph: Graph, login: str) -> dict[str, str]:
     """Return variables as JSON for the examples that require some, by the name of the example.
 
-    A user without a list, and whoever deletes an account, gets a placeholder. About 15 round trips.
+    A user without a list, and whoever deletes an account, gets a placeholder. About 20 round trips.
     """
     viewer, followed = await graph.users.ids_of_logins([login, FOLLOWED])
     if viewer is None or followed is None:
@@ -42,14 +42,19 @@ async def _about_users(graph: Graph, view: View, viewer: int, followed: int) -> 
     relations = await graph.relationships.between(viewer, [each.user for each in followers.items], view)
     strangers = [relation.subject for relation in relations if relation.state is RelationshipState.NONE]
     [following] = await graph.follows.following(view, [viewer], NEWEST)
-    user = ids.encode(ids.Kind.USER, followed)
+    others = [followed, *(relation.subject for relation in relations)]
+    other = next((user for user in others if user != viewer), followed)
+    muted = (await graph.blocks.muted(viewer, NEWEST)).items
+    blocked = (await graph.blocks.blocked(viewer, NEWEST)).items
     return {
-        "follow": {"userIds": [ids.encode(ids.Kind.USER, (strangers or [followed])[0])]},
-        "unfollow": {"userIds": [ids.encode(ids.Kind.USER, follow.user) for follow in following.items]},
-        **{name: {"userId": user} for name in ("mute", "unmute", "block", "unblock")},
-        "new-followers": {"userIds": [ids.encode(ids.Kind.USER, viewer)]},
-        "node": {"id": user},
-        "nodes": {"ids": [user]},
+        "follow": {"userIds": [_user((strangers or [followed])[0])]},
+        "unfollow": {"userIds": [_user(follow.user) for follow in following.items]},
+        **{name: {"userId": _user(other)} for name in ("mute", "block")},
+        "unmute": {"userId": _user(muted[0].user if muted else other)},
+        "unblock": {"userId": _user(blocked[0].user if blocked else other)},
+        "new-followers": {"userIds": [_user(viewer)]},
+        "node": {"id": _user(followed)},
+        "nodes": {"ids": [_user(followed)]},
     }
 
 
@@ -69,7 +74,7 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
     reposted = [each.repost_of for each in own.items if each.is_plain_repost and each.repost_of is not None]
     return values | {
         "post": {"id": post},
-        "nodes": {"ids": [ids.encode(ids.Kind.USER, followed), post]},
+        "nodes": {"ids": [_user(followed), post]},
         "thread": {"id": _id(next((each for each in found if each.replies), found[0]).id)},
         "reply": {"replyTo": post},
         "quote": {"quoteOf": post},
@@ -84,11 +89,10 @@ async def _about_posts(graph: Graph, view: View, viewer: int, followed: int) -> 
 async def _about_lists(graph: Graph, viewer: int, followed: int) -> Values:
     lists = await graph.lists.of_user(viewer)
     list_ = ids.encode(ids.Kind.LIST, lists[0].id) if lists else LATER
-    user = ids.encode(ids.Kind.USER, followed)
     return {
-        "create-list": {"name": "Friends", "userIds": [user]},
+        "create-list": {"name": "Friends", "userIds": [_user(followed)]},
         "list-timeline": {"id": list_},
-        "update-list": {"listId": list_, "name": "Good friends", "addUserIds": [user]},
+        "update-list": {"listId": list_, "name": "Good friends", "addUserIds": [_user(followed)]},
         "delete-list": {"listId": list_},
     }
 
@@ -111,3 +115,7 @@ async def _about_the_account(graph: Graph, view: View, viewer: int) -> Values:
 
 def _id(post: int) -> str:
     return ids.encode(ids.Kind.POST, post)
+
+
+def _user(user: int) -> str:
+    return ids.encode(ids.Kind.USER, user)

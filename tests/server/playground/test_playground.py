@@ -107,7 +107,7 @@ async def test_the_examples_that_need_ids_get_them(demo: Api) -> None:
     for name in (
         *("post", "thread", "node", "nodes", "follow", "like", "unlike", "repost", "unrepost", "reply", "quote"),
         *("report", "create-list", "list-timeline", "update-list", "delete-list", "mark-read", "delete-post"),
-        "end-session",
+        *("mute", "unmute", "block", "unblock", "end-session"),
     ):
         session = (await demo.client.get("/playground/session.json?login=bob", headers=LOCAL)).json()
         variables = json.loads(session["variables"][name])
