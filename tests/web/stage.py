@@ -104,7 +104,7 @@ class Stage:
     async def log_in(self, page: str, login: str, password: str = PASSWORD, **options: Any) -> None:
         """Open the app in a new page and log in."""
         await self.browser.do("open", page, user=page, url=self.url, **options)
-        await self.browser.do("fill", page, label="User name", text=login)
+        await self.browser.do("fill", page, label="Login", text=login)
         await self.browser.do("fill", page, label="Password", text=password)
         await self.browser.do("click", page, role="button", name="Log in")
         await self.browser.do("see", page, role="button", name="Publish")

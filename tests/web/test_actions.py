@@ -94,7 +94,7 @@ async def test_nothing_of_a_user_is_left_for_the_next(stage: Stage) -> None:
     assert await do("errors") == []
     assert "dora" not in await do("text", "a")
     assert "Your session has ended" not in await do("text", "a")
-    await do("fill", "a", label="User name", text="bob")
+    await do("fill", "a", label="Login", text="bob")
     await do("fill", "a", label="Password", text="correct horse")
     await do("click", "a", role="button", name="Log in")
     await do("see", "a", role="button", name="Publish")

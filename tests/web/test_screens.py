@@ -48,7 +48,7 @@ async def log_ins(tour: Tour) -> None:
     await tour.shoot("log-in-errors")
     await tour.do("click", role="button", name="Create an account")
     await tour.shoot("sign-up")
-    await tour.do("fill", label="User name", text="bob")
+    await tour.do("fill", label="Login", text="bob")
     await tour.do("fill", label="Password", text="short")
     await tour.do("click", role="button", name="Sign up")
     await tour.do("read", text="the minimum is 8")

@@ -29,7 +29,7 @@ class Tour:
 
     async def log_in(self, login: str, password: str) -> None:
         """Fill in the log-in, and send it."""
-        await self.do("fill", label="User name", text=login)
+        await self.do("fill", label="Login", text=login)
         await self.do("fill", label="Password", text=password)
         await self.do("click", role="button", name="Log in")
 

@@ -57,7 +57,7 @@ export function ChangePassword({ login }: { login: string }) {
   return (
     <form ref={form} className="card password" onSubmit={submit} noValidate aria-labelledby="password-title">
       <h2 id="password-title">Change the password</h2>
-      <input name="login" aria-label="User name" autoComplete="username" value={login} readOnly hidden />
+      <input name="login" aria-label="Login" autoComplete="username" value={login} readOnly hidden />
       <Field
         label="Current password"
         name="currentPassword"

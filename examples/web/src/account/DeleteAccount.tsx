@@ -53,7 +53,7 @@ export function DeleteAccount({ login }: { login: string }) {
     <form ref={form} className="card password" onSubmit={submit} noValidate aria-labelledby="deletion-title">
       <h2 id="deletion-title">Delete your account</h2>
       <p>Your profile, posts, likes, follows and lists are deleted for everybody. Nobody can use @{login} again.</p>
-      <input name="login" aria-label="User name" autoComplete="username" value={login} readOnly hidden />
+      <input name="login" aria-label="Login" autoComplete="username" value={login} readOnly hidden />
       <Field
         label="Your password"
         name="password"

@@ -100,7 +100,7 @@ export function LogInScreen() {
         <div role="status">{isExpired && <p className="notice">Your session has ended. Log in again to continue.</p>}</div>
         <form ref={form} onSubmit={submit} noValidate>
           <Field
-            label="User name"
+            label="Login"
             name="login"
             autoComplete="username"
             autoCapitalize="none"

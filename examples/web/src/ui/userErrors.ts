@@ -42,9 +42,9 @@ function textOf({ code, message, field, params }: UserError): string {
   const max = params.find(({ name }) => name === "max")?.value;
   switch (code) {
     case "WRONG_CREDENTIALS":
-      return field?.length ? "The password is wrong." : "The user name or the password is wrong.";
+      return field?.length ? "The password is wrong." : "The login or the password is wrong.";
     case "LOGIN_TAKEN":
-      return "Somebody has this user name already.";
+      return "Somebody has this login already.";
     case "TEXT_EMPTY":
       return "Write something first.";
     case "TEXT_TOO_LONG":
