@@ -17,7 +17,8 @@ const received = new Map();
 const errors = [];
 
 /** Find an element as the user of a screen reader does: by its role and name. */
-const find = (page, { role, name, exact = true, pressed }) => page.getByRole(role, { name, exact, pressed }).first();
+const find = (page, { role, name, exact = true, pressed, disabled }) =>
+  page.getByRole(role, { name, exact, pressed, disabled }).first();
 
 /**
  * Let nothing move or fade any more: a colour that is measured meanwhile is none of the style sheet's.

@@ -8,6 +8,7 @@ import { fieldErrors, outage } from "../ui/userErrors";
 import { addPost, addTo } from "./connections";
 import { Counter } from "./Counter";
 import { useDraft } from "./draft";
+import { charactersLeft } from "./length";
 import type { ComposerMutation } from "./__generated__/ComposerMutation.graphql";
 import type { Composer_viewer$key } from "./__generated__/Composer_viewer.graphql";
 
@@ -75,11 +76,11 @@ export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
   `);
   const [{ text, key }, setText] = useDraft(user.id, quoteOf ? `quote:${quoteOf}` : replyTo);
   const texts = quoteOf ? QUOTE : replyTo ? REPLY : POST;
-  const isEmpty = text.trim() === "";
+  const canPublish = text.trim() !== "" && charactersLeft(text) >= 0;
   const { errors, setErrors, form } = useErrors();
 
   function submit() {
-    if (isPublishing || isEmpty) return;
+    if (isPublishing || !canPublish) return;
     setErrors([]);
     publish({
       variables: { input: { text, platform: "Web", idempotencyKey: key, replyTo, quoteOf } },
@@ -131,7 +132,7 @@ export function Composer({ viewer, replyTo, quoteOf, onPublished }: Props) {
         />
         <div className="composer-end">
           <Counter text={text} />
-          <button className="button" aria-disabled={isPublishing || isEmpty}>
+          <button className="button" aria-disabled={isPublishing || !canPublish}>
             {texts.button}
           </button>
         </div>

@@ -1,9 +1,10 @@
-const LIMIT = 1_000;
+import { charactersLeft } from "./length";
+
 const WARNING = 100;
 
 /** Say how much text is left, when it is little. Readers of screens hear it at some steps, not at each letter. */
 export function Counter({ text }: { text: string }) {
-  const left = LIMIT - lengthOf(text);
+  const left = charactersLeft(text);
   const isTooLong = left < 0;
   return (
     <>
@@ -16,11 +17,6 @@ export function Counter({ text }: { text: string }) {
       </span>
     </>
   );
-}
-
-/** Count as the server does: Unicode characters, after trimming and normalising. */
-function lengthOf(text: string): number {
-  return Array.from(text.trim().normalize("NFC")).length;
 }
 
 function describe(left: number): string {
