@@ -233,6 +233,7 @@ const actions = {
 Object.assign(actions, {
   doubleClick: (page, what) => find(page, what).dblclick(),
   focus: (page, what) => find(page, what).focus(),
+  hover: (page, what) => find(page, what).hover(),
   /** Wait until a field has this text. */
   async holds(page, { label, text }) {
     const field = await page.getByLabel(label, { exact: true }).elementHandle();

@@ -142,6 +142,11 @@ async def test_reposts_and_quotes(stage: Stage, tour: Tour) -> None:
     await do("read", "b", text="Your quote is published.")
     await do("focused", "b", name="Quote ")
     await do("see", "b", role="button", name="Repost 2", pressed=True)
+    await do("hover", "b", role="button", name="Dismiss")  # keeps the notice
+    await asyncio.sleep(1)
+    await do("go", "b", hash="#/")
+    await do("missing", "b", text="Your quote is published.")
+    await do("go", "b", hash=address(original))
 
     await do("click", "p", role="button", name="2 new posts")
     await do("read", "p", text="bob reposted")

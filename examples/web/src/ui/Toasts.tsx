@@ -4,9 +4,11 @@ import { CloseIcon } from "./icons";
 
 const SECONDS = 6;
 const MOST = 3;
+const FRESH = 1_000; // milliseconds in which a notice can belong to what opens a screen
 
 interface Toast {
   key: number;
+  since: number;
   content: ReactNode;
 }
 
@@ -19,10 +21,17 @@ export function useToast(): (content: ReactNode) => void {
 
 let last = 0;
 
+/** Notices end after some seconds, or with the screen on which they appeared. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
   const show = useCallback((content: ReactNode) => {
-    setToasts((shown) => [...shown.slice(1 - MOST), { key: ++last, content }]);
+    setToasts((shown) => [...shown.slice(1 - MOST), { key: ++last, since: Date.now(), content }]);
+  }, []);
+
+  useEffect(() => {
+    const keepFresh = (): void => setToasts((shown) => shown.filter(({ since }) => since > Date.now() - FRESH));
+    addEventListener("hashchange", keepFresh);
+    return () => removeEventListener("hashchange", keepFresh);
   }, []);
 
   return (
