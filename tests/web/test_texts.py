@@ -82,4 +82,6 @@ async def test_entities_attachments_and_searches(tour: Tour) -> None:
     await do("fill", label="Search for posts, or go to a @user", text="...")  # no words
     await do("press", key="Enter")
     await do("see", role="heading", name="The search could not be loaded")
+    await do("read", text="The entry '...' of 'keywords' has no word, hashtag or phrase.")
+    await do("miss", role="button", name="Try again")
     assert tour.found == []

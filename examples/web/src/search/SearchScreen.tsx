@@ -25,11 +25,14 @@ const query = graphql`
   }
 `;
 
+/** A text without a word is refused, with a reason. */
+const networkCacheConfig = { force: true, metadata: { requires: "searchPosts" } };
+
 /** The posts with all words of a text: first those of the archive, then, from its cursor, those of the stream. */
 export function SearchScreen({ text }: { text: string }) {
   const environment = useRelayEnvironment();
   const variables = { filter: { keywords: [text] } };
-  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network" } as const;
+  const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network", networkCacheConfig } as const;
   const data = useLazyLoadQuery<SearchScreenQuery>(query, variables, options);
   if (!data.viewer) return null; // the session has just ended
   if (!data.searchPosts) throw new Error("The server did not search.");

@@ -1,9 +1,10 @@
-import { pause, resuming } from "@fanline/client";
+import { failure, pause, resuming } from "@fanline/client";
 import type { Client } from "graphql-ws";
 import { fetchQuery, graphql } from "react-relay";
 import { Environment, Network, Observable, RecordSource, Store } from "relay-runtime";
 import type { FetchFunction, GraphQLResponse, SubscribeFunction } from "relay-runtime";
 import { sessionChanged } from "./changes";
+import { Refusal } from "./refusal";
 import { openSocket } from "./socket";
 import { Status } from "./status";
 import type { networkSessionQuery } from "./__generated__/networkSessionQuery.graphql";
@@ -48,7 +49,7 @@ export function connect(): Connection {
 }
 
 function fetchWith(sessionOver: () => void): FetchFunction {
-  return async ({ name, text, operationKind }, variables) => {
+  return async ({ name, text, operationKind }, variables, { metadata }) => {
     const response = await fetch(ENDPOINT, {
       method: "POST",
       headers: {
@@ -64,6 +65,8 @@ function fetchWith(sessionOver: () => void): FetchFunction {
     }
     const result = (await response.json()) as GraphQLResponse;
     if (operationKind === "mutation") requirePayload(result);
+    const required = metadata?.["requires"];
+    if (typeof required === "string") requireField(result, required);
     return result;
   };
 }
@@ -72,6 +75,13 @@ function fetchWith(sessionOver: () => void): FetchFunction {
 function requirePayload(result: GraphQLResponse): void {
   if (!("errors" in result) || Object.values(result.data ?? {}).some(Boolean)) return;
   throw Object.assign(new Error("The server refused the request."), { errors: result.errors });
+}
+
+/** Relay forgets the reason of a field that is null. With this, a query fails with it if its input is refused. */
+function requireField(result: GraphQLResponse, name: string): void {
+  if (!("errors" in result) || !result.errors?.length || result.data?.[name]) return;
+  const [error] = result.errors;
+  if (error && failure(result).code === "BAD_USER_INPUT") throw new Refusal(error.message);
 }
 
 function subscribeWith(socket: Client): SubscribeFunction {

@@ -1,5 +1,6 @@
 import { Component, createContext, Fragment, useContext } from "react";
 import type { ReactNode } from "react";
+import { Refusal } from "../session/refusal";
 import { MissingCode, reloadPage } from "./lazily";
 
 interface Props {
@@ -68,12 +69,20 @@ export class ErrorBoundary extends Component<Props, State> {
     const message = (
       <div className="message" role="alert">
         <Heading>{name} could not be loaded</Heading>
-        <p>{navigator.onLine ? "The server does not answer, or refused the request." : "You are offline."}</p>
-        <button className="button" onClick={this.retry}>
-          Try again
-        </button>
+        {problem instanceof Refusal ? <p>{problem.message}</p> : <Outage onRetry={this.retry} />}
       </div>
     );
     return extent === "page" ? <main>{message}</main> : message;
   }
+}
+
+function Outage({ onRetry }: { onRetry: () => void }) {
+  return (
+    <>
+      <p>{navigator.onLine ? "The server does not answer, or refused the request." : "You are offline."}</p>
+      <button className="button" onClick={onRetry}>
+        Try again
+      </button>
+    </>
+  );
 }
