@@ -62,7 +62,7 @@ async def test_entities_attachments_and_searches(tour: Tour) -> None:
     await do("click", role="link", name="@Bob")
     await do("see", role="heading", name="bob")
     await do("click", role="link", name="#Rain#")
-    await do("see", role="heading", name="Posts with #rain")
+    await do("see", role="heading", name="Results for #rain")
     await do("see", role="article", name="Post by bob")
     await stage.hears(1, more=1)
     [_, wet] = await posts(stage.graph, bob, "No weather", "More #rain is coming")
@@ -72,14 +72,18 @@ async def test_entities_attachments_and_searches(tour: Tour) -> None:
     await stage.graph.posts.delete(bob, wet)
     await do("missing", text="More #rain is coming")
 
-    await do("fill", label="Search for posts, or go to a @user", text="bob")
+    await do("fill", label="Search for posts and users, or go to a @user", text="bob")
     await do("press", key="Enter")
-    await do("see", role="link", name="Go to @bob")
-    await do("fill", label="Search for posts, or go to a @user", text="@bob")
+    await do("see", role="list", name="users")
+    await do("click", role="button", name="Following bob")
+    await do("click", role="button", name="Follow bob")
+    await tour.shoot("search-users")
+    assert await do("overflow") == []
+    await do("fill", label="Search for posts and users, or go to a @user", text="@bob")
     await do("press", key="Enter")
     await do("see", role="heading", name="bob")
     assert await do("errors") == []
-    await do("fill", label="Search for posts, or go to a @user", text="...")  # no words
+    await do("fill", label="Search for posts and users, or go to a @user", text="...")  # no words
     await do("press", key="Enter")
     await do("see", role="heading", name="The search could not be loaded")
     await do("read", text="The entry '...' of 'keywords' has no word, hashtag or phrase.")

@@ -5,21 +5,22 @@ import { PostCard } from "../post/PostCard";
 import { useHeld } from "../post/useHeld";
 import { EndlessList } from "../ui/EndlessList";
 import { useAttempt } from "../ui/ErrorBoundary";
-import { profilePath } from "../ui/router";
+import { canNameUsers, FoundUsers } from "./FoundUsers";
 import type { SearchScreenNextQuery } from "./__generated__/SearchScreenNextQuery.graphql";
 import type { SearchScreenQuery } from "./__generated__/SearchScreenQuery.graphql";
 import type { SearchScreen_query$key } from "./__generated__/SearchScreen_query.graphql";
 
-const LOGIN = /^[a-z0-9_]{2,30}$/i;
-
 /** Only this query selects `liveCursor`: with the pages further down it would move. */
 const query = graphql`
-  query SearchScreenQuery($filter: PostFilter!) {
+  query SearchScreenQuery($filter: PostFilter!, $text: String!, $withUsers: Boolean!) {
     viewer {
       id
     }
     searchPosts(filter: $filter) {
       liveCursor
+    }
+    searchUsers(text: $text, first: 3) @include(if: $withUsers) {
+      ...FoundUsers_users
     }
     ...SearchScreen_query @arguments(filter: $filter)
   }
@@ -28,10 +29,10 @@ const query = graphql`
 /** A text without a word is refused, with a reason. */
 const networkCacheConfig = { force: true, metadata: { requires: "searchPosts" } };
 
-/** The posts with all words of a text: first those of the archive, then, from its cursor, those of the stream. */
+/** Users with a name, and the posts with all words of a text: first those of the archive, then, from its cursor, those of the stream. */
 export function SearchScreen({ text }: { text: string }) {
   const environment = useRelayEnvironment();
-  const variables = { filter: { keywords: [text] } };
+  const variables = { filter: { keywords: [text] }, text, withUsers: canNameUsers(text) };
   const options = { fetchKey: useAttempt(), fetchPolicy: "store-and-network", networkCacheConfig } as const;
   const data = useLazyLoadQuery<SearchScreenQuery>(query, variables, options);
   if (!data.viewer) return null; // the session has just ended
@@ -48,10 +49,10 @@ export function SearchScreen({ text }: { text: string }) {
       <title>{`${text} · Search · Fanline`}</title>
       <div className="heading">
         <h1>
-          Posts with <bdi>{text}</bdi>
+          Results for <bdi>{text}</bdi>
         </h1>
-        {LOGIN.test(text) && <a href={profilePath(text)}>Go to @{text.toLowerCase()}</a>}
       </div>
+      {data.searchUsers && <FoundUsers users={data.searchUsers} viewerId={data.viewer.id} />}
       <Found
         found={data}
         keywords={variables.filter.keywords}

@@ -38,7 +38,7 @@ export function NavigationBar({ viewer }: { viewer: NavigationBar_viewer$key }) 
           <SearchIcon />
           <input
             name="text"
-            aria-label="Search for posts, or go to a @user"
+            aria-label="Search for posts and users, or go to a @user"
             placeholder="Search"
             autoCapitalize="none"
             autoComplete="off"
