@@ -22,7 +22,8 @@ Values = dict[str, dict[str, Any]]
 async def variables(graph: Graph, login: str) -> dict[str, str]:
     """Return variables as JSON for the examples that require some, by the name of the example.
 
-    A user without a list, and whoever deletes an account, gets a placeholder. About 20 round trips.
+    Placeholders stand for the list of a user without lists, and for the password of an account to delete. About 20
+    round trips.
     """
     viewer, followed = await graph.users.ids_of_logins([login, FOLLOWED])
     if viewer is None or followed is None:

@@ -34,7 +34,7 @@ class World(NamedTuple):
 
 
 async def populate(graph: Graph) -> World:
-    """Give a user everything, and others everything about the user."""
+    """Create a user who has everything, and others who have everything about that user."""
     gone, alice, bob, carol, dave = await people(graph, LOGIN, "alice", "bob", "carol", "dave")
     await graph.users.update_profile(gone, name=f"{SECRET} name", bio=f"{SECRET} bio")
     await graph.sessions.start(gone, f"{SECRET} agent")
