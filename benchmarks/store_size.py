@@ -91,7 +91,7 @@ def source(sizes: Sizes) -> Source:
         for month in range(MONTHS, 0, -1):
             yield from generated_posts(joins, Month.before(base, month, posts), posts, None)
 
-    return Source("posts of some months", "1", lambda: 0, events)
+    return Source("posts of some months", "1", lambda _: 0, events)
 
 
 async def measure(sizes: Sizes) -> AsyncIterator[Table]:

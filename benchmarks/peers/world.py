@@ -107,7 +107,7 @@ async def seed(url: str, size: Size, key: str) -> Reading:
     try:
         base = datetime.now().astimezone()
         cast = Cast(size, base.replace(microsecond=0))
-        await load(graph, Source("the peers' world", "1", lambda: 0, lambda _: cast.events()))
+        await load(graph, Source("the peers' world", "1", lambda _: 0, lambda _: cast.events()))
         for place in cast.readers:
             await warm(graph, cast.ids[place])
         tokens = Tokens([key])

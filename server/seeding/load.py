@@ -44,12 +44,12 @@ class Source:
     """The data to seed: events for a base time, in the order of their numbers, and the passwords of some logins.
 
     `what` describes the data. An interrupted seeding resumes only if `what` and `version` are the same. `count` returns
-    the number of events.
+    the number of events for a base time.
     """
 
     what: str
     version: str
-    count: Callable[[], int]
+    count: Callable[[datetime], int]
     events: Callable[[datetime], Iterable[Event]]
     with_password: frozenset[str] = frozenset()
     password: str = ""
@@ -87,7 +87,7 @@ def demo_source(people: int = PEOPLE, posts: int = POSTS) -> Source:
     return Source(
         f"{DEMO} of {people} users and {posts} posts",
         "3",
-        lambda: len(demo_world(datetime.now(UTC), people=people, posts=posts).events),
+        lambda base: len(demo_world(base, people=people, posts=posts).events),
         lambda base: demo_world(base, people=people, posts=posts).events,
         frozenset(role.person.login for role in SEVEN),
         PASSWORD,
@@ -169,7 +169,7 @@ async def write(
     Raises Overtaken if the archive is bound to another store meanwhile.
     """
     secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
-    total = await asyncio.to_thread(source.count) if advance else 0
+    total = await asyncio.to_thread(source.count, time_of(note.base)) if advance else 0
     watermark, done, started = (await graph.archive.state()).watermark, 0, False
     async with aclosing(prefetched(batches(source.events(time_of(note.base)), secrets))) as made:
         async for batch in made:

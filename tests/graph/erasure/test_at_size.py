@@ -97,7 +97,7 @@ async def test_an_account_is_invisible_at_once_and_then_erased(
     """While every worker is killed after some seconds. All counts are exact, and no text of the user is left."""
     sizes = LARGE if long_profile else SMALL
     graph: Graph = await another()
-    await load(graph, Source("erasure", "1", lambda: 0, partial(events, sizes=sizes)))
+    await load(graph, Source("erasure", "1", lambda _: 0, partial(events, sizes=sizes)))
     logins = [LOGIN, "fan0", f"fan{sizes.followers - 1}", *(f"writer{n}" for n in range(WRITERS))]
     user, fan, last, *writers = [id_ or 0 for id_ in await graph.users.ids_of_logins(logins)]
     assert await counts_of(graph, [user]) == [Counts(sizes.followers, WRITERS, sizes.posts)]

@@ -81,7 +81,7 @@ def events(base: datetime) -> Iterator[Event]:
 
 async def seeded(graph: Graph) -> World:
     """Seed the store."""
-    await load(graph, Source("a star", "1", lambda: TOTAL, events))
+    await load(graph, Source("a star", "1", lambda _: TOTAL, events))
     [star, other] = [user or 0 for user in await graph.users.ids_of_logins(["star", "other"])]
     topic = star + TOTAL - POSTS - 2
     return World(

@@ -73,7 +73,7 @@ async def test_nothing_is_seeded_twice(graph: Graph) -> None:
 async def test_progress_begins_at_zero_and_ends_at_totals_that_never_change(graph: Graph, small_batches: None) -> None:
     steps: list[tuple[str, int, int]] = []
     await load(graph, SMALL, lambda step, done, total: steps.append((step, done, total)), BASE)
-    for name, total in ((WRITING, SMALL.count()), (FILLING, 16)):
+    for name, total in ((WRITING, SMALL.count(BASE)), (FILLING, 16)):
         done = [count for step, count, of in steps if step == name]
         assert done == sorted(done)
         assert (done[0], done[-1]) == (0, total)
@@ -92,8 +92,8 @@ async def test_progress_of_a_second_seeding_begins_where_the_first_failed(graph:
     await load(graph, SMALL, lambda step, done, total: steps.append((step, done, total)))
 
     assert steps[0][0] == WRITING
-    assert 60 <= steps[0][1] < SMALL.count()
-    assert (WRITING, SMALL.count(), SMALL.count()) in steps
+    assert 60 <= steps[0][1] < SMALL.count(BASE)
+    assert (WRITING, SMALL.count(BASE), SMALL.count(BASE)) in steps
 
 
 @AGES
@@ -254,7 +254,7 @@ async def test_a_killed_seeding_is_completed_by_the_next(graph: Graph, moment: s
     users = [id for id in await graph.users.ids_of_logins([f"p{number}" for number in range(2000)]) if id]
     counts = await counts_of(graph, users)
     assert (len(users), sum(count.posts for count in counts)) == (2000, 6000)
-    follows = source.count() - 8000
+    follows = source.count(BASE) - 8000
     assert sum(count.followers for count in counts) == sum(count.following for count in counts) == follows
 
 
