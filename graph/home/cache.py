@@ -103,10 +103,11 @@ class HomeCache:
     async def rebuild(self, viewer: int) -> bool:
         """Rebuild a viewer's cache from the authors' timelines. Three round trips.
 
-        Return False, and leave the cache as it is, if there is a cache already or the rebuild was invalidated.
+        Return False, and leave the cache as it is, if there is a cache already, the viewer is deleted, or the rebuild
+        was invalidated.
         """
         token = secrets.token_hex(8)
-        begin = script("begin_rebuild").call(cache_keys([viewer]), token, REBUILD_SECONDS)
+        begin = script("begin_rebuild").call([*cache_keys([viewer]), keys.user(viewer)], token, REBUILD_SECONDS)
         following = (await self._store.send([begin]))[0]
         if following is None:
             return False

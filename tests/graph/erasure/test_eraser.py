@@ -15,7 +15,7 @@ from graph.log.events import Followed
 from graph.paging import Window
 from graph.projections.mode import Mode
 from tests.graph.erasure.erasing import LOGIN, SECRET, World, delete, erase, left, of_user, populate, settle
-from tests.support.graph_worlds import Counts, Open, append_events, befriend, counts_of, people, state
+from tests.support.graph_worlds import Counts, Open, append_events, befriend, cached, counts_of, people, state
 from tests.support.stores import Crashed, Death
 
 
@@ -190,3 +190,14 @@ async def test_the_login_stays_reserved_and_the_names_are_forgotten(graph: Graph
     [credential] = (await graph.archive.credentials([world.gone])).values()
     assert (credential.login, credential.hash) == (login_hash(LOGIN), None)
     assert await graph.archive.named(name_query(SECRET).codes(), Window(10, forward=True)) == ([], None)
+
+
+async def test_a_page_that_a_deleted_user_still_reads_leaves_no_cache(graph: Graph, raw: Redis) -> None:
+    """A request that had passed its checks: nothing would remove the cache before it expires."""
+    world = await populate(graph)
+    await delete(graph, world.gone)
+    await erase(graph)
+
+    await cached(graph, world.gone)
+
+    assert not await raw.exists(keys.home(world.gone))
