@@ -89,13 +89,13 @@ async def erase(graph: Graph) -> int:
 
 async def dump(raw: Redis) -> AsyncIterator[tuple[str, str]]:
     """Yield all keys of the store with their values as text."""
-    cursor = -1
-    while cursor:
-        cursor, names = await raw.scan(max(cursor, 0), count=1000)
+    names = [name async for name in raw.scan_iter(count=1000)]
+    for start in range(0, len(names), 1000):
+        some = names[start : start + 1000]
         async with raw.pipeline(transaction=False) as kinds, raw.pipeline(transaction=False) as values:
-            for name in names:
+            for name in some:
                 kinds.type(name)
-            for name, kind in zip(names, await kinds.execute(), strict=True):
+            for name, kind in zip(some, await kinds.execute(), strict=True):
                 match kind:
                     case "zset":
                         values.zrange(name, 0, -1, withscores=True)
@@ -105,7 +105,7 @@ async def dump(raw: Redis) -> AsyncIterator[tuple[str, str]]:
                         values.xrange(name)
                     case _:
                         values.get(name)
-            for name, value in zip(names, await values.execute(), strict=True):
+            for name, value in zip(some, await values.execute(), strict=True):
                 yield str(name), repr(value)
 
 
