@@ -56,7 +56,13 @@ def unharmed(victim: Victim, long_profile: bool) -> Iterator[Victim]:
     victim.wait_until_idle()
     if long_profile:
         time.sleep(REST)
-    after = victim.wait_for_resources(lambda found: found.tasks <= before.tasks and found.streams <= before.streams)
+    after = victim.wait_for_resources(
+        lambda found: (
+            found.tasks <= before.tasks
+            and found.streams <= before.streams
+            and found.descriptors <= before.descriptors + 2
+        )
+    )
     print(f"before {before}, after {after}, {victim.log_size() - logged} bytes of log")
     assert victim.answers()
     assert victim.log_size() - logged <= MEGABYTE
