@@ -131,7 +131,7 @@ class Graph:
         store, archive = self.store, self.archive
         self.dead_letters = DeadLetters(store)
         self.lease = lease = Lease(store)
-        self.hot_window = HotWindow(store, self.binding, self.dead_letters, tuning)
+        self.hot_window = HotWindow(store, self.binding, self.projections, self.dead_letters, tuning)
         self.archiver = Archiver(
             store, archive, self.binding, self.projections, self.hot_window, self.dead_letters, lease
         )

@@ -2,7 +2,8 @@
 
 A cut removes the oldest posts from a list, such as a timeline:
 
-1. Read from the archive which of them it holds; insert the others, from their records.
+1. Read from the archive which of them it holds. The log has lost the others, so nobody else completes their
+   projections: project them again, and insert them, from their records.
 2. Free their records, if the record of a post belongs to this list. Readers that find no record ask the archive.
 3. In one script, remove the posts from the list, raise its floor and count them as archived.
 4. Free the records again, because a repeated projection may have written one in the meantime.
@@ -19,11 +20,13 @@ from graph.archive.rows import EventRow, EventsRefused
 from graph.archiver.like_windows import LikeWindows
 from graph.binding import Binding
 from graph.log.dead_letters import DeadLetters
-from graph.log.encoding import encode
+from graph.log.encoding import decode, encode
 from graph.log.events import publisher_of
 from graph.log.numbers import before, entry_id
 from graph.post_lists import TIMELINE, PostList
+from graph.projections.mode import Mode
 from graph.projections.posts import free_posts
+from graph.projections.projections import Projections
 from graph.records import as_published
 from graph.store.commands import Command, script
 from graph.store.store import Store
@@ -41,9 +44,12 @@ logger = logging.getLogger("fanline.archiver")
 class HotWindow:
     """Cuts lists. `trimmed` counts the listed posts that were removed from the store. `likes` cuts sets of likes."""
 
-    def __init__(self, store: Store, binding: Binding, dead_letters: DeadLetters, tuning: Tuning) -> None:
+    def __init__(
+        self, store: Store, binding: Binding, projections: Projections, dead_letters: DeadLetters, tuning: Tuning
+    ) -> None:
         self._store = store
         self._binding = binding
+        self._projections = projections
         self._dead_letters = dead_letters
         self._tuning = tuning
         self.likes = LikeWindows(store, binding, tuning)
@@ -117,6 +123,7 @@ class HotWindow:
         if missing:
             rows = await self._rows(missing)
             logger.warning("The archive lacked %d posts of list %d; inserting %d", len(missing), owner, len(rows))
+            await self._projections.project([decode(*row) for row in rows], Mode.WORKER)
             await self._insert(archive, rows)
         await free_posts(self._store, posts, of)
         cut = script("cut_posts").call([of.key(owner), of.cold(owner)], floor, posts[-1], *posts)

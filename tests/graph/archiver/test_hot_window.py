@@ -9,6 +9,7 @@ import pytest
 
 from graph import Graph, keys
 from graph.log.events import PostDeleted, PostPublished
+from graph.log.numbers import entry_id
 from graph.projections.mode import Mode
 from graph.visibility import SYSTEM
 from tests.graph.archiver.world import FULL, HOT, ArchiveWorld, Meanwhile, queries_of
@@ -63,6 +64,30 @@ async def test_a_post_is_cut_only_after_its_fan_out(world: ArchiveWorld) -> None
     assert await world.hot_of(author) == written[-HOT:]
     for viewer in (world.alice, fan):
         assert (await home(slow, viewer))[: len(written)] == written[::-1]
+
+
+async def test_a_lost_post_is_pushed_to_followers_before_it_is_cut(world: ArchiveWorld) -> None:
+    """A failover of the log's shard has lost the post after the request had pushed it to the first follower."""
+    process = world.process(sync_followers=1)
+    fan = (await world.graph.users.sign_up("dave", "long enough")).id
+    author = (await world.graph.users.sign_up("erin", "long enough")).id
+    for viewer in (world.alice, fan):
+        await world.graph.follows.follow(viewer, [author])
+        await cached(world.graph, viewer)
+    await world.archive()
+    [lost, *others] = await append_events(process, [PostPublished(author, text) for text in "123456"])
+    await process.projections.project([lost], Mode.REQUEST)
+    await world.raw.xdel(keys.LOG, entry_id(lost.number))
+    await world.raw.delete(keys.FANOUTS, keys.OPEN_FANOUTS)
+    pushed = [await world.raw.zscore(keys.home(viewer), lost.number) for viewer in (world.alice, fan)]
+    assert pushed.count(None) == 1
+
+    await world.archive()
+
+    assert lost.number not in await world.hot_of(author)
+    written = [event.number for event in (lost, *others)]
+    for viewer in (world.alice, fan):
+        assert (await home(process, viewer, 2))[: len(written)] == written[::-1]
 
 
 async def test_a_deletion_of_an_archived_post_counts_once(world: ArchiveWorld) -> None:
