@@ -10,7 +10,7 @@ from graph import keys
 from graph.archive.rows import POST, REDACTED
 from graph.post_lists import REPLIES, REPOSTS
 from graph.projections.posts import counted_keys
-from graph.repair.posts import Record, set_listing
+from graph.repair.posts import Record, readable, set_listing
 from graph.repair.report import Difference, Kind
 from graph.repair.timelines import Timeline, Timelines
 from graph.store.commands import Command, script
@@ -70,12 +70,17 @@ class Replies(Timelines):
     def _surplus(
         self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]
     ) -> Iterator[Difference]:
-        """Yield the posts in a list that are not above the floor in the archive, unless the archive lacks them."""
+        """Yield the posts in a list that are not above the floor in the archive.
+
+        A post that the archive lacks remains if its record can be read: the list of its author adds it to the archive.
+        """
         for post, score in t.listed.items():
-            if post in t.posts or post > self.scope.upto or kinds.get(post) is None:
+            if post in t.posts or post > self.scope.upto:
                 continue
-            deletion = deleted.get(post)
-            if kinds[post] == POST or deletion is not None or post <= t.floor:
+            deletion, kind = deleted.get(post), kinds.get(post)
+            if kind is None and readable(post, records[post]) is not None:
+                continue
+            if kind in (POST, None) or deletion is not None or post <= t.floor:
                 unlist = set_listing(t.author, post, score, None if deletion is None else -deletion, t.mark, self.of)
                 text = f"post {post} in the {self.of.name} of post {t.author}"
                 yield Difference(Kind.POST_LISTED, t.author, post, text, [unlist])

@@ -69,6 +69,10 @@ class Journal:
         """Return whether there was an event of a kind."""
         return any(each.kind == kind.__name__ for each in self.encoded.values())
 
+    def lost_posts(self) -> list[int]:
+        """Return the lost posts."""
+        return [number for number in sorted(self.lost) if isinstance(self.event(number).body, PostPublished)]
+
     def erased(self) -> set[int]:
         """Return the users who are erased."""
         return {each.actor for each in self.encoded.values() if each.kind == UserErased.__name__ and each.actor}

@@ -224,6 +224,8 @@ class Interleavings(DeletionRules):
             graph.log.limit = MOST_EVENTS  # the log may be full
             await graph.commit([ProfileChanged(self.users[0], bio=f"after disaster {self.disasters}")])
             await self.processes.settle(graph)
+            if any(not self.raw.hget(keys.post(post), "author") for post in self.journal.lost_posts()):
+                await graph.repair().run(correct=True)  # lists may still have the posts
         graph.log.limit = MOST_EVENTS  # the log may be full
         await erase_all(graph, self.processes.settle)
         rest = self._checks(graph)

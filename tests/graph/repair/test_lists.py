@@ -49,6 +49,9 @@ async def test_an_undamaged_conversation_is_right(talk: Talk) -> None:
     assert (report.clean, report.found.total()) == (True, 0), report.examples
 
 
+UNUSED = 1000
+"""No event has the number of another one minus this: there are not so many in a millisecond."""
+
 Damage = Callable[[Talk], Awaitable[object]]
 
 DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
@@ -78,6 +81,14 @@ DAMAGES: dict[str, tuple[Damage, set[Kind]]] = {
     ),
     "an archived reply is listed again": (
         lambda t: t.raw.zadd(keys.replies(t.root), {str(t.replies[0]): t.replies[0]}),
+        {Kind.POST_LISTED, Kind.LENGTH_WRONG},
+    ),
+    "the thread lists a post that is lost, and its record too": (
+        lambda t: t.raw.zadd(keys.replies(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
+        {Kind.POST_LISTED, Kind.LENGTH_WRONG},
+    ),
+    "a quote is lost, and its record too": (
+        lambda t: t.raw.zadd(keys.reposts(t.root), {str(t.replies[-1] - UNUSED): t.replies[-1] - UNUSED}),
         {Kind.POST_LISTED, Kind.LENGTH_WRONG},
     ),
     "the number of archived replies is wrong": (
