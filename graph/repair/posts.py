@@ -58,13 +58,17 @@ def record_left(post: int, held: Record, deletion: int | None) -> Difference:
     return Difference(Kind.RECORD_LEFT, post, post, f"post {post}, deleted by event {deletion}", [command])
 
 
-def deletion_unknown(scope: Scope, subject: int, author: int, post: int) -> Difference:
-    """Return the difference of a post that the archive shows although the store has a tombstone."""
+def deletion_unknown(scope: Scope, subject: int, author: int, post: int, then: Sequence[Command] = ()) -> Difference:
+    """Return the difference of a post that the archive shows although the store has a tombstone.
+
+    The correction deletes the post again, and then sends commands.
+    """
 
     async def delete_again() -> bool:
         key = IdempotencyKey("-", f"deletion:{post}:again", NONCE_SECONDS)
         [shown] = await scope.archive.get_many([post])
         await scope.commit([PostDeleted(author, post) if shown is None else deletion_of(shown)], key)
+        await scope.send(then)
         return True
 
     return Difference(Kind.DELETION_UNKNOWN, subject, post, f"post {post} by user {author}", delete_again)

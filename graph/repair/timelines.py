@@ -160,7 +160,9 @@ class Timelines(Comparison):
         for post, deletion in tombstones.items():
             is_shown = post in t.posts or (post <= t.floor and kinds.get(post) in POSTS)
             if is_shown and deletion <= self.scope.upto:
-                yield deletion_unknown(self.scope, t.author, t.author, post)
+                listed = t.listed.get(post) if post in t.gone else None  # its projection skips a post with a tombstone
+                unlist = set_listing(t.author, post, listed, -deletion, t.mark, self.of)
+                yield deletion_unknown(self.scope, t.author, t.author, post, [unlist] if listed else [])
 
     def _surplus(
         self, t: Timeline, records: Mapping[int, Record], kinds: Mapping[int, str], deleted: Mapping[int, int]

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from redis.asyncio import Redis
 
 from graph import Graph, keys
@@ -104,6 +104,9 @@ def test_random_damage_is_corrected(
 
     @settings(max_examples=2000 if long_profile else 10, deadline=None, suppress_health_check=list(HealthCheck))
     @given(random_damages())
+    @example(
+        [("drop member", 0, 0), ("add member", 84, 119), ("drop row", 0, 0)]
+    )  # a deleted post is listed, and its row is lost
     def run(damages: list[tuple[str, int, int]]) -> None:
         world_and_snapshot[1].restore(url)
         asyncio.run(trial(damages))
