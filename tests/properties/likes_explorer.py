@@ -6,7 +6,7 @@ included. A projection whose user is in neither set asks the archive in a step o
 archive may change before the answer is used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,11 +21,11 @@ class Change(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A projection of an event that was told to ask about `floor`; `was_liked` is None until the archive answers."""
+    """A projection of an event that was told to ask about `floor`; `was_liked` is -1 until the archive answers."""
 
     number: int
     floor: int
-    was_liked: bool | None = None
+    was_liked: int = -1
 
 
 class Cut(NamedTuple):
@@ -77,7 +77,9 @@ class Explorer:
         self.history = history
         self.users = 1 + max(change.user for change in history)
         self.rule = rule
-        self.states = 0
+        upto = range(len(history) + 1)
+        self.lives = [[live(history[:number], user) for number in upto] for user in range(self.users)]
+        self.watermarks = [watermark(projected) for projected in range(2 << len(history))]
 
     def run(self) -> int:
         """Visit all reachable states, and return their number. Raises Wrong for a state that breaks an invariant."""
@@ -93,33 +95,19 @@ class Explorer:
                     waiting.append(after)
         return len(seen)
 
-    def live(self, user: int, upto: int) -> int:
-        """Return the number of a user's like as of a number, 0 if the user did not like the post then."""
-        for number in range(upto, 0, -1):
-            if self.history[number - 1].user == user:
-                return number if self.history[number - 1].is_like else 0
-        return 0
-
-    def watermark(self, state: State) -> int:
-        """Return the number up to which every event is projected."""
-        number = 0
-        while state.projected >> (number + 1) & 1:
-            number += 1
-        return number
-
     def check(self, state: State) -> None:
         """Check the count of the likes below the floor, and once all is projected, the count and the pages."""
         below = max(state.floor, state.trimmed)
         known = [bool(m or t) for m, t in zip(state.members, state.tombstones, strict=True)]
-        cold = [user for user in range(self.users) if not known[user] and self.live(user, below)]
+        cold = [user for user, lives in enumerate(self.lives) if not known[user] and lives[below]]
         if state.cold != len(cold):
             raise Wrong(f"{state.cold} likes are counted below the floor, not {len(cold)}: {self.history} {state}")
-        if self.watermark(state) < len(self.history):
+        if self.watermarks[state.projected] < len(self.history):
             return
-        liked = {user: number for user in range(self.users) if (number := self.live(user, len(self.history)))}
+        liked = {user: lives[-1] for user, lives in enumerate(self.lives) if lives[-1]}
         if sum(map(bool, state.members)) + state.cold != len(liked):
             raise Wrong(f"the count is not {len(liked)}: {self.history} {state}")
-        rows = {user: self.live(user, state.archived) for user in range(self.users) if not known[user]}
+        rows = {user: lives[state.archived] for user, lives in enumerate(self.lives) if not known[user]}
         page = {user: number for user, number in enumerate(state.members) if number}
         page |= {user: number for user, number in rows.items() if 0 < number <= state.floor}
         if page != liked:
@@ -127,23 +115,22 @@ class Explorer:
 
     def successors(self, state: State) -> Iterator[State]:
         """Yield the states after each step that may come next."""
-        watermark = self.watermark(state)
+        watermark = self.watermarks[state.projected]
         if state.archived < watermark:
             yield state._replace(archived=state.archived + 1)
         if len(state.running) < MOST_RUNNING:
             for number in range(1, len(self.history) + 1):
                 yield self.project(state, Running(number, -1))
-        for work in set(state.running):
-            rest = list(state.running)
-            rest.remove(work)
-            without = state._replace(running=tuple(rest))
+        for place, work in enumerate(state.running):
+            if work in state.running[:place]:
+                continue
+            without = with_all_running(state, (*state.running[:place], *state.running[place + 1 :]))
             yield without  # the process crashes
-            if work.was_liked is not None:
+            if work.was_liked >= 0:
                 yield self.project(without, work)
             elif work.floor <= state.archived:
-                yield with_running(
-                    without, work._replace(was_liked=bool(self.live(self.history[work.number - 1].user, work.floor)))
-                )
+                was_liked = int(self.lives[self.history[work.number - 1].user][work.floor] > 0)
+                yield with_running(without, Running(work.number, work.floor, was_liked))
         yield from self.trims(state, watermark)
         yield from self.cuts(state, watermark)
 
@@ -159,8 +146,8 @@ class Explorer:
         upto = min(watermark, state.archived) if self.rule.cuts_only_archived else watermark
         if state.cut is None:
             for highest in {member for member in state.members if state.floor < member <= upto}:
-                rows = (self.live(user, state.archived) for user in range(self.users))
-                within = tuple(row if state.floor < row <= highest else 0 for row in rows)
+                rows = [lives[state.archived] for lives in self.lives]
+                within = tuple([row if state.floor < row <= highest else 0 for row in rows])
                 yield state._replace(cut=Cut(state.floor, highest, within))
             return
         yield state._replace(cut=None)
@@ -174,21 +161,46 @@ class Explorer:
         """Return the state after the script that projects an event. `work.floor` is -1 if the archive was not asked."""
         number, (user, is_like) = work.number, self.history[work.number - 1]
         version = state.members[user] or state.tombstones[user]
+        counted = 0
         if not version:
             floor = max(state.floor, state.trimmed) if self.rule.stops_below_archive_floor else state.trimmed
             asked = max(state.floor, state.trimmed) if self.rule.asks_about_both_floors else state.floor
             version = floor
             if number > floor and state.floor and self.rule.asks:
-                if work.was_liked is None or (work.floor != asked and self.rule.rechecks):
+                if work.was_liked < 0 or (work.floor != asked and self.rule.rechecks):
                     return with_running(state, Running(number, asked))
-                state = state._replace(cold=state.cold - work.was_liked)
+                counted = work.was_liked
+        if number <= version and state.projected >> number & 1:
+            return state
+        members, tombstones, floor, trimmed, cold, projected, archived, running, cut = state
         if number > version:
-            members, tombstones = list(state.members), list(state.tombstones)
-            members[user], tombstones[user] = (number, 0) if is_like else (0, number)
-            state = state._replace(members=tuple(members), tombstones=tuple(tombstones))
-        return state._replace(projected=state.projected | 1 << number)
+            like, tombstone = (number, 0) if is_like else (0, number)
+            members = (*members[:user], like, *members[user + 1 :])
+            tombstones = (*tombstones[:user], tombstone, *tombstones[user + 1 :])
+        projected |= 1 << number
+        return State(members, tombstones, floor, trimmed, cold - counted, projected, archived, running, cut)
+
+
+def live(history: Sequence[Change], user: int) -> int:
+    """Return the number of a user's like after a history, 0 if the user does not like the post then."""
+    last = max((number for number, change in enumerate(history, 1) if change.user == user), default=0)
+    return last if last and history[last - 1].is_like else 0
+
+
+def watermark(projected: int) -> int:
+    """Return the number up to which every event is projected."""
+    number = 0
+    while projected >> (number + 1) & 1:
+        number += 1
+    return number
 
 
 def with_running(state: State, work: Running) -> State:
     """Return the state with one more projection that waits for its next step."""
-    return state._replace(running=tuple(sorted((*state.running, work), key=repr)))
+    return with_all_running(state, (*state.running, work) if state.running <= (work,) else (work, *state.running))
+
+
+def with_all_running(state: State, all_running: tuple[Running, ...]) -> State:
+    """Return the state with these projections that wait for their next steps, instead of others."""
+    members, tombstones, floor, trimmed, cold, projected, archived, _, cut = state
+    return State(members, tombstones, floor, trimmed, cold, projected, archived, all_running, cut)
