@@ -3,6 +3,7 @@
 Each command imports its module when it runs, so that `fanline --help` starts quickly.
 """
 
+import gc
 import os
 import sys
 from importlib.metadata import version
@@ -12,6 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 
 PRIVATE = 0o077  # umask: files that the process and its children create are readable by their owner only
+COLLECTION = (100_000, 10, 10)
+"""The thresholds of the garbage collector. Imports make hundreds of thousands of objects, and none is garbage."""
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -264,6 +267,7 @@ def reports(
 def main() -> NoReturn:
     """Run the command line. Expected failures are printed as one sentence, without a traceback."""
     os.umask(PRIVATE)
+    gc.set_threshold(*COLLECTION)
     try:
         cli()
     except KeyboardInterrupt:
@@ -273,6 +277,8 @@ def main() -> NoReturn:
 
         explain(error)
         sys.exit(1)
+    finally:
+        gc.freeze()  # otherwise, the interpreter looks for garbage among all objects when it exits
     sys.exit(0)
 
 

@@ -280,29 +280,6 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert (done.returncode, done.stdout) == (0, f"fanline {version('fanline')}\n")
 
 
-HEAVY = (
-    "alembic",
-    "argon2",
-    "graph",
-    "graphql",
-    "pydantic",
-    "redis",
-    "sqlalchemy",
-    "starlette",
-    "strawberry",
-    "uvicorn",
-)
-
-
-def test_help_imports_neither_the_graph_nor_a_framework() -> None:
-    """`fanline --help` is fast because each command imports its dependencies when it runs."""
-    code = "import sys; import server.cli.main; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-
-    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-
-    assert set(HEAVY).isdisjoint(imported)
-
-
 def test_several_processes_serve_one_port(tmp_path: Path) -> None:
     """The processes share the store and the keys, and end with their parent."""
     environment = {"FANLINE_DATA_DIR": str(tmp_path)}
