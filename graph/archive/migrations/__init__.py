@@ -1,16 +1,19 @@
 """The archive's schema: one migration per file in `versions`, and the functions that check and upgrade the schema.
 
 Each process holds a database lock while it upgrades, so processes that start together upgrade one after another.
-Alembic is imported on first use, because most commands never check the schema.
+Alembic is imported for upgrades only: that takes longer than to read the revision, which every process does.
 """
 
 import asyncio
 import hashlib
+import pkgutil
 import threading
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, func, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, func, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from graph.errors import GraphError
@@ -60,17 +63,20 @@ class SchemaOutdated(SchemaMismatch):
 
 def state(connection: Connection) -> SchemaState:
     """Return the state of the schema. Raises SchemaTooNew if this version does not know the revision."""
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-
-    scripts = ScriptDirectory.from_config(_config())
-    known, head = {script.revision for script in scripts.walk_revisions()}, scripts.get_current_head()
-    found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    known = revisions()
+    found = connection.scalar(select(VERSIONS.c.version_num)) if inspect(connection).has_table(VERSION_TABLE) else None
     if found is None:
         return SchemaState.ABSENT
     if found not in known:
-        raise SchemaTooNew(found, str(head))
-    return SchemaState.CURRENT if found == head else SchemaState.OUTDATED
+        raise SchemaTooNew(found, known[-1])
+    return SchemaState.CURRENT if found == known[-1] else SchemaState.OUTDATED
+
+
+@cache
+def revisions() -> tuple[str, ...]:
+    """Return all revisions of the schema, the newest last. The names of their modules begin with them."""
+    modules = pkgutil.iter_modules([str(Path(__file__).with_name("versions"))])
+    return tuple(sorted(module.name.partition("_")[0] for module in modules))
 
 
 async def upgrade(connection: AsyncConnection) -> None:

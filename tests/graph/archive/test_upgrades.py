@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 import pytest
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from graph.archive import migrations
 from graph.archive.archive import Archive
 from graph.paging import Window
 from tests.graph.archive.events import append, deletion, post
@@ -49,3 +51,9 @@ async def test_an_archiver_of_an_earlier_version_cannot_write_after_a_migration(
         await execute(archive, of_earlier_version)
     await execute(archive, "UPDATE fanline_schema SET version_num = '0006'")
     assert (await opened(archive_url).state()).watermark == 10, "the step can be repeated"
+
+
+def test_the_revisions_are_those_that_an_upgrade_runs() -> None:
+    newest_first = [script.revision for script in ScriptDirectory.from_config(migrations._config()).walk_revisions()]
+
+    assert list(migrations.revisions()) == newest_first[::-1]
