@@ -23,7 +23,6 @@ from graph.blocks import Blocks
 from graph.capacity import Capacity
 from graph.commit import Commit
 from graph.erasure.eraser import Eraser
-from graph.export import Export
 from graph.feed.feed import Feed
 from graph.follows import Follows
 from graph.home.cache import HomeCache
@@ -43,9 +42,7 @@ from graph.posts import Posts
 from graph.projections.projections import Projections
 from graph.public_timeline import PublicTimeline
 from graph.rates import Rates
-from graph.rebuild.rebuild import Rebuild
 from graph.relationships import Relationships
-from graph.repair.repair import Repair
 from graph.reposts import Reposts
 from graph.search import Searches
 from graph.sessions import Sessions
@@ -57,11 +54,14 @@ from graph.users import Users
 from graph.visibility import Visibility
 from graph.worker.healing import Healing
 from graph.worker.housekeeping import Housekeeping
-from graph.worker.redelivery import Redelivery
 from graph.worker.worker import LEASE, Worker
 
 if TYPE_CHECKING:
     from graph.archive.archive import Archive
+    from graph.export import Export
+    from graph.rebuild.rebuild import Rebuild
+    from graph.repair.repair import Repair
+    from graph.worker.redelivery import Redelivery
 
 __all__ = ["Graph", "Tuning"]
 
@@ -177,8 +177,10 @@ class Graph:
             lease=lease,
         )
 
-    def redelivery(self) -> Redelivery:
+    def redelivery(self) -> "Redelivery":
         """Return the redelivery of dead letters."""
+        from graph.worker.redelivery import Redelivery
+
         live = self.tuning.tombstones_live
         return Redelivery(self.dead_letters, self.log, self.projections, self.fan_outs, live)
 
@@ -199,16 +201,22 @@ class Graph:
 
         self.store.ask([("EXISTS", key)], unchanged).add_done_callback(end_probe)
 
-    def repair(self) -> Repair:
+    def repair(self) -> "Repair":
         """Return a repair of what this graph's store derives from events."""
+        from graph.repair.repair import Repair
+
         return Repair(self.store, self.log, self.archive, self.binding, self.commit, self.tuning)
 
-    def export(self) -> Export:
+    def export(self) -> "Export":
         """Return an export of the data of users."""
+        from graph.export import Export
+
         return Export(self.log, self.archive, self.binding, self.users, self.sessions)
 
-    def rebuild(self) -> Rebuild:
+    def rebuild(self) -> "Rebuild":
         """Return a rebuild of this graph's store from its archive."""
+        from graph.rebuild.rebuild import Rebuild
+
         return Rebuild(self.store, self.archive, self.tuning)
 
     async def close(self) -> None:

@@ -15,13 +15,17 @@ FormattedTime = NewType("FormattedTime", str)
 
 DAY = 86_400_000  # milliseconds
 MINUTES = [f"T{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]
-SECONDS = [f"{millisecond // 1000:02}.{millisecond % 1000:03}Z" for millisecond in range(60_000)]
+SECONDS = [f"{second:02}." for second in range(60)]
+MILLISECONDS = [f"{millisecond:03}Z" for millisecond in range(1000)]
 
 
 def format_times(numbers: Iterable[int]) -> list[FormattedTime]:
     """Return the times when events with these numbers were appended, such as `2026-01-02T03:04:05.678Z`."""
     formatted: list[FormattedTime] = [
-        format_date(milliseconds // DAY) + MINUTES[milliseconds // 60_000 % 1440] + SECONDS[milliseconds % 60_000]  # type: ignore[misc]
+        format_date(milliseconds // DAY)  # type: ignore[misc]
+        + MINUTES[milliseconds // 60_000 % 1440]
+        + SECONDS[milliseconds // 1000 % 60]
+        + MILLISECONDS[milliseconds % 1000]
         for milliseconds in [number >> SEQUENCE_BITS for number in numbers]
     ]
     return formatted

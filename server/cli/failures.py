@@ -1,7 +1,5 @@
 """Expected failures of commands, and their explanations."""
 
-from rich.markup import escape
-
 from graph.archive.migrations import SchemaMismatch
 from graph.archive.rows import ConflictingEvent
 from graph.errors import (
@@ -15,7 +13,7 @@ from graph.errors import (
     StoreUnavailable,
     WrongArchive,
 )
-from server.cli.console import console
+from server.cli.messages import say_labelled
 from server.embedded import EmbeddedStoreError
 from server.playground.assets import AssetsUnavailable
 from server.process.checks import UnsafeStart
@@ -51,4 +49,4 @@ def explain(error: Exception) -> None:
         text = str(error)
     else:
         raise error
-    console.print(f"[red]fanline:[/] {escape(text)}", soft_wrap=True)
+    say_labelled("fanline:", text, "red")

@@ -15,7 +15,7 @@ from graph.moderation import Report
 from graph.visibility import SYSTEM
 from resolvers import ids
 from resolvers.errors import BadInput
-from server.cli.console import console
+from server.cli.messages import say
 from server.cli.stores import existing_store_of, run, user_with_login
 from server.settings import Settings, SettingsError
 
@@ -31,7 +31,7 @@ def suspend(login: str) -> None:
 
     with existing_store_of(settings):
         suspended = run(settings, change)
-    console.print(f"{login} {'is now' if suspended else 'was already'} suspended.")
+    say(f"{login} {'is now' if suspended else 'was already'} suspended.")
 
 
 def unsuspend(login: str) -> None:
@@ -43,7 +43,7 @@ def unsuspend(login: str) -> None:
 
     with existing_store_of(settings):
         lifted = run(settings, change)
-    console.print(f"{login} {'is no longer' if lifted else 'was not'} suspended.")
+    say(f"{login} {'is no longer' if lifted else 'was not'} suspended.")
 
 
 def remove(post_id: str) -> None:
@@ -60,7 +60,7 @@ def remove(post_id: str) -> None:
 
     with existing_store_of(settings):
         removed = run(settings, delete)
-    console.print(f"The post {post_id} {'is removed' if removed else 'was deleted before'}.")
+    say(f"The post {post_id} {'is removed' if removed else 'was deleted before'}.")
 
 
 def post_number(text: str) -> int:
@@ -105,7 +105,7 @@ async def show(graph: Graph) -> bool:
             batch = []
     await write(graph, batch)
     if not count:
-        console.print("There are no open reports.")
+        say("There are no open reports.")
     return True
 
 
@@ -140,7 +140,7 @@ async def close(graph: Graph, numbers: Sequence[int]) -> bool:
     """Close reports. Print those that do not exist, and return True if there are none."""
     missing = await graph.moderation.close(list(dict.fromkeys(numbers)))
     for number in missing:
-        console.print(f"There is no report {number}. List them with `fanline reports`.")
+        say(f"There is no report {number}. List them with `fanline reports`.")
     if len(missing) < len(set(numbers)):
-        console.print("The reports of these users and posts are closed.")
+        say("The reports of these users and posts are closed.")
     return not missing

@@ -4,7 +4,7 @@ import typer
 
 from graph import Graph
 from graph.model import Permission
-from server.cli.console import console
+from server.cli.messages import say
 from server.cli.stores import existing_store_of, run, user_with_login
 from server.settings import Settings
 
@@ -18,7 +18,7 @@ def grant(login: str, name: str) -> None:
 
     with existing_store_of(settings):
         granted = run(settings, change)
-    console.print(f"{login} {'now has' if granted else 'already had'} the permission {permission}.")
+    say(f"{login} {'now has' if granted else 'already had'} the permission {permission}.")
 
 
 def revoke(login: str, name: str) -> None:
@@ -30,7 +30,7 @@ def revoke(login: str, name: str) -> None:
 
     with existing_store_of(settings):
         revoked = run(settings, change)
-    console.print(f"{login} {'no longer has' if revoked else 'did not have'} the permission {permission}.")
+    say(f"{login} {'no longer has' if revoked else 'did not have'} the permission {permission}.")
 
 
 def permission_named(name: str) -> Permission:

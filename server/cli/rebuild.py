@@ -4,7 +4,7 @@ from functools import partial
 
 from graph import Graph
 from graph.rebuild.rebuild import RebuildReport
-from server.cli.console import console, print_warning
+from server.cli.messages import print_warning, say
 from server.cli.progress import progress_bar
 from server.cli.stores import describe, run, store_of
 from server.lifespan import ArchiveUse
@@ -33,13 +33,11 @@ async def _rebuild(graph: Graph) -> RebuildReport:
 def show(report: RebuildReport, where: str) -> None:
     """Print the numbers of a rebuild, and what is not restored."""
     speed = report.events / max(report.seconds, 0.001)
-    console.print(
+    say(
         f"Rebuilt {report.users:,} users, {report.follows:,} follows, {report.posts:,} posts and "
         f"{report.likes:,} likes from {report.events:,} events in {report.seconds:,.1f} seconds "
         f"({speed:,.0f} events per second), in {where}.",
-        markup=False,
-        soft_wrap=True,
     )
     if report.damaged:
         print_warning(f"{report.damaged:,} damaged events of the archive were left out.")
-    console.print("All users must log in again. Events that were not archived before the store was lost are missing.")
+    say("All users must log in again. Events that were not archived before the store was lost are missing.")

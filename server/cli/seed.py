@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graph import Graph
-from server.cli.console import console
+from server.cli.messages import say
 from server.cli.progress import progress_bar
 from server.cli.stores import run, store_of
 from server.lifespan import ArchiveUse
@@ -20,7 +20,7 @@ def seed_store(
     source = seed_source(users, posts, following, follows, texts)
     with store_of(settings):
         fresh = run(settings, lambda graph: seed_with_progress(graph, source), ArchiveUse.REBUILD)
-    console.print(f"{'Seeded' if fresh else 'The store already holds'} {source.what}.")
+    say(f"{'Seeded' if fresh else 'The store already holds'} {source.what}.")
 
 
 async def seed_with_progress(graph: Graph, source: Source) -> bool:

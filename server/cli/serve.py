@@ -7,7 +7,7 @@ from graph.archive.archive import Archive
 from graph.archive.migrations import SchemaMismatch
 from graph.errors import ArchiveUnavailable, StoreUnavailable
 from server.app import create_app
-from server.cli.console import console, print_warning
+from server.cli.messages import print_warning, say
 from server.cli.stores import describe, store_of
 from server.embedded import EmbeddedStore
 from server.process.checks import UnsafeStart
@@ -29,7 +29,7 @@ def serve_api(host: str, port: int, workers: int) -> None:
         asyncio.run(check_stores(settings))
         if settings.production:
             asyncio.run(refuse_demo(settings))
-        console.print(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
+        say(f"Serving on {host}, port {listening.getsockname()[1]}. Press Ctrl-C to stop.")
         if workers == 1:
             serve_here(app, listening, settings)
         else:

@@ -2,7 +2,7 @@
 
 from graph import Graph
 from server import worker
-from server.cli.console import console, print_warning
+from server.cli.messages import print_warning, say
 from server.cli.stores import describe, existing_store_of, run, store_of
 from server.process.logs import configure_logging
 from server.process.start import check_servers, start_safely
@@ -15,9 +15,7 @@ def work() -> None:
     configure_logging(settings.log_format)
     start_safely(settings, print_warning)
     with store_of(settings):
-        console.print(
-            f"Projecting and archiving the log of {describe(settings)}. Press Ctrl-C to stop.", soft_wrap=True
-        )
+        say(f"Projecting and archiving the log of {describe(settings)}. Press Ctrl-C to stop.")
         run(settings, lambda graph: _work(graph, settings), needs_store=False)
 
 
@@ -41,4 +39,4 @@ async def _drain(graph: Graph, settings: Settings) -> None:
     await graph.archiver.work()
     left = (await graph.backlog()).unarchived
     archived = f"; {left:,} events are not archived yet" if left else " and archived"
-    console.print(f"Every event up to number {watermark} is projected{archived}.")
+    say(f"Every event up to number {watermark} is projected{archived}.")

@@ -1,10 +1,13 @@
 """What the commands import, and how."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
+from graph import Graph
 from tests.server.cli.test_commands import CLEAN
+from tests.support.graphs import environment_of
 
 HEAVY = {
     "alembic",
@@ -18,6 +21,15 @@ HEAVY = {
     "strawberry",
     "uvicorn",
 }
+UNUSED = {"alembic", "graphql", "prometheus_client", "rich", "starlette", "strawberry", "uvicorn", "valkey"}
+"""What commands about users and posts do without."""
+MODULES = """
+import atexit, sys
+from server.cli.main import main
+
+atexit.register(lambda: print(*sys.modules, sep="\\n"))
+main()
+"""
 RUN = """
 import atexit, gc, sys
 from server.cli.main import main
@@ -56,3 +68,15 @@ def test_commands_hardly_collect_garbage(tmp_path: Path) -> None:
 
     before, after, frozen = counts.split()
     assert (before, frozen) == (after, "True")
+
+
+async def test_commands_of_operators_import_neither_graphql_nor_a_server(graph: Graph, tmp_path: Path) -> None:
+    """The schema of the archive is up to date, so nothing is imported to upgrade it."""
+    await graph.users.sign_up("alice", "correct horse")
+    await graph.archive.migrate()
+    environment = environment_of(graph.store.url, tmp_path)
+
+    for command in (("suspend", "alice"), ("reports",), ("dead-letters",), ("export", "alice"), ("worker", "--once")):
+        modules = set(await asyncio.to_thread(imported, MODULES, *command, **environment))
+        assert "graph" in modules
+        assert UNUSED.isdisjoint(modules)
