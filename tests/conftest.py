@@ -23,6 +23,8 @@ PATIENT_MS = 15_000  # without an answer until a failover: a busy machine must n
 
 SharedStore: TypeAlias = EmbeddedStore | Cluster
 
+THRESHOLDS = gc.get_threshold()
+gc.set_threshold(100_000, 10, 10)  # while tests are collected: of the modules that they import, nothing is garbage
 pytest_plugins = ["tests.support.databases"]
 redis.utils.get_lib_version = cache(redis.utils.get_lib_version)  # reads a file for each connection of a plain client
 
@@ -73,6 +75,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector ignore the modules and tests, which it would scan again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
 
 
 @pytest.fixture
