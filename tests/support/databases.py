@@ -1,10 +1,11 @@
 """Private SQL servers for tests: PostgreSQL and MariaDB, from the system's packages.
 
-Each server runs once per test run, in a temporary folder, on a Unix socket, without syncing to disk. Each test gets an
-empty database. The servers refuse to run as root, so root starts them as the user of their package. Tests can kill,
-freeze and restart a server.
+Each server runs once per test run, in a temporary folder, on a Unix socket, without syncing to disk. Each test gets a
+database of its own: a copy of an archive that the migrations have made, or an empty one. The servers refuse to run as
+root, so root starts them as the user of their package. Tests can kill, freeze and restart a server.
 """
 
+import asyncio
 import itertools
 import os
 import pwd
@@ -15,13 +16,17 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import make_url
 
+from graph.archive.archive import Archive
 from tests.conftest import need
 
 PATIENCE = 30.0
@@ -115,6 +120,23 @@ class Server(ABC):
         self.run(*self.sql(f"CREATE DATABASE {name}"))
         return self.url(name)
 
+    @cached_property
+    def _template(self) -> str:
+        """The name of a database with an empty archive."""
+        url = self.database()
+        make_archive(url)
+        return str(make_url(url).database)
+
+    def archive(self) -> str:
+        """Create a database with an empty archive and return its URL."""
+        template, name = self._template, f"test_{next(numbers)}"
+        self._copy(template, name)
+        return self.url(name)
+
+    @abstractmethod
+    def _copy(self, database: str, name: str) -> None:
+        """Create a database with this name, a copy of one that nobody uses."""
+
     @abstractmethod
     def back_up(self, database: str, file: Path) -> None:
         """Write a consistent copy of a database into a file, while it is in use."""
@@ -156,6 +178,9 @@ class PostgreSQL(Server):
 
     def url(self, database: str) -> str:
         return f"postgresql+asyncpg://fanline@/{database}?host={quote(str(self.folder))}"
+
+    def _copy(self, database: str, name: str) -> None:
+        self.run(*self.sql(f"CREATE DATABASE {name} TEMPLATE {database}"))
 
     def back_up(self, database: str, file: Path) -> None:
         self.run(self._binaries / "pg_dump", "-h", self.folder, "-U", "fanline", "-Fc", "-f", file, database)
@@ -203,6 +228,12 @@ class MariaDB(Server):
 
     def sql(self, statement: str) -> Sequence[str | Path]:
         return (self._client, "--no-defaults", f"--socket={self.folder / 'socket'}", "--user=root", "-e", statement)
+
+    def _copy(self, database: str, name: str) -> None:
+        file = self.folder / f"{database}.sql"
+        if not file.exists():
+            self.back_up(database, file)
+        self.run(*self.sql(f"CREATE DATABASE {name};\nUSE {name};\nSOURCE {file}"))
 
     def back_up(self, database: str, file: Path) -> None:
         dump = Path(self._client).with_name("mariadb-dump")
@@ -252,9 +283,38 @@ def sql_servers() -> Iterator[Callable[[str], Server]]:
         server.close()
 
 
+@pytest.fixture(scope="session")
+def sqlite_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of an empty archive, to be copied."""
+    file = tmp_path_factory.mktemp("template") / "archive.sqlite"
+    make_archive(f"sqlite:///{file}")
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def archive_url(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
-    """Return the URL of an empty database, for each kind of archive."""
+    """Return the URL of an empty archive, for each kind of database."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_archive"), tmp_path / "archive.sqlite")
+        return f"sqlite+aiosqlite:///{tmp_path}/archive.sqlite"
+    return sql_servers(request.param).archive()
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path, sql_servers: Callable[[str], Server]) -> str:
+    """Return the URL of an empty database, in which the first use makes an archive, for each kind."""
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{tmp_path}/archive.sqlite"
     return sql_servers(request.param).database()
+
+
+def make_archive(url: str) -> None:
+    """Make an empty archive in an empty database."""
+
+    async def migrate() -> None:
+        archive = Archive(url, timeout=PATIENCE)
+        await archive.migrate()
+        await archive.close()
+
+    with ThreadPoolExecutor(1) as thread:  # a fixture may run while an event loop runs
+        thread.submit(asyncio.run, migrate()).result()

@@ -115,7 +115,7 @@ def test_an_invalid_url_is_refused_without_showing_its_password(url: str, messag
     assert caught.value.__cause__ is None
 
 
-def test_processes_that_start_together_migrate_once(archive_url: str) -> None:
+def test_processes_that_start_together_migrate_once(empty_database: str) -> None:
     """All processes read the same identity."""
     script = """
         import asyncio, os, sys
@@ -138,7 +138,7 @@ def test_processes_that_start_together_migrate_once(archive_url: str) -> None:
         os.close(opener)
         sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
     """
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), archive_url]
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), empty_database]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -149,30 +149,38 @@ def test_processes_that_start_together_migrate_once(archive_url: str) -> None:
     assert done.stderr == ""
 
 
-async def test_the_migrations_create_the_declared_tables(
-    archive_url: str, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Alembic finds no difference between the database and the declarations, and nothing logs a warning."""
-    archive = opened(archive_url)
-    await archive.migrate()
+def differences(connection: Connection) -> Any:
+    """Return what Alembic finds different between the database and the declarations."""
+    options = {"version_table": VERSION_TABLE, "compare_type": True}
+    return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
 
-    def differences(connection: Connection) -> Any:
-        options = {"version_table": VERSION_TABLE, "compare_type": True}
-        return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+
+async def test_the_migrations_create_the_declared_tables(
+    empty_database: str, opened: Callable[..., Archive], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing logs a warning."""
+    archive = opened(empty_database)
+    await archive.migrate()
 
     async with archive.database.engine.connect() as connection:
         assert await connection.run_sync(differences) == []
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_an_interrupted_migration_is_continued(archive_url: str, opened: Callable[..., Archive]) -> None:
+async def test_the_archives_of_tests_have_the_declared_tables(archive_url: str, opened: Callable[..., Archive]) -> None:
+    """They are copies of one that the migrations have made."""
+    async with opened(archive_url).database.engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+async def test_an_interrupted_migration_is_continued(empty_database: str, opened: Callable[..., Archive]) -> None:
     """Existing tables and the identity stay, if each step was committed by itself."""
-    archive = opened(archive_url)
+    archive = opened(empty_database)
     before = await identity(archive)
     of_table = " ON events" if archive.database.kind == "mysql" else ""
     await run(archive, "DELETE FROM fanline_schema", "DROP TABLE credentials", f"DROP INDEX events_by_pair{of_table}")
 
-    again = opened(archive_url)
+    again = opened(empty_database)
     await again.migrate()
 
     assert await identity(again) == before
