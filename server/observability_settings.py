@@ -3,15 +3,14 @@
 import re
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings
+from pydantic import BaseModel, Field, field_validator
 
 from server.setting_values import LogFormat, Share
 
 TOKEN_CHARACTERS = 16
 
 
-class ObservabilitySettings(BaseSettings):
+class ObservabilitySettings(BaseModel):
     """The settings that only operators and developers notice. `server.settings.Settings` extends them."""
 
     metrics_token: str | None = Field(

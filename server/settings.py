@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 from sqlalchemy import URL
 
 from graph import Tuning
@@ -47,9 +46,7 @@ class SettingsError(Exception):
 class Settings(ObservabilitySettings):
     """The settings of a process. `load` reads them from the environment; tests pass keywords."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", enable_decoding=False, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
 
     data_dir: Path = Field(
         default_factory=lambda: Path(platformdirs.user_data_dir("fanline")),
@@ -202,26 +199,16 @@ class Settings(ObservabilitySettings):
     )
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Restrict the sources to keywords; `load` reads the environment."""
-        return (init_settings,)
-
-    @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, **given: Any) -> "Settings":
         """Return the settings of an environment, overridden by keywords. Raises SettingsError."""
-        present = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value.strip()}
-        _refuse_unknown(name.removeprefix(PREFIX) for name in present)
-        source = EnvSettingsSource(cls)
-        source.env_vars = {name.lower(): value.strip() for name, value in present.items()}
+        present = {
+            name.removeprefix(PREFIX): value.strip()
+            for name, value in environ.items()
+            if name.startswith(PREFIX) and value.strip()
+        }
+        _refuse_unknown(present)
         try:
-            return cls(**{**source(), **given})
+            return cls(**{**{name.lower(): value for name, value in present.items()}, **given})
         except ValidationError as error:
             raise SettingsError("\n".join(sentences(error, PREFIX))) from None
 
