@@ -7,9 +7,9 @@ follow it.
 blocks of both directions. Events are numbered by their position in the log.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
+from functools import cache
+from typing import Literal, NamedTuple
 
 
 class Kind(Enum):
@@ -34,8 +34,7 @@ MUTES = (Kind.MUTED, Kind.UNMUTED)
 State = Literal["absent", "member", "held", "gone"]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """What a slot holds: the follow with its number, and the last number of each other register.
 
     A register is 0 if it has no event, positive if it is set and negative if it is unset.
@@ -58,20 +57,21 @@ class Slot:
         return self.is_member and self.muted <= 0
 
 
+@cache
 def apply(slot: Slot, number: int, kind: Kind) -> Slot:
     """Return the slot after an event, which may be late or repeated."""
     if kind in FOLLOWS:
         if number <= slot.follow:
             return slot
         if kind is Kind.UNFOLLOWED:
-            return replace(slot, state="gone", follow=number)
-        return placed(replace(slot, state="held", follow=number))
+            return slot._replace(state="gone", follow=number)
+        return placed(slot._replace(state="held", follow=number))
     value = number if kind in (*BLOCKS, Kind.MUTED) else -number
     if kind in MUTES:
-        return replace(slot, muted=value) if number > abs(slot.muted) else slot
+        return slot._replace(muted=value) if number > abs(slot.muted) else slot
     if kind in BY_A:
-        return placed(replace(slot, by_a=value)) if number > abs(slot.by_a) else slot
-    return placed(replace(slot, by_b=value)) if number > abs(slot.by_b) else slot
+        return placed(slot._replace(by_a=value)) if number > abs(slot.by_a) else slot
+    return placed(slot._replace(by_b=value)) if number > abs(slot.by_b) else slot
 
 
 def placed(slot: Slot) -> Slot:
@@ -82,8 +82,8 @@ def placed(slot: Slot) -> Slot:
     if slot.state not in ("member", "held"):
         return slot
     if slot.follow <= max(abs(slot.by_a), abs(slot.by_b)):
-        return replace(slot, state="gone")
-    return replace(slot, state="held" if slot.by_a > 0 or slot.by_b > 0 else "member")
+        return slot._replace(state="gone")
+    return slot._replace(state="held" if slot.by_a > 0 or slot.by_b > 0 else "member")
 
 
 def follows(log: list[Kind]) -> bool:

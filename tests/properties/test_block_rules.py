@@ -5,9 +5,9 @@ home cache. A request may stop after any step; a worker projects every event com
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pytest
 
@@ -34,8 +34,7 @@ def test_a_slot_does_not_depend_on_order_or_repetition(length: int) -> None:
                     waiting.append(after)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """The slots of `a` and `b`, whether `b` has published the post, and the home cache of `a`.
 
     The cache is None if there is none, else its token, 0 once it is complete, and whether it holds the post.
@@ -57,18 +56,18 @@ def in_a(number: int, kind: Kind, *, forget: bool | None = None) -> Step:
     def step(world: World, memory: bool) -> tuple[World, bool]:
         slot = apply(world.of_a, number, kind)
         forgets = slot != world.of_a if forget is None else forget
-        return replace(world, of_a=slot, home=None if forgets else world.home), memory
+        return world._replace(of_a=slot, home=None if forgets else world.home), memory
 
     return step
 
 
 def in_b(number: int, kind: Kind) -> Step:
     """Return the step in the slot of `b`."""
-    return lambda world, memory: (replace(world, of_b=apply(world.of_b, number, kind)), memory)
+    return lambda world, memory: (world._replace(of_b=apply(world.of_b, number, kind)), memory)
 
 
 def forget_home(world: World, memory: bool) -> tuple[World, bool]:
-    return replace(world, home=None), memory
+    return world._replace(home=None), memory
 
 
 def projection(number: int, kind: Kind) -> list[Step]:
@@ -84,7 +83,7 @@ def projection(number: int, kind: Kind) -> list[Step]:
 
 
 def publish(world: World, memory: bool) -> tuple[World, bool]:
-    return replace(world, published=True), memory
+    return world._replace(published=True), memory
 
 
 def read_followers(world: World, memory: bool) -> tuple[World, bool]:
@@ -93,13 +92,13 @@ def read_followers(world: World, memory: bool) -> tuple[World, bool]:
 
 def insert(world: World, memory: bool) -> tuple[World, bool]:
     if memory and world.home is not None and world.of_a.is_shown:
-        return replace(world, home=(world.home[0], True)), memory
+        return world._replace(home=(world.home[0], True)), memory
     return world, memory
 
 
 def rebuild(token: int) -> list[Step]:
     def begin(world: World, memory: bool) -> tuple[World, bool]:
-        return (replace(world, home=(token, False)), world.of_a.is_shown) if world.home is None else (world, False)
+        return (world._replace(home=(token, False)), world.of_a.is_shown) if world.home is None else (world, False)
 
     def merge(world: World, memory: bool) -> tuple[World, bool]:
         return world, memory and world.published
@@ -107,7 +106,7 @@ def rebuild(token: int) -> list[Step]:
     def finish(world: World, memory: bool) -> tuple[World, bool]:
         if world.home is None or world.home[0] != token:
             return world, memory
-        return replace(world, home=(0, world.home[1] or memory)), memory
+        return world._replace(home=(0, world.home[1] or memory)), memory
 
     return [begin, merge, finish]
 
