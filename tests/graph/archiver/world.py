@@ -42,6 +42,7 @@ class HookedArchive(Archive):
     def __init__(self, url: str, store: HookedStore) -> None:
         super().__init__(url)
         self._store = store
+        event.listen(self.database.engine.sync_engine, "do_connect", allow_threads)
         event.listen(self.database.engine.sync_engine, "connect", disable_sync)
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
@@ -54,11 +55,25 @@ class HookedArchive(Archive):
         return result
 
 
+def allow_threads(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> None:
+    """Let the thread of the event loop use a connection that the driver has opened in another one."""
+    options["check_same_thread"] = False
+
+
 def disable_sync(connection: Any, record: Any) -> None:
-    """Turn off syncing to disk in SQLite: these tests simulate crashes of processes, not of the machine."""
+    """Turn off syncing to disk in SQLite: these tests simulate crashes of processes, not of the machine.
+
+    Statements run in the event loop. Handing each to a thread and waiting takes longer than most of them.
+    """
+    connection.driver_connection._execute = at_once
     connection.execute("PRAGMA synchronous = OFF").close()
     connection.execute("PRAGMA journal_mode = WAL").close()
     record.info["durable"] = True  # otherwise the archive enables syncing
+
+
+async def at_once(call: Callable[..., T], *arguments: Any) -> T:
+    """Return what a call returns."""
+    return call(*arguments)
 
 
 class Meanwhile:
