@@ -61,6 +61,10 @@ class Keyword:
         """Return the terms that every text with this keyword has."""
         return {*self.words, *chain.from_iterable(map(_terms_of_phrase, self.phrases))}
 
+    def codes(self) -> frozenset[str]:
+        """Return the codes that the digest of every text with this keyword has."""
+        return frozenset(map(code_of, self.terms()))
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:

@@ -65,6 +65,14 @@ class IndexedKeyword(Generic[V]):
     rest: tuple[str, ...]
     values: Values[V] = ()
     values_with_users: Values[V] = ()
+    _codes: frozenset[str] | None = None
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """Return the codes of all terms of the keyword, computed when they are first needed."""
+        if self._codes is None:
+            self._codes = self.keyword.codes()
+        return self._codes
 
 
 class KeywordIndex(Generic[V]):
@@ -138,34 +146,38 @@ class KeywordIndex(Generic[V]):
             have = terms.have
             return [indexed for indexed in self._by_term.of_any(terms) if not indexed.rest or have(indexed.rest)]
         index_terms = self._terms_by_code.of_any(terms.codes)
-        return [indexed for indexed in self._by_term.of_any(index_terms) if terms.contain(indexed.keyword)]
+        keywords = self._by_term.of_any(index_terms)
+        return [indexed for indexed in keywords if not indexed.rest or indexed.codes <= terms.codes]
 
 
 class BoxIndex(Generic[V]):
-    """Values by the boxes of their filters, and all values that match deletions, which have no location."""
+    """Values by the boxes of their filters, and the values with a sample that match deletions, which have no location.
+
+    `FilterIndex` knows the subscribers of the filters that match every deletion.
+    """
 
     def __init__(self) -> None:
         self._grid: Grid[V] = Grid()
-        self._matching_deletions: Values[V] = ()
+        self._sampling_deletions: Values[V] = ()
 
     def add(self, filter_: EventFilter, value: V) -> None:
         """Add a value under the box of its filter."""
         if filter_.within is not None:
             self._grid.add(filter_.within, value)
-        if _matches_deletions(filter_):
-            self._matching_deletions = with_value(self._matching_deletions, value)
+        if matches_deletions(filter_) and filter_.sample is not None:
+            self._sampling_deletions = with_value(self._sampling_deletions, value)
 
     def remove(self, filter_: EventFilter, value: V) -> None:
         """Remove a value from the box of its filter."""
         if filter_.within is not None:
             self._grid.remove(filter_.within, value)
-        if _matches_deletions(filter_):
-            self._matching_deletions = without_value(self._matching_deletions, value)
+        if matches_deletions(filter_) and filter_.sample is not None:
+            self._sampling_deletions = without_value(self._sampling_deletions, value)
 
     def candidates(self, traits: Traits) -> Iterable[V]:
-        """Return the values near the location of a post; for a deletion, all values that match deletions."""
+        """Return the values near the location of a post; for a deletion, the values with samples."""
         if traits.kind is EventKind.POST_DELETED:
-            return self._matching_deletions
+            return self._sampling_deletions
         return () if traits.place is None else self._grid.near(*traits.place)
 
 
@@ -197,7 +209,8 @@ class FirehoseIndex(Generic[V]):
         return (value for _, value in ordered[bisect_right(ordered, traits.share, key=_first) :])
 
 
-def _matches_deletions(filter_: EventFilter) -> bool:
+def matches_deletions(filter_: EventFilter) -> bool:
+    """Return True if the kinds of a filter include deletions."""
     return filter_.kinds is None or EventKind.POST_DELETED in filter_.kinds
 
 

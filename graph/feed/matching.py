@@ -2,6 +2,9 @@
 
 Each filter is in exactly one index: by its users, its keywords or both, otherwise by its box, otherwise by its kinds
 and sample. An event looks up its own traits in each index. Only the filters found there are evaluated further.
+
+A deletion has no location and matches every box. So the subscribers of filters with a box alone are kept together: a
+deletion concerns all of them, and none of their filters is evaluated.
 """
 
 from collections.abc import Collection, Hashable, Iterator
@@ -9,9 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Generic, TypeVar
 
-from graph.feed.filters import EventFilter, Traits
-from graph.feed.indexes import BoxIndex, CriterionIndex, FirehoseIndex, KeywordIndex, UserIndex
-from graph.feed.posting_lists import Values, with_value, without_value
+from graph.feed.filters import EventFilter, EventKind, Traits
+from graph.feed.indexes import (
+    BoxIndex,
+    CriterionIndex,
+    FirehoseIndex,
+    KeywordIndex,
+    UserIndex,
+    matches_deletions,
+)
+from graph.feed.posting_lists import CountedSet, Values, with_value, without_value
 from graph.log.events import Event
 
 S = TypeVar("S", bound=Hashable)
@@ -19,10 +29,14 @@ S = TypeVar("S", bound=Hashable)
 
 @dataclass(slots=True, eq=False)
 class IndexedFilter(Generic[S]):
-    """A filter with its index, the criteria that the index does not cover, and its subscribers."""
+    """A filter with its index, the criteria that the index does not cover, and its subscribers.
+
+    `has_all_deletions` if it matches the deletion of every post.
+    """
 
     index: "CriterionIndex[IndexedFilter[S]]"
     rest: EventFilter | None
+    has_all_deletions: bool = False
     subscribers: Values[S] = ()
 
 
@@ -35,6 +49,7 @@ class FilterIndex(Generic[S]):
         self._keywords: KeywordIndex[IndexedFilter[S]] = KeywordIndex()
         self._boxes: BoxIndex[IndexedFilter[S]] = BoxIndex()
         self._firehoses: FirehoseIndex[IndexedFilter[S]] = FirehoseIndex()
+        self._of_all_deletions: CountedSet[S] = CountedSet()
 
     def add(self, filter_: EventFilter, subscriber: S) -> None:
         """Subscribe to a filter. A subscriber may have several filters; adding one twice has no effect."""
@@ -42,12 +57,16 @@ class FilterIndex(Generic[S]):
         if indexed is None:
             indexed = self._filters[filter_] = self._indexed(filter_)
             indexed.index.add(filter_, indexed)
+        if indexed.has_all_deletions and subscriber not in indexed.subscribers:
+            self._of_all_deletions.add(subscriber)
         indexed.subscribers = with_value(indexed.subscribers, subscriber)
 
     def remove(self, filter_: EventFilter, subscriber: S) -> None:
         """Unsubscribe from a filter. Raises KeyError if the subscriber does not have it."""
         indexed = self._filters[filter_]
         indexed.subscribers = without_value(indexed.subscribers, subscriber)
+        if indexed.has_all_deletions:
+            self._of_all_deletions.remove(subscriber)
         if not indexed.subscribers:
             del self._filters[filter_]
             indexed.index.remove(filter_, indexed)
@@ -61,13 +80,22 @@ class FilterIndex(Generic[S]):
         if traits is None:
             return ()
         candidates = set(self._candidates(traits))
-        return set().union(*[c.subscribers for c in candidates if c.rest is None or c.rest.matches_traits(traits)])
+        found = [c.subscribers for c in candidates if c.rest is None or c.rest.matches_traits(traits)]
+        return self._certain(traits).union(*found)
 
     def matches_any(self, event: Event) -> bool:
         """Return True if an event matches a filter. Stops at the first."""
         if not self._filters or (traits := Traits.of(event)) is None:
             return False
-        return any(c.rest is None or c.rest.matches_traits(traits) for c in self._candidates(traits))
+        return bool(self._certain(traits)) or any(
+            c.rest is None or c.rest.matches_traits(traits) for c in self._candidates(traits)
+        )
+
+    def _certain(self, traits: Traits) -> set[S] | frozenset[S]:
+        """Return the subscribers whose filters need no evaluation, because the event is the deletion of a post."""
+        if traits.kind is EventKind.POST_DELETED and traits.concerns_post:
+            return self._of_all_deletions.values
+        return frozenset()
 
     def _candidates(self, traits: Traits) -> Iterator[IndexedFilter[S]]:
         """Yield the filters to evaluate, those that need the terms of a post last. There may be duplicates."""
@@ -82,5 +110,5 @@ class FilterIndex(Generic[S]):
         if filter_.users is not None:
             return IndexedFilter(self._users, remaining)
         if filter_.within is not None:
-            return IndexedFilter(self._boxes, remaining)
+            return IndexedFilter(self._boxes, remaining, matches_deletions(filter_) and filter_.sample is None)
         return IndexedFilter(self._firehoses, None)

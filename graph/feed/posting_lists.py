@@ -1,5 +1,6 @@
 """Posting lists: the values under each key of an inverted index. Short lists take little memory."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
@@ -40,6 +41,31 @@ def intersection(some: Values[V], others: Values[V]) -> set[V]:
     if isinstance(others, set):
         return others.intersection(some)
     return some.intersection(others) if isinstance(some, set) else set(some).intersection(others)
+
+
+class CountedSet(Generic[V]):
+    """The values that were added more often than removed, as a set, which is fast to copy."""
+
+    __slots__ = ("_more", "values")
+
+    def __init__(self) -> None:
+        self.values: set[V] = set()
+        self._more: Counter[V] = Counter()
+
+    def add(self, value: V) -> None:
+        """Add a value once more."""
+        if value in self.values:
+            self._more[value] += 1
+        else:
+            self.values.add(value)
+
+    def remove(self, value: V) -> None:
+        """Remove a value once. Raises KeyError if it is missing."""
+        more = self._more.pop(value, 0)
+        if not more:
+            self.values.remove(value)
+        elif more > 1:
+            self._more[value] = more - 1
 
 
 class PostingLists(Generic[K, V]):

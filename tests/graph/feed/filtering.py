@@ -3,7 +3,17 @@
 from hypothesis import strategies as st
 
 from graph.feed.filters import Box, EventFilter, EventKind
-from graph.log.events import Event, EventBody, Followed, PostDeleted, PostPublished, ProfileChanged, Unfollowed
+from graph.log.events import (
+    Event,
+    EventBody,
+    Followed,
+    PostDeleted,
+    PostPublished,
+    ProfileChanged,
+    Reposted,
+    Unfollowed,
+    Unreposted,
+)
 from graph.terms import digest_of
 
 WORDS = ("the", "rain", "sun", "#rain", "北", "北京", "北京人", "京人", "人人人", "手机", "iPhone手机", "한국")
@@ -73,6 +83,8 @@ others: st.SearchStrategy[EventBody] = (
     st.builds(Followed, users, users)
     | st.builds(Unfollowed, users, users)
     | st.builds(PostDeleted, users, numbers)
+    | st.builds(Reposted, users, numbers, users)
+    | st.builds(Unreposted, users, numbers, numbers)
     | st.builds(ProfileChanged, users)
 )
 events = posts | posts.map(deleted) | st.builds(Event, numbers, others)

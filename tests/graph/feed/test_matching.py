@@ -214,6 +214,30 @@ def test_a_deletion_without_a_digest_matches_every_keyword_and_box() -> None:
     assert sorted(index.matching(deleted_by_older_version(1000, author=1))) == [1, 2, 4]
 
 
+def test_a_subscriber_of_several_boxes_gets_deletions_until_the_last_is_removed() -> None:
+    boxes = [EventFilter.of(within=Box(0, 0, n, n)) for n in (1, 2)]
+    index = index_of(*((box, 1) for box in boxes), (boxes[0], 1), (boxes[1], 2))
+    deletion = deleted(published())
+
+    assert sorted(index.matching(deletion)) == [1, 2]
+    index.remove(boxes[0], 1)
+    assert sorted(index.matching(deletion)) == [1, 2]
+    index.remove(boxes[1], 1)
+    assert list(index.matching(deletion)) == [2]
+    index.remove(boxes[1], 2)
+    assert not index.matching(deletion)
+    assert not index.matches_any(deletion)
+
+
+def test_a_deletion_evaluates_no_boxes() -> None:
+    """It matches a thousand of them."""
+    index = index_of(*((EventFilter.of(within=Box(0, 0, 1, n / 10 + 1)), n) for n in range(1000)))
+    deletion = deleted(published())
+
+    assert len(index.matching(deletion)) == 1000
+    assert calls(partial(index.matching, deletion)) < 150
+
+
 def test_an_event_of_another_kind_matches_no_filter() -> None:
     assert not index_of((EventFilter.of(firehose=True), 1)).matching(Event(1, ProfileChanged(1, "Alice")))
 

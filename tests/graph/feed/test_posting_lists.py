@@ -1,9 +1,12 @@
 """Tests of posting lists, with few values under a key and with many."""
 
+from collections import Counter
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.feed.posting_lists import FEW, PostingLists, Values, intersection, with_value, without_value
+from graph.feed.posting_lists import FEW, CountedSet, PostingLists, Values, intersection, with_value, without_value
 
 some = st.sets(st.integers(0, 3 * FEW), max_size=2 * FEW)
 
@@ -28,6 +31,24 @@ def test_values_are_what_was_added_and_not_removed(one: set[int], other: set[int
 @given(some, some)
 def test_the_intersection_is_that_of_the_sets(one: set[int], other: set[int]) -> None:
     assert intersection(values(one), values(other)) == one & other
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3))))
+def test_a_counted_set_has_what_was_added_more_often_than_removed(changes: list[tuple[bool, int]]) -> None:
+    counted: CountedSet[int] = CountedSet()
+    counts: Counter[int] = Counter()
+    for adding, value in changes:
+        if adding:
+            counted.add(value)
+            counts[value] += 1
+        elif counts[value]:
+            counted.remove(value)
+            counts[value] -= 1
+        else:
+            with pytest.raises(KeyError):
+                counted.remove(value)
+
+        assert counted.values == {value for value in counts if counts[value]}
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 3))))
