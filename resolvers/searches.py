@@ -14,7 +14,7 @@ from resolvers.connections import After, Before, First, Last, PostPage
 from resolvers.context import Context
 from resolvers.inputs import PostFilter
 from resolvers.loaders import prime_posts
-from resolvers.subscriptions import user_number
+from resolvers.subscriptions import user_numbers
 
 
 async def search_posts(
@@ -28,7 +28,7 @@ async def search_posts(
     """
     box = filter.within
     chosen = post_filter(
-        None if filter.users is None else [user_number(id_) for id_ in filter.users],
+        None if filter.users is None else user_numbers(filter.users),
         filter.keywords,
         None if box is None else Box(box.south, box.west, box.north, box.east),
     )

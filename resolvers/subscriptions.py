@@ -99,13 +99,19 @@ async def _counting_terms(updates: AsyncGenerator[U, None], context: Context, te
 def _filter_of(given: EventFilter) -> filters.EventFilter:
     box = given.within
     return filters.EventFilter.of(
-        users=None if given.users is None else [user_number(id_) for id_ in given.users],
+        users=None if given.users is None else user_numbers(given.users),
         keywords=given.keywords,
         within=None if box is None else filters.Box(box.south, box.west, box.north, box.east),
         sample=given.sample,
         firehose=bool(given.firehose),
         kinds=given.kinds,
     )
+
+
+def user_numbers(ids_: Sequence[str]) -> list[int]:
+    """Return the numbers of the entries of `users`. Raises BadInput for anything other than the id of a user."""
+    found = ids.numbers(ids.Kind.USER, ids_)
+    return [user_number(id_) for id_ in ids_] if found is None else found
 
 
 def user_number(id_: str) -> int:

@@ -61,9 +61,13 @@ class FilterSource(Source[StreamChange]):
         self._index = index
         self._remove_view: Callable[[], None] = nothing
         self._applied_upto = 0
+        self._is_prepared = False
 
     async def load(self) -> None:
-        """Read the suspensions, and the blocks of the viewer. One round trip."""
+        """Read the suspensions, and the blocks of the viewer. One round trip. The first time, prepare the filter."""
+        if not self._is_prepared:
+            await self._index.prepare(self._filter)
+            self._is_prepared = True
         await self._view.load()
         self._applied_upto = 0
 
@@ -103,3 +107,9 @@ class FilterSource(Source[StreamChange]):
         self._index.remove(self._filter, buffer)
         self._remove_view()
         self._remove_view = nothing
+
+    def close(self) -> None:
+        """Let the index forget the filter, unless other subscriptions have it too."""
+        if self._is_prepared:
+            self._index.release(self._filter)
+            self._is_prepared = False

@@ -12,19 +12,24 @@ from typing import Generic, Protocol, TypeVar
 from graph.feed.filters import EventFilter, EventKind, Traits
 from graph.feed.grid import Grid
 from graph.feed.posting_lists import PostingLists, Values, intersection, with_value, without_value
+from graph.feed.slices import NOTHING, Work
 from graph.terms import Keyword, Terms, code_of
 
 V = TypeVar("V", bound=Hashable)
+
+USERS_PER_SLICE = 500
+KEYWORDS_PER_SLICE = 50
+"""A slice takes less than a millisecond."""
 
 
 class CriterionIndex(Protocol[V]):
     """Values by one criterion of their filters."""
 
-    def add(self, filter_: EventFilter, value: V) -> None:
-        """Add a value under the criterion of its filter."""
+    def add(self, filter_: EventFilter, value: V) -> Work:
+        """Add a value under the criterion of its filter, in slices."""
 
-    def remove(self, filter_: EventFilter, value: V) -> None:
-        """Remove a value and everything that was stored for it."""
+    def remove(self, filter_: EventFilter, value: V) -> Work:
+        """Remove a value and everything that was stored for it, in slices."""
 
     def candidates(self, traits: Traits) -> Iterable[V]:
         """Return the values whose criterion an event meets. There may be duplicates and false positives."""
@@ -36,13 +41,21 @@ class UserIndex(Generic[V]):
     def __init__(self) -> None:
         self._by_user: PostingLists[int, V] = PostingLists()
 
-    def add(self, filter_: EventFilter, value: V) -> None:
+    def add(self, filter_: EventFilter, value: V) -> Work:
         """Add a value under each user of its filter."""
-        self._by_user.add_all(filter_.users or (), value)
+        users = filter_.users or ()
+        for start in range(0, len(users), USERS_PER_SLICE):
+            if start:
+                yield
+            self._by_user.add_all(users[start : start + USERS_PER_SLICE], value)
 
-    def remove(self, filter_: EventFilter, value: V) -> None:
+    def remove(self, filter_: EventFilter, value: V) -> Work:
         """Remove a value from each user of its filter."""
-        self._by_user.remove_all(filter_.users or (), value)
+        users = filter_.users or ()
+        for start in range(0, len(users), USERS_PER_SLICE):
+            if start:
+                yield
+            self._by_user.remove_all(users[start : start + USERS_PER_SLICE], value)
 
     def of_user(self, user: int) -> Values[V]:
         """Return the values under a user."""
@@ -88,15 +101,17 @@ class KeywordIndex(Generic[V]):
         self._terms_by_code: PostingLists[str, str] = PostingLists()
         self._users: UserIndex[V] = UserIndex()
 
-    def add(self, filter_: EventFilter, value: V) -> None:
-        """Add a value under each keyword and each user of its filter."""
-        self._users.add(filter_, value)
-        for keyword in filter_.keywords or ():
+    def add(self, filter_: EventFilter, value: V) -> Work:
+        """Add a value under each user and each keyword of its filter."""
+        yield from self._users.add(filter_, value)
+        for place, keyword in enumerate(filter_.keywords or (), 1):
             [indexed] = self._keywords[keyword] or (self._index(keyword),)
             if filter_.users is None:
                 indexed.values = with_value(indexed.values, value)
             else:
                 indexed.values_with_users = with_value(indexed.values_with_users, value)
+            if place % KEYWORDS_PER_SLICE == 0:
+                yield
 
     def _index(self, keyword: Keyword) -> IndexedKeyword[V]:
         term = min(keyword.terms(), key=lambda term: (len(self._by_term[term]), -len(term), term))
@@ -108,10 +123,10 @@ class KeywordIndex(Generic[V]):
         self._by_term.add(term, indexed)
         return indexed
 
-    def remove(self, filter_: EventFilter, value: V) -> None:
-        """Remove a value from each keyword and user of its filter, and the keywords that have no value left."""
-        self._users.remove(filter_, value)
-        for keyword in filter_.keywords or ():
+    def remove(self, filter_: EventFilter, value: V) -> Work:
+        """Remove a value from each user and keyword of its filter, and the keywords that have no value left."""
+        yield from self._users.remove(filter_, value)
+        for place, keyword in enumerate(filter_.keywords or (), 1):
             [indexed] = self._keywords[keyword]
             if filter_.users is None:
                 indexed.values = without_value(indexed.values, value)
@@ -119,6 +134,8 @@ class KeywordIndex(Generic[V]):
                 indexed.values_with_users = without_value(indexed.values_with_users, value)
             if not indexed.values and not indexed.values_with_users:
                 self._remove(indexed)
+            if place % KEYWORDS_PER_SLICE == 0:
+                yield
 
     def _remove(self, indexed: IndexedKeyword[V]) -> None:
         self._keywords.remove(indexed.keyword, indexed)
@@ -160,19 +177,21 @@ class BoxIndex(Generic[V]):
         self._grid: Grid[V] = Grid()
         self._sampling_deletions: Values[V] = ()
 
-    def add(self, filter_: EventFilter, value: V) -> None:
+    def add(self, filter_: EventFilter, value: V) -> Work:
         """Add a value under the box of its filter."""
         if filter_.within is not None:
             self._grid.add(filter_.within, value)
         if matches_deletions(filter_) and filter_.sample is not None:
             self._sampling_deletions = with_value(self._sampling_deletions, value)
+        return NOTHING
 
-    def remove(self, filter_: EventFilter, value: V) -> None:
+    def remove(self, filter_: EventFilter, value: V) -> Work:
         """Remove a value from the box of its filter."""
         if filter_.within is not None:
             self._grid.remove(filter_.within, value)
         if matches_deletions(filter_) and filter_.sample is not None:
             self._sampling_deletions = without_value(self._sampling_deletions, value)
+        return NOTHING
 
     def candidates(self, traits: Traits) -> Iterable[V]:
         """Return the values near the location of a post; for a deletion, the values with samples."""
@@ -187,12 +206,13 @@ class FirehoseIndex(Generic[V]):
     def __init__(self) -> None:
         self._by_kind: dict[EventKind, list[tuple[float, V]]] = {}
 
-    def add(self, filter_: EventFilter, value: V) -> None:
+    def add(self, filter_: EventFilter, value: V) -> Work:
         """Add a value under each kind of its filter."""
         for kind in filter_.kinds or EventKind:
             insort(self._by_kind.setdefault(kind, []), (_sample_of(filter_), value), key=_first)
+        return NOTHING
 
-    def remove(self, filter_: EventFilter, value: V) -> None:
+    def remove(self, filter_: EventFilter, value: V) -> Work:
         """Remove a value from each kind of its filter."""
         for kind in filter_.kinds or EventKind:
             ordered = self._by_kind[kind]
@@ -200,6 +220,7 @@ class FirehoseIndex(Generic[V]):
             del ordered[ordered.index((_sample_of(filter_), value), start)]
             if not ordered:
                 del self._by_kind[kind]
+        return NOTHING
 
     def candidates(self, traits: Traits) -> Iterable[V]:
         """Return the values of the event's kind whose samples contain the event."""

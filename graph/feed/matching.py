@@ -7,6 +7,7 @@ A deletion has no location and matches every box. So the subscribers of filters 
 deletion concerns all of them, and none of their filters is evaluated.
 """
 
+import asyncio
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -22,6 +23,7 @@ from graph.feed.indexes import (
     matches_deletions,
 )
 from graph.feed.posting_lists import CountedSet, Values, with_value, without_value
+from graph.feed.slices import Slices, Work, finish
 from graph.log.events import Event
 
 S = TypeVar("S", bound=Hashable)
@@ -31,17 +33,30 @@ S = TypeVar("S", bound=Hashable)
 class IndexedFilter(Generic[S]):
     """A filter with its index, the criteria that the index does not cover, and its subscribers.
 
-    `has_all_deletions` if it matches the deletion of every post.
+    `has_all_deletions` if it matches the deletion of every post. `holds` counts who has prepared the filter. `indexing`
+    adds it to its index, and is None when that is done; somebody may wait for `ready`.
     """
 
     index: "CriterionIndex[IndexedFilter[S]]"
     rest: EventFilter | None
     has_all_deletions: bool = False
     subscribers: Values[S] = ()
+    holds: int = 0
+    indexing: Work | None = None
+    ready: asyncio.Event | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether somebody subscribes to the filter, or has prepared it."""
+        return bool(self.subscribers) or self.holds > 0
 
 
 class FilterIndex(Generic[S]):
-    """The subscribers of filters. Equal filters are stored and evaluated once."""
+    """The subscribers of filters. Equal filters are stored and evaluated once.
+
+    Adding and removing a large filter takes some milliseconds, unless it is prepared: then it is added to the index and
+    removed from it in slices. Without subscribers, and while it is only partly in the index, it has no effect.
+    """
 
     def __init__(self) -> None:
         self._filters: dict[EventFilter, IndexedFilter[S]] = {}
@@ -50,13 +65,35 @@ class FilterIndex(Generic[S]):
         self._boxes: BoxIndex[IndexedFilter[S]] = BoxIndex()
         self._firehoses: FirehoseIndex[IndexedFilter[S]] = FirehoseIndex()
         self._of_all_deletions: CountedSet[S] = CountedSet()
+        self._slices = Slices()
+
+    async def prepare(self, filter_: EventFilter) -> None:
+        """Prepare a filter until `release`, so that `add` and `remove` are fast. It may be prepared several times."""
+        indexed = self._entry(filter_)
+        indexed.holds += 1
+        try:
+            if indexed.indexing and not indexed.ready:
+                indexed.ready = asyncio.Event()
+                self._slices.start(indexed.indexing)
+            if indexed.ready:
+                await indexed.ready.wait()
+        except BaseException:
+            self.release(filter_)
+            raise
+
+    def release(self, filter_: EventFilter) -> None:
+        """Undo `prepare`. Raises KeyError for an unknown filter."""
+        indexed = self._filters[filter_]
+        indexed.holds -= 1
+        if not indexed.is_needed:
+            del self._filters[filter_]
+            self._slices.start(self._unindex(filter_, indexed))
 
     def add(self, filter_: EventFilter, subscriber: S) -> None:
         """Subscribe to a filter. A subscriber may have several filters; adding one twice has no effect."""
-        indexed = self._filters.get(filter_)
-        if indexed is None:
-            indexed = self._filters[filter_] = self._indexed(filter_)
-            indexed.index.add(filter_, indexed)
+        indexed = self._entry(filter_)
+        if indexed.indexing:
+            finish(indexed.indexing)
         if indexed.has_all_deletions and subscriber not in indexed.subscribers:
             self._of_all_deletions.add(subscriber)
         indexed.subscribers = with_value(indexed.subscribers, subscriber)
@@ -67,9 +104,29 @@ class FilterIndex(Generic[S]):
         indexed.subscribers = without_value(indexed.subscribers, subscriber)
         if indexed.has_all_deletions:
             self._of_all_deletions.remove(subscriber)
-        if not indexed.subscribers:
+        if not indexed.is_needed:
             del self._filters[filter_]
-            indexed.index.remove(filter_, indexed)
+            finish(self._unindex(filter_, indexed))
+
+    def _entry(self, filter_: EventFilter) -> IndexedFilter[S]:
+        """Return the entry of a filter. A new one is not indexed yet."""
+        indexed = self._filters.get(filter_)
+        if indexed is None:
+            indexed = self._filters[filter_] = self._indexed(filter_)
+            indexed.indexing = self._index(filter_, indexed)
+        return indexed
+
+    def _index(self, filter_: EventFilter, indexed: IndexedFilter[S]) -> Work:
+        yield from indexed.index.add(filter_, indexed)
+        indexed.indexing = None
+        if indexed.ready:
+            indexed.ready.set()
+            indexed.ready = None
+
+    def _unindex(self, filter_: EventFilter, indexed: IndexedFilter[S]) -> Work:
+        if indexed.indexing:
+            yield from indexed.indexing
+        yield from indexed.index.remove(filter_, indexed)
 
     def matching(self, event: Event) -> Collection[S]:
         """Return the subscribers with a filter that matches an event, each once.
@@ -88,7 +145,7 @@ class FilterIndex(Generic[S]):
         if not self._filters or (traits := Traits.of(event)) is None:
             return False
         return bool(self._certain(traits)) or any(
-            c.rest is None or c.rest.matches_traits(traits) for c in self._candidates(traits)
+            c.subscribers and (c.rest is None or c.rest.matches_traits(traits)) for c in self._candidates(traits)
         )
 
     def _certain(self, traits: Traits) -> set[S] | frozenset[S]:

@@ -62,3 +62,6 @@ class Source(ABC, Generic[C]):
     @abstractmethod
     def unregister(self, buffer: Buffer[C]) -> None:
         """Stop adding updates to the buffer."""
+
+    def close(self) -> None:
+        """Give back what `load` has taken. The subscription has ended."""

@@ -98,6 +98,7 @@ class Subscription(Generic[C]):
         finally:
             for stop in stops:
                 stop()
+            self._source.close()
 
     def _end(self, claim: Claim) -> None:
         if isinstance(claim[1], Permission):

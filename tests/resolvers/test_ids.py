@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from graph.model import MAX_NUMBER
 from resolvers.errors import BadInput
-from resolvers.ids import GlobalId, Kind, decode, encode, number
+from resolvers.ids import GlobalId, Kind, decode, encode, encode_all, number
+from resolvers.ids import numbers as numbers_of
 
 numbers = st.integers(1, MAX_NUMBER)
 global_ids = st.sampled_from(Kind).flatmap(
@@ -81,3 +82,23 @@ def test_rejects_another_encoding_of_the_same_bytes() -> None:
 def test_an_id_of_another_kind_has_no_number() -> None:
     assert number(Kind.USER, encode(Kind.USER, 7)) == 7
     assert number(Kind.USER, encode(Kind.POST, 7)) is None
+
+
+@given(st.lists(numbers))
+def test_many_ids_are_those_of_each(many: list[int]) -> None:
+    ids = encode_all(Kind.USER, many)
+
+    assert ids == [encode(Kind.USER, one) for one in many]
+    assert numbers_of(Kind.USER, ids) == many
+
+
+@given(
+    numbers,
+    st.text()
+    | st.sampled_from(("User:01", "User:0", "User: 1", "User:1_0", "User:+1", "User:1:2", "Post:1", "User:")).map(raw)
+    | st.just(raw(f"User:{MAX_NUMBER + 1}"))
+    | st.sampled_from(("=", "\n", "A", "/", "-")).map(lambda extra: encode(Kind.USER, 1) + extra),
+)
+def test_many_ids_are_refused_together(one: int, other: str) -> None:
+    """`numbers` accepts exactly the ids that `number` accepts."""
+    assert numbers_of(Kind.USER, [encode(Kind.USER, one), other]) is None

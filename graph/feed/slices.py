@@ -1,0 +1,48 @@
+"""Long work in slices, so that the event loop does other things in between."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextvars import Context
+from typing import Final, TypeAlias
+
+Work: TypeAlias = Iterator[None]
+"""Does a slice of the work each time it is advanced."""
+
+NOTHING: Final[Work] = iter(())
+DONE: Final = object()
+
+
+def finish(work: Work) -> None:
+    """Do the rest of some work at once."""
+    deque(work, maxlen=0)
+
+
+class Slices:
+    """Runs work in turn: its first slice at once, then one slice in each iteration of the event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Work] = deque()
+
+    def start(self, work: Work) -> None:
+        """Start some work. Somebody else may advance it too."""
+        if next(work, DONE) is DONE:
+            return
+        self._waiting.append(work)
+        if len(self._waiting) == 1:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        asyncio.get_running_loop().call_soon(self._run, context=Context())  # it belongs to no operation
+
+    def _run(self) -> None:
+        work = self._waiting[0]
+        is_done = True
+        try:
+            is_done = next(work, DONE) is DONE
+        finally:
+            self._waiting.popleft()
+            if not is_done:
+                self._waiting.append(work)
+            if self._waiting:
+                self._schedule()
